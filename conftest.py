@@ -1,0 +1,3 @@
+"""This repository's own fixtures and options."""
+
+from __future__ import annotations

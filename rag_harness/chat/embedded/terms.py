@@ -1,0 +1,104 @@
+"""Words: tokens, stems, and what kind of token a question expects as its answer."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_TOKEN = re.compile(r"[A-Za-z]+-?\d[\w-]*|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+
+_FUNCTION_WORDS = """
+    a about after all also am an and any are as at be been before being but by can could did do does doing don't
+    during each else every few for from get gets give given go goes got had has have having he her here his how i i'm
+    if in into is isn't it it's its just know let long make many may me might more most much must my need needs no not
+    of off often on once one only or other our out over own per please possible same say shall she should so some soon
+    still such take takes tell than that the their them then there these they this those to too under until up upon us
+    use using very want was we were what what's when where whether which while who whom whose why will with within
+    without would yes you your yours
+"""
+STOPWORDS = frozenset(_FUNCTION_WORDS.split())
+_STEPS = (
+    (("sses", "ss"), ("ies", "y"), ("ss", "ss"), ("us", "us"), ("is", "is"), ("s", "")),
+    (("ations", ""), ("ation", ""), ("ments", ""), ("ment", ""), ("ings", ""), ("ing", ""), ("ed", ""), ("ly", "")),
+)
+_IRREGULAR = {"paid": "pay", "sent": "send", "bought": "buy", "sold": "sell", "kept": "keep", "broken": "break"}
+
+_NUMBER_WORD = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|twenty|thirty|sixty|ninety)"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_QUANTITY = rf"(?:\d|\b{_NUMBER_WORD}\b)"
+_DURATION = rf"{_QUANTITY}[^.;]{{0,20}}\b(?:minute|hour|day|night|week|month|year)s?\b|\b(?:same day|lifetime)\b"
+_MONEY = r"[€$£]\s?\d|\d\s?(?:eur|usd|gbp|euros?|dollars?|pounds?|cents?|%|percent)|\b(?:free|no charge)\b"
+_WEEKDAY = r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_DATE = rf"\b\d{{1,2}} {_MONTH}\b|\b{_MONTH} \d|\b\d{{4}}\b|\b\d{{1,2}}:\d{{2}}\b|{_WEEKDAY}"
+_KINDS = tuple(
+    (name, re.compile(asked, re.I), re.compile(answered, re.I))
+    for name, asked, answered in (
+        ("a duration", r"\bhow (?:long|soon|fast|quickly)\b", _DURATION),
+        (
+            "an amount of money",
+            r"\b(?:cost|price|fee|charge|pay)s?\b.*\bhow much\b|\bhow much\b.*\b(?:cost|pay)",
+            _MONEY,
+        ),
+        ("an amount of money", r"\bwhat\b.{0,40}\b(?:cost|price|fee|charge)s?\b|\bhow expensive\b", _MONEY),
+        ("a number", r"\bhow (?:much|many|often|old|far|big|large|heavy|tall|deep|wide|high)\b", _QUANTITY),
+        ("a date or time", r"\bwhen\b|\b(?:what|which) (?:date|day|time|year)\b", f"{_DATE}|{_DURATION}"),
+    )
+)
+# Words that only ask for the kind: a page that answers with "€29" need not say "cost".
+KIND_WORDS = {
+    "an amount of money": frozenset(("cost", "price", "prices", "fee", "charge", "pay", "costs", "fees", "charges")),
+    "a date or time": frozenset(("date", "day", "time", "year")),
+}
+
+
+@lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """Strip English endings from a lower-case word, after Porter (1980) but far shorter; codes and numbers stay."""
+    word = _IRREGULAR.get(word, word)
+    if len(word) <= 3 or not word.isalpha():
+        return word
+    for rules in _STEPS:
+        word = _strip(word, rules)
+    if len(word) > 4 and word[-1] in "ey":
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+def _strip(word: str, rules: tuple[tuple[str, str], ...]) -> str:
+    for ending, replacement in rules:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)] + replacement
+    return word
+
+
+def tokens(text: str) -> list[str]:
+    """Return words, numbers and product codes as written."""
+    return _TOKEN.findall(text)
+
+
+@lru_cache(maxsize=16384)
+def term(token: str) -> str:
+    """Return the form under which a token is compared; empty for a stopword."""
+    word = token.lower().replace("’", "'").removesuffix("'s")
+    if word in STOPWORDS or (len(word) == 1 and word.isalpha()):
+        return ""
+    return word.replace(",", "") if word[0].isdigit() else stem(word)
+
+
+def terms(text: str) -> frozenset[str]:
+    """Return the comparable content terms of ``text``."""
+    return frozenset(filter(None, map(term, tokens(text))))
+
+
+def figures(text: str) -> frozenset[str]:
+    """Return the numbers of ``text``, thousands separators removed."""
+    return frozenset(found.replace(",", "") for found in _FIGURE.findall(text))
+
+
+def answer_kind(question: str) -> tuple[str, re.Pattern[str] | None]:
+    """Return what the question wants to hear ("a duration", …) and the pattern of it; ``("", None)`` if anything."""
+    for name, asked, answered in _KINDS:
+        if asked.search(question):
+            return name, answered
+    return "", None

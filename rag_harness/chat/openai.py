@@ -1,0 +1,202 @@
+"""Any OpenAI-compatible endpoint, through the openai SDK: OpenRouter by default, or the embedded reader in process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
+from rag_harness.profiles import EMBEDDED_URL
+from rag_harness.protocols import Parts
+from rag_harness.types import Completion, Message, Usage
+
+if TYPE_CHECKING:
+    from openai import APIError, AsyncOpenAI
+
+RETRIES = 3
+_FIRST_WAIT = 1.0
+_LONGEST_WAIT = 60.0
+"""Seconds. A server that asks for more is not waited for: the run has to end in bounded time."""
+_HALTING = {401, 402, 403, 404}
+"""A rejected key, no credit, no permission, no such model: no later call can succeed either."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What is sent with every request."""
+
+    temperature: float = 0.0
+    seed: int | None = None
+    max_tokens: int = 1024
+
+
+class OpenAIChat:
+    """Streams completions, so that the time to first token is known.
+
+    Args:
+        client: the SDK's client, with its own retries off: they would hide what was waited for.
+        model: name as the server knows it.
+        sampling: temperature, seed, longest answer.
+        wait: sleeps; replaced in tests.
+    """
+
+    def __init__(
+        self, client: AsyncOpenAI, model: str, sampling: Sampling | None = None, wait: Any = asyncio.sleep
+    ) -> None:
+        self.model = model
+        self._client, self._sampling, self._wait = client, sampling or Sampling(), wait
+        self._has_schemas = True
+
+    async def complete(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+    ) -> Completion:
+        """Return the model's answer.
+
+        Raises:
+            CriticalError: the key, the credit or the model is refused.
+            ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them.
+            ModelOutputError: the server answered without any text.
+        """
+        waited = 0.0
+        for retry in range(RETRIES + 1):
+            try:
+                completion = await self._once(messages, response_format)
+                return replace(completion, retries=retry, waited_ms=waited * 1000)
+            except _Retryable as failure:
+                pause = failure.pause(retry)
+                if retry == RETRIES or pause > _LONGEST_WAIT:
+                    raise ModelCallError(f"{self.model}: {failure.explain(retry, pause)}") from failure.cause
+            waited += pause
+            await self._wait(pause)
+        raise AssertionError("unreachable")
+
+    async def _once(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
+        from openai import APIError, BadRequestError
+
+        schema = response_format if self._has_schemas else None
+        try:
+            return await self._stream(messages, schema)
+        except BadRequestError as error:
+            # Some models know no structured output; the prompt asks for the same JSON in words.
+            if schema is None or "response_format" not in str(error):
+                raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
+            self._has_schemas = False
+            return await self._once(messages, None)
+        except APIError as error:
+            self._halt_if_hopeless(error)
+            raise _Retryable(error) from error
+        except _transport_errors() as error:
+            raise _Retryable(error) from error
+
+    async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
+        started = perf_counter()
+        stream: Any = await self._client.chat.completions.create(**self._request(messages, schema))
+        text, first, usage, model = [], None, Usage(calls=1), self.model
+        async for chunk in _closing(stream):
+            model = chunk.model or model
+            if chunk.usage:
+                usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens, calls=1)
+            if chunk.choices and chunk.choices[0].delta.content:
+                first = first or perf_counter()
+                text.append(chunk.choices[0].delta.content)
+        if not text:
+            raise ModelOutputError(f"{self.model} answered without any text.")
+        total, to_first = perf_counter() - started, (first or started) - started
+        return Completion("".join(text), model, usage, total_ms=total * 1000, ttft_ms=to_first * 1000)
+
+    def _request(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": each.role, "content": each.content} for each in messages],
+            "temperature": self._sampling.temperature,
+            "max_tokens": self._sampling.max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if self._sampling.seed is not None:
+            request["seed"] = self._sampling.seed
+        if schema is not None:
+            request["response_format"] = schema
+        return request
+
+    def _halt_if_hopeless(self, error: APIError) -> None:
+        status = getattr(error, "status_code", None)
+        if status in _HALTING:
+            raise CriticalError(
+                f"The chat endpoint {self._client.base_url} refused {self.model!r} with {status}: {error.message} "
+                f"Check the model's name and the key."
+            ) from error
+
+    async def aclose(self) -> None:
+        """Close the client's connections."""
+        await self._client.close()
+
+
+class _Retryable(Exception):
+    """A failure that may pass: a timeout, a broken connection, 429, 5xx, an error in the middle of a stream."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+    def pause(self, retry: int) -> float:
+        asked = _retry_after(self.cause)
+        return asked if asked is not None else _FIRST_WAIT * 2**retry * random.uniform(0.75, 1.25)
+
+    def explain(self, retry: int, pause: float) -> str:
+        what = f"{type(self.cause).__name__}: {self.cause}"
+        if pause > _LONGEST_WAIT:
+            return f"{what}. The server asks to wait {pause:.0f} s, longer than the {_LONGEST_WAIT:.0f} s we wait."
+        return f"{what}. Gave up after {retry + 1} tries."
+
+
+def _retry_after(error: Exception) -> float | None:
+    response = getattr(error, "response", None)
+    value = response.headers.get("retry-after") if response is not None else None
+    try:
+        return max(0.0, float(value)) if value else None
+    except ValueError:
+        return None
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """Return what the SDK lets through when a stream breaks off: errors of its transport, and half a JSON."""
+    from httpx2 import HTTPError
+
+    return HTTPError, ValueError
+
+
+async def _closing(stream: Any) -> AsyncIterator[Any]:
+    try:
+        async for chunk in stream:
+            yield chunk
+    finally:
+        await stream.close()
+
+
+def create(parts: Parts) -> OpenAIChat:
+    """Return the chat model that the settings name."""
+    from openai import AsyncOpenAI
+
+    settings = parts.settings
+    client = AsyncOpenAI(
+        base_url="http://embedded/v1" if settings.chat_base_url == EMBEDDED_URL else settings.chat_base_url,
+        api_key=settings.chat_key or "none",
+        timeout=settings.timeout,
+        max_retries=0,
+        http_client=_in_process() if settings.chat_base_url == EMBEDDED_URL else None,
+    )
+    sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
+    return OpenAIChat(client, settings.chat_model, sampling)
+
+
+def _in_process() -> Any:
+    import httpx2
+
+    from rag_harness.chat.embedded import app
+
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app))

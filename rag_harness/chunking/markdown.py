@@ -1,0 +1,209 @@
+"""A Markdown page -> its heading sections, each with the blocks it may be cut at. Offsets count characters."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+NEWLINE = re.compile(r"\r\n?|\n")
+"""What markdown-it takes for a line's end; ``str.splitlines`` knows more and would shift every line behind them."""
+
+# Only headings need their inline tokens; parsing all text for them takes most of the time.
+_BLOCKS = MarkdownIt("commonmark").enable("table").disable("inline")
+_INLINE = MarkdownIt("commonmark")
+
+_CODE = frozenset({"fence", "code_block", "html_block"})
+_LEAVES = _CODE | {"paragraph_open", "heading_open", "hr"}
+_CONTAINERS = frozenset({"list_item_open", "blockquote_open"})
+_KEY = re.compile(r"[\w\"'][^:\r\n]*:(?:\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header and delimiter rows of a table, the last newline included."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The smallest part of a page that is kept whole where it fits, blank lines behind it included.
+
+    ``code`` is a fence, an indented code block or HTML; ``header`` belongs to the table that this is a row of. The
+    first row comes with the header rows in one block. ``title`` marks headings in front of a body.
+    """
+
+    start: int
+    end: int
+    code: bool = False
+    header: Header | None = None
+    title: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading up to the next one. ``titles`` are the headings in front of ``blocks``: one, or those joined."""
+
+    path: tuple[str, ...]
+    titles: Block | None
+    blocks: tuple[Block, ...]
+
+    @property
+    def start(self) -> int:
+        """Offset of the first character."""
+        return self.titles.start if self.titles else self.blocks[0].start
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last character."""
+        return self.blocks[-1].end if self.blocks else self.titles.end if self.titles else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    """Lines of a heading: where it starts, and the first line behind it."""
+
+    line: int
+    body_line: int
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    code: bool = False
+    header_line: int | None = None
+
+
+def read_sections(text: str) -> list[Section]:
+    """Return the sections of a page with text in them; front matter and a byte order mark are left out.
+
+    Headings inside lists and quotes are no borders of sections. A heading without a body goes to the section behind.
+    """
+    start = body_start(text)
+    references: dict[str, Any] = {}
+    tokens = _BLOCKS.parse(text[start:], references)
+    lines = [start, *(match.end() for match in NEWLINE.finditer(text, start)), len(text)]
+    headings = [_Heading(0, 0, ()), *_headings(tokens, references)]
+    return list(_sections(headings, _Page(text, lines, _cuts(tokens))))
+
+
+def body_start(text: str) -> int:
+    """Return the offset behind byte order mark and front matter.
+
+    Front matter is a ``---`` line at the very top, then at once ``key:``, comments before it allowed, and a closing
+    ``---`` or ``...``. Any other ``---`` at the top is a thematic break, and the text behind it stays.
+    """
+    start, has_key = int(text.startswith("\ufeff")), False
+    lines = _lines(text, start)
+    if next(lines)[0].rstrip() != "---":
+        return start
+    for number, (line, end) in enumerate(lines):
+        if line.rstrip() in ("---", "..."):
+            return end if has_key or number == 0 else start
+        has_key = has_key or bool(_KEY.match(line))
+        if not has_key and not line.startswith("#"):
+            break
+    return start
+
+
+def _lines(text: str, start: int) -> Iterator[tuple[str, int]]:
+    for match in NEWLINE.finditer(text, start):
+        yield text[start : match.start()], match.end()
+        start = match.end()
+    yield text[start:], len(text)
+
+
+def _headings(tokens: Sequence[Token], references: dict[str, Any]) -> Iterator[_Heading]:
+    stack: list[tuple[int, str]] = []
+    for token, inline in pairwise(tokens):
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            level = int(token.tag[1:])
+            stack = [above for above in stack if above[0] < level]
+            stack.append((level, _plain_text(inline.content, references)))
+            line, body_line = token.map
+            yield _Heading(line, body_line, tuple(title for _, title in stack if title))
+
+
+def _plain_text(markup: str, references: dict[str, Any]) -> str:
+    children = _INLINE.parseInline(markup, references)[0].children or []
+    return " ".join("".join(_visible(child) for child in children).split())
+
+
+def _visible(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    return token.content if token.type in ("text", "code_inline", "image") else ""
+
+
+def _cuts(tokens: Sequence[Token]) -> dict[int, _Cut]:
+    cuts: dict[int, _Cut] = {}
+    table = 0
+    for token in tokens:
+        first, end = token.map or (0, 0)
+        if token.type in _LEAVES:
+            cuts[first] = _Cut(code=token.type in _CODE)
+            cuts.setdefault(end, _Cut())
+        elif token.type in _CONTAINERS:
+            cuts.setdefault(first, _Cut())
+        elif token.type == "table_open":
+            table = first
+            cuts[first] = _Cut(header_line=table)
+            cuts.setdefault(end, _Cut())
+        elif token.type == "tr_open" and first > table + 2:
+            cuts[first] = _Cut(header_line=table)
+    return cuts
+
+
+class _Page:
+    def __init__(self, text: str, lines: list[int], cuts: dict[int, _Cut]) -> None:
+        self._text, self._lines, self._cuts = text, lines, cuts
+        self._cut_lines = sorted(cuts)
+
+    @property
+    def last_line(self) -> int:
+        return len(self._lines) - 1
+
+    def is_blank(self, first: int, end: int) -> bool:
+        return not self._text[self._lines[first] : self._lines[end]].strip()
+
+    def titles(self, first: int, end: int) -> Block | None:
+        return None if self.is_blank(first, end) else Block(self._lines[first], self._lines[end], title=True)
+
+    def blocks(self, first: int, end: int) -> tuple[Block, ...]:
+        inner = self._cut_lines[bisect_right(self._cut_lines, first) : bisect_left(self._cut_lines, end)]
+        pairs = zip([first, *inner], [*inner, end], strict=True)
+        # A blank part is no block: it goes to the block before, which then ends where the next one starts.
+        starts = [line for line, behind in pairs if not self.is_blank(line, behind)]
+        return tuple(self._block(line, behind) for line, behind in pairwise([*starts, end]))
+
+    def _block(self, first: int, end: int) -> Block:
+        cut = self._cuts.get(first, _Cut())
+        return Block(self._lines[first], self._lines[end], cut.code, self._header(cut.header_line))
+
+    def _header(self, line: int | None) -> Header | None:
+        if line is None:
+            return None
+        start, end = self._lines[line], self._lines[line + 2]
+        return Header(end - len(self._text[start:end].lstrip()), end)
+
+
+def _sections(headings: Sequence[_Heading], page: _Page) -> Iterator[Section]:
+    waiting: int | None = None
+    ends = [*(heading.line for heading in headings[1:]), page.last_line]
+    for number, (heading, end) in enumerate(zip(headings, ends, strict=True), start=1):
+        first = heading.line if waiting is None else waiting
+        if page.is_blank(heading.body_line, end) and number < len(headings):
+            waiting = first
+            continue
+        section = Section(heading.path, page.titles(first, heading.body_line), page.blocks(heading.body_line, end))
+        waiting = None
+        if section.titles or section.blocks:
+            yield section

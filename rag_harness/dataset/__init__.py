@@ -1,0 +1,1 @@
+"""Documents, queries and gold: from files into nouns."""

@@ -1,0 +1,122 @@
+"""``queries.jsonl`` -> validated cases. Every problem is reported with file and line, in one error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+from rag_harness.errors import DataError
+from rag_harness.types import Case, Evidence, Query, QueryType
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+# Ids become test ids and file names: no white space, no brackets, nothing that a shell or pytest would read.
+_Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
+
+
+class EvidenceLine(BaseModel):
+    """One quote of a query line."""
+
+    model_config = ConfigDict(frozen=True)
+    filename: _Text
+    quote: _Text
+
+
+class QueryLine(BaseModel):
+    """One line of ``queries.jsonl``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    query_id: _Id
+    query_type: QueryType = QueryType.DIRECT
+    query: _Text
+    ground_truth: str = ""
+    context_reference: tuple[_Text, ...] = ()
+    evidence: tuple[EvidenceLine, ...] = ()
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("context_reference", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        """Accept a single file name, null and a list: all three are found in the wild."""
+        if value is None:
+            return ()
+        return (value,) if isinstance(value, str) else value
+
+    def case(self) -> Case:
+        """Return the line as a case."""
+        evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
+        query = Query(self.query_id, self.query)
+        return Case(query, self.query_type, self.ground_truth, self.context_reference, evidence, self.metadata)
+
+
+def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
+    """Read and validate ``file``; with ``kb_dir``, references must name files that exist there.
+
+    Raises:
+        DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
+    """
+    numbered = _lines(file)
+    problems: list[str] = []
+    cases: list[Case] = []
+    first_line: dict[str, int] = {}
+    for number, text in numbered:
+        line = _parse(text, f"{file}:{number}", problems)
+        if line is None:
+            continue
+        if line.query_id in first_line:
+            seen = first_line[line.query_id]
+            problems.append(f"{file}:{number}: query_id {line.query_id!r} stands already on line {seen}.")
+        first_line.setdefault(line.query_id, number)
+        problems += _missing_files(line, f"{file}:{number}", kb_dir)
+        cases.append(line.case())
+    if problems:
+        raise DataError("\n".join(problems))
+    if not cases:
+        raise DataError(f"{file} holds no query: each line is an object with query_id, query_type and query.")
+    return cases
+
+
+def _lines(file: Path) -> Sequence[tuple[int, str]]:
+    if not file.is_file():
+        raise DataError(f"No file {file}. Name your questions with --rag-queries FILE.")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = file.read_bytes()[: error.start].count(b"\n") + 1
+        raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _parse(text: str, where: str, problems: list[str]) -> QueryLine | None:
+    try:
+        return QueryLine.model_validate_json(text)
+    except ValidationError as error:
+        for each in error.errors():
+            field = ".".join(str(part) for part in each["loc"]) or "line"
+            problems.append(f"{where}: {field}: {each['msg']}")
+        return None
+
+
+def _missing_files(line: QueryLine, where: str, kb_dir: Path | None) -> list[str]:
+    if kb_dir is None:
+        return []
+    named = dict.fromkeys([*line.context_reference, *(each.filename for each in line.evidence)])
+    return [
+        f"{where}: {line.query_id} refers to {name!r}, which is no file of {kb_dir}."
+        for name in named
+        if not _inside(name) or not (kb_dir / name).is_file()
+    ]
+
+
+def _inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def distribution(cases: Sequence[Case]) -> dict[str, int]:
+    """Count the cases of each query type."""
+    return dict(Counter(case.query_type.value for case in cases))

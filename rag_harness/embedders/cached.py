@@ -1,0 +1,100 @@
+"""An embedder that asks its model only for what no earlier run has computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from rag_harness.errors import RecordingMissError
+from rag_harness.protocols import Embedder, Store, Tokenizer
+from rag_harness.recording.store import key_of
+from rag_harness.types import Matrix, TokenVectors
+
+_CHECKPOINT = 256
+"""Texts between two writes: what a run that is killed has to compute again at most."""
+
+
+class CachedEmbedder:
+    """Wraps an embedder with stores keyed by model, revision and text.
+
+    Args:
+        inner: computes what the store lacks.
+        vectors: where vectors are kept; it belongs to one model and revision.
+        tokens: where token vectors are kept, for late interaction. They come from the same forward pass as the vector.
+        refuse: empty, or the reason why the model may not be asked in this mode.
+    """
+
+    def __init__(self, inner: Any, vectors: Store, tokens: Store | None = None, refuse: str = "") -> None:
+        self._inner: Embedder = inner
+        self._with_tokens = inner.embed_with_tokens if tokens is not None else None
+        self._vectors, self._tokens, self._refuse = vectors, tokens, refuse
+        self._lock = RLock()
+        self.computed = 0
+
+    @property
+    def model(self) -> str:
+        return self._inner.model
+
+    @property
+    def revision(self) -> str:
+        return self._inner.revision
+
+    @property
+    def dimension(self) -> int:
+        return self._inner.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._inner.max_tokens
+
+    def tokenizer(self) -> Tokenizer:
+        return self._inner.tokenizer()
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        return self._matrix(self._fetch(self._vectors, texts, "document"))
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return self._matrix(self._fetch(self._vectors, texts, "query"))
+
+    def token_vectors(self, texts: Sequence[str], role: str) -> list[TokenVectors]:
+        """Return each text's token vectors, from the store or computed; ``role`` is ``query`` or ``document``."""
+        assert self._tokens is not None
+        return self._fetch(self._tokens, texts, role)
+
+    def _matrix(self, rows: list[Any]) -> Matrix:
+        return np.concatenate(rows) if rows else np.empty((0, self.dimension), np.float32)
+
+    def _fetch(self, store: Store, texts: Sequence[str], role: str) -> list[Any]:
+        keys = [key_of(role, text) for text in texts]
+        with self._lock:
+            found = store.get(keys)
+            missing = {key: text for key, text, each in zip(keys, texts, found, strict=True) if each is None}
+            if not missing:
+                return list(found)
+            self._compute(missing, role)
+            return list(store.get(keys))
+
+    def _compute(self, missing: dict[bytes, str], role: str) -> None:
+        if self._refuse:
+            first = next(iter(missing.values()))
+            raise RecordingMissError(
+                f"No vector of {self.model} for {len(missing)} texts, e.g. {first[:80]!r}. {self._refuse}"
+            )
+        # Longest first: a batch holds texts of like length, so little of it is padding.
+        items = sorted(missing.items(), key=lambda item: -len(item[1]))
+        for start in range(0, len(items), _CHECKPOINT):
+            part = items[start : start + _CHECKPOINT]
+            self._put([key for key, _ in part], [text for _, text in part], role)
+            self.computed += len(part)
+
+    def _put(self, keys: list[bytes], texts: list[str], role: str) -> None:
+        if self._with_tokens is None or self._tokens is None:
+            embed = self._inner.embed_queries if role == "query" else self._inner.embed_documents
+            self._vectors.put(dict(zip(keys, embed(texts), strict=True)))
+        else:
+            vectors, tokens = self._with_tokens(texts, role)
+            self._vectors.put(dict(zip(keys, vectors, strict=True)))
+            self._tokens.put(dict(zip(keys, tokens, strict=True)))

@@ -1,0 +1,109 @@
+"""Runs trials on one background event loop, ahead of the tests that wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+STOP_WAIT = 5.0
+"""Seconds that calls under way get to come back when a run is stopped."""
+
+
+class BackgroundLoop(Generic[T]):
+    """Jobs by key, run in the order of submission, at most ``concurrency`` at once.
+
+    All methods are called from the thread of the tests.
+    """
+
+    def __init__(self, concurrency: int) -> None:
+        self._concurrency = concurrency
+        self._waiting: deque[tuple[str, Callable[[], Coroutine[Any, Any, T]]]] = deque()
+        self._futures: dict[str, Future[T]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lock = threading.Lock()
+        self._stopping = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
+        self._thread.start()
+
+    def submit(self, key: str, job: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        """Queue ``job`` under ``key``, unless it is known already."""
+        with self._lock:
+            if key in self._futures or self._stopping:
+                return
+            self._futures[key] = Future()
+            self._waiting.append((key, job))
+        self._loop.call_soon_threadsafe(self._start_jobs)
+
+    def result(self, key: str) -> T:
+        """Wait for a job that was submitted; if it has not started, it goes first."""
+        with self._lock:
+            late = next((each for each in self._waiting if each[0] == key), None)
+            if late is not None:
+                self._waiting.remove(late)
+                self._waiting.appendleft(late)
+        return self._futures[key].result()
+
+    def finished(self) -> dict[str, T]:
+        """Return the results that are there."""
+        return {
+            key: future.result()
+            for key, future in self._futures.items()
+            if future.done() and not future.cancelled() and future.exception() is None
+        }
+
+    def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
+        """Drop what has not started, give what is under way a few seconds, run ``finally_`` and end the loop."""
+        with self._lock:
+            self._stopping = True
+            self._waiting.clear()
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._wind_down(finally_), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        for future in self._futures.values():
+            future.cancel()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _start_jobs(self) -> None:
+        while len(self._tasks) < self._concurrency:
+            with self._lock:
+                if not self._waiting:
+                    return
+                key, job = self._waiting.popleft()
+            task = self._loop.create_task(self._finish(self._futures[key], job))
+            self._tasks.add(task)
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._start_jobs()
+
+    async def _finish(self, future: Future[T], job: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        try:
+            future.set_result(await job())
+        except asyncio.CancelledError:
+            future.cancel()
+        except BaseException as error:
+            future.set_exception(error)
+
+    async def _wind_down(self, finally_: tuple[Callable[[], Awaitable[None]], ...]) -> None:
+        under_way = set(self._tasks)
+        if under_way:
+            _, late = await asyncio.wait(under_way, timeout=STOP_WAIT)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        for each in finally_:
+            await each()

@@ -1,0 +1,73 @@
+"""Every error that the harness raises on purpose.
+
+    RagHarnessError
+    ├── PrerequisiteError        the run cannot start: a key, a file, a package or an option is missing or wrong
+    │   ├── SettingsError        an option has a value that cannot be used
+    │   ├── DataError            a document, query or golden file is malformed; names file and line
+    │   └── RegistryError        a name that no registered part answers to
+    ├── ChunkTooLongError        a chunk is longer than the embedder reads
+    ├── ModelOutputError         a model answered, but not in a form that can be used
+    ├── ModelCallError           a call to a model failed after its retries
+    ├── RecordingMissError       replay was asked for something that nobody recorded
+    └── CriticalError            the run must stop now: a rejected key, an unknown model, a dead index
+
+A message says what was asked, what was found, and what to do. The plugin prints a
+PrerequisiteError and a CriticalError without a traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RagHarnessError(Exception):
+    """Base of all errors raised on purpose by this package."""
+
+
+class PrerequisiteError(RagHarnessError):
+    """The run cannot start; the message says what is missing and how to get it."""
+
+
+class SettingsError(PrerequisiteError):
+    """An option, ini value or environment variable has a value that cannot be used."""
+
+
+class DataError(PrerequisiteError):
+    """Input files are malformed; the message lists every problem with file and line."""
+
+
+class RegistryError(PrerequisiteError):
+    """A name was asked for that nothing is registered under."""
+
+
+class ChunkTooLongError(RagHarnessError):
+    """A chunk holds more tokens than the embedder reads, so its end could never be found."""
+
+
+class ModelOutputError(RagHarnessError):
+    """A model's answer cannot be read; ``raw`` keeps what it said."""
+
+    def __init__(self, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class ModelCallError(RagHarnessError):
+    """A call to a model failed for good, after the retries that made sense."""
+
+
+class RecordingMissError(RagHarnessError):
+    """Replay was asked for a call that is not in the recording."""
+
+
+class CriticalError(RagHarnessError):
+    """Nothing that follows can succeed, so the run stops at once."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Say that ``name`` is no known ``kind``, with the nearest names."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}."

@@ -1,0 +1,1 @@
+"""Adapters to vector indexes."""

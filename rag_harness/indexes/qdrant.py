@@ -1,0 +1,128 @@
+"""Qdrant: in memory, or a server or cluster by its URL."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+from rag_harness.errors import CriticalError, SettingsError
+from rag_harness.protocols import Parts
+from rag_harness.types import Chunk, Hit, Matrix, Vector
+
+_log = logging.getLogger(__name__)
+_BATCH = 256
+
+
+class QdrantIndex:
+    """One collection, cosine distance, one point a chunk with text and metadata as payload.
+
+    Args:
+        url: a Qdrant server or cluster; empty is in memory.
+        collection: its name. On a server it carries the content's digest, so a collection that is there already and
+            is complete holds the same chunks and vectors and is not built again.
+        overwrite: build a server's collection again.
+    """
+
+    def __init__(
+        self, url: str = "", collection: str = "rag_harness", overwrite: bool = False, client: Any = None
+    ) -> None:
+        self._client = client or _connect(url)
+        self._search = _exact() if url else None
+        self._collection, self._overwrite = collection, overwrite
+        self._chunks: list[Chunk] = []
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        """Store the chunks, unless a complete collection of that name is there."""
+        self._chunks = list(chunks)
+        try:
+            if not self._is_complete(len(chunks)):
+                self._build(chunks, vectors)
+            info = self._client.get_collection(self._collection)
+        except Exception as error:
+            raise CriticalError(f"The Qdrant index cannot be built: {type(error).__name__}: {error}") from error
+        _log.info("Indexed %d chunks (collection %s, %s)", len(chunks), self._collection, info.status)
+
+    def search(self, vector: Vector, k: int) -> list[Hit]:
+        """Return the ``k`` nearest chunks by cosine, exact; equal scores in the order of the chunks."""
+        try:
+            points = self._client.query_points(
+                self._collection, query=vector.tolist(), limit=k, search_params=self._search
+            ).points
+        except Exception as error:
+            raise CriticalError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
+        ordered = sorted(points, key=lambda point: (-point.score, point.payload["position"]))
+        return [Hit(self._chunks[p.payload["position"]], float(p.score), n) for n, p in enumerate(ordered, 1)]
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def _is_complete(self, wanted: int) -> bool:
+        if self._overwrite or not self._client.collection_exists(self._collection):
+            return False
+        return bool(self._client.count(self._collection, exact=True).count == wanted)
+
+    def _build(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        from qdrant_client.models import Distance, PointStruct, VectorParams
+
+        if self._client.collection_exists(self._collection):
+            self._client.delete_collection(self._collection)
+        size = vectors.shape[1]
+        self._client.create_collection(
+            self._collection, vectors_config=VectorParams(size=size, distance=Distance.COSINE)
+        )
+        for start in range(0, len(chunks), _BATCH):
+            part = range(start, min(start + _BATCH, len(chunks)))
+            points = [
+                PointStruct(id=_point_id(chunks[i]), vector=vectors[i].tolist(), payload=_payload(chunks[i], i))
+                for i in part
+            ]
+            self._client.upsert(self._collection, points=points, wait=True)
+
+
+def _point_id(chunk: Chunk) -> str:
+    return str(UUID(bytes=blake2b(chunk.chunk_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
+
+
+def _payload(chunk: Chunk, position: int) -> dict[str, Any]:
+    return {
+        "position": position,
+        "chunk_id": chunk.chunk_id,
+        "doc_id": chunk.doc_id,
+        "text": chunk.text,
+        "section": list(chunk.section),
+        **{"metadata": dict(chunk.metadata)},
+    }
+
+
+def _exact() -> Any:
+    # A server searches approximately unless it is told not to; the index in memory is exact, and warns when told.
+    from qdrant_client.models import SearchParams
+
+    return SearchParams(exact=True)
+
+
+def _connect(url: str) -> Any:
+    if url and "://" not in url:
+        raise SettingsError(
+            f"rag_qdrant_url is {url!r}, which is no URL. A local path is refused: Qdrant's file mode serves one process "
+            f"at a time, so workers would lock each other out. Leave it empty for an index in memory, or give a server "
+            f"such as http://127.0.0.1:6333."
+        )
+    from qdrant_client import QdrantClient
+
+    if not url:
+        return QdrantClient(":memory:")
+    with warnings.catch_warnings():
+        # It warns when a server's version can't be read; a dead server is reported when the index is built.
+        warnings.simplefilter("ignore")
+        return QdrantClient(url=url, timeout=30)
+
+
+def create(parts: Parts) -> QdrantIndex:
+    """Return the index that the settings name, for the content of that digest."""
+    settings = parts.settings
+    return QdrantIndex(settings.qdrant_url, f"rag_harness_{parts.content_digest[:16]}", settings.overwrite)

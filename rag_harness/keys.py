@@ -1,0 +1,48 @@
+"""Keys are checked before the first query, and only where the profile and the mode need them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from rag_harness.errors import PrerequisiteError
+from rag_harness.pipelines.parts import embedder_name
+from rag_harness.profiles import EMBEDDED_URL
+from rag_harness.settings import Settings
+
+_LOCAL = {"127.0.0.1", "localhost", "::1", None}
+
+
+def check_keys(settings: Settings) -> None:
+    """Make sure that every endpoint that this run calls has a key.
+
+    Raises:
+        PrerequisiteError: says which key is missing, what needs it, and how to run without.
+    """
+    if settings.mode in ("replay", "auto"):
+        return
+    missing = [*_chat_key(settings), *_embedding_key(settings)]
+    if missing:
+        raise PrerequisiteError(
+            "\n".join(missing)
+            + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or DRY_RUN=true to replay."
+        )
+
+
+def _chat_key(settings: Settings) -> list[str]:
+    url = settings.chat_base_url
+    if url == EMBEDDED_URL or urlsplit(url).hostname in _LOCAL or settings.chat_key:
+        return []
+    name = settings.chat_api_key_env or "RAG_CHAT_API_KEY"
+    return [
+        f"{name} is not set: mode {settings.mode} of profile {settings.profile!r} calls {settings.chat_model} at {url}."
+    ]
+
+
+def _embedding_key(settings: Settings) -> list[str]:
+    url = settings.embed_base_url
+    if embedder_name(settings) != "openai" or urlsplit(url).hostname in _LOCAL or settings.openai_api_key:
+        return []
+    return [
+        f"OPENAI_API_KEY is not set: mode {settings.mode} of profile {settings.profile!r} embeds with "
+        f"{settings.embed_model} at {url}."
+    ]

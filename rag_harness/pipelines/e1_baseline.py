@@ -1,0 +1,26 @@
+"""E1: no retrieval. What the model knows by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.trace import Trace
+from rag_harness.protocols import Pipeline
+from rag_harness.types import PipelineOutput, Query
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Asks the model and nothing else."""
+
+    generator: Generator
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        return await self.generator.answer(query, Trace())
+
+
+def build(parts: RunParts) -> Pipeline:
+    """Return the pipeline of this experiment."""
+    return Baseline(Generator(parts.chat, parts.prompts("e1")))

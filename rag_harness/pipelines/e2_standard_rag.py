@@ -1,0 +1,31 @@
+"""E2: vector search, then answer from the best chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.trace import Trace
+from rag_harness.protocols import Pipeline, Retriever
+from rag_harness.types import PipelineOutput, Query
+
+
+@dataclass(frozen=True)
+class StandardRag:
+    """Retrieves ``top_k`` chunks and answers from them."""
+
+    retriever: Retriever
+    generator: Generator
+    top_k: int
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        trace = Trace()
+        trace.retrieved = await trace.off_loop("retrieve", self.retriever.retrieve, query.text, self.top_k)
+        trace.context = trace.retrieved
+        return await self.generator.answer(query, trace)
+
+
+def build(parts: RunParts) -> Pipeline:
+    """Return the pipeline of this experiment."""
+    return StandardRag(parts.retriever, Generator(parts.chat, parts.prompts("e2")), parts.settings.top_k)

@@ -1,0 +1,117 @@
+"""Prompt -> model -> answer: the last step of every experiment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rag_harness.errors import ModelOutputError
+from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts import Prompts
+from rag_harness.protocols import ChatModel
+from rag_harness.types import Answer, PipelineOutput, Query
+
+
+class PlainAnswer(BaseModel):
+    """Structured output of E1 to E3."""
+
+    model_config = ConfigDict(extra="ignore")
+    answer: str
+
+
+class ReasonedAnswer(PlainAnswer):
+    """Structured output of E4: the steps come first, so that the answer follows from them."""
+
+    reasoning_steps: list[str]
+
+
+@dataclass(frozen=True)
+class Generator:
+    """Asks the chat model and reads its answer.
+
+    Args:
+        chat: the model.
+        prompts: the experiment's templates.
+        reasoning: ask for reasoning steps before the answer.
+    """
+
+    chat: ChatModel
+    prompts: Prompts
+    reasoning: bool = False
+
+    async def answer(self, query: Query, trace: Trace) -> PipelineOutput:
+        """Answer from ``trace.context``."""
+        with trace.stage("prompt"):
+            messages = self.prompts.messages(query.text, trace.context)
+        with trace.stage("generate"):
+            completion = await self.chat.complete(messages, response_format(self.reasoning))
+        with trace.stage("parse"):
+            answer = read_answer(completion.text, len(trace.context), self.reasoning)
+        return trace.output(answer, completion)
+
+
+def response_format(reasoning: bool) -> Mapping[str, Any]:
+    """Return OpenAI's structured-output request."""
+    keys = {"reasoning_steps": {"type": "array", "items": {"type": "string"}}} if reasoning else {}
+    properties = {**keys, "answer": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
+def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
+    """Read a model's JSON into an answer; citations beyond ``sources`` are listed as invalid.
+
+    Raises:
+        ModelOutputError: it is no JSON of the form that was asked for, or the answer is empty.
+    """
+    shape = ReasonedAnswer if reasoning else PlainAnswer
+    try:
+        read = shape.model_validate(json.loads(_without_fence(raw)))
+    except (json.JSONDecodeError, ValidationError) as error:
+        raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
+    if not read.answer.strip():
+        raise ModelOutputError("The model's answer is empty.", raw)
+    steps = tuple(read.reasoning_steps) if isinstance(read, ReasonedAnswer) else None
+    if steps is not None and not any(step.strip() for step in steps):
+        raise ModelOutputError("The model gave no reasoning steps.", raw)
+    cited = cited_sources(read.answer)
+    return Answer(
+        text=read.answer,
+        reasoning_steps=steps,
+        citations=tuple(n for n in cited if 1 <= n <= sources),
+        invalid_citations=tuple(n for n in cited if not 1 <= n <= sources),
+        abstained=abstains(read.answer),
+        raw=raw,
+    )
+
+
+_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+
+
+def _without_fence(raw: str) -> str:
+    fenced = _FENCE.match(raw)
+    return fenced[1] if fenced else raw
+
+
+_CITATION = re.compile(r"\[\s*sources?\b([^\]]*)\]", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*(?:source\s*)?(\d{1,6})\b", re.IGNORECASE)
+
+
+def cited_sources(text: str) -> Sequence[int]:
+    """Return the source numbers that ``text`` cites, once each: ``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a.md]``."""
+    pieces = (piece for cited in _CITATION.findall(text) for piece in re.split(r"[,;&]|\band\b", cited))
+    numbers = (match for match in map(_NUMBER.match, pieces) if match)
+    return list(dict.fromkeys(int(match[1]) for match in numbers))
+
+
+_ABSTAINS = re.compile(r"\bI (?:don['’]?t|do not) know\b", re.IGNORECASE)
+
+
+def abstains(text: str) -> bool:
+    """Return whether an answer says, in the prompt's own words, that it does not know."""
+    return bool(_ABSTAINS.search(text))

@@ -1,0 +1,193 @@
+"""What pipelines are made of, chosen by the settings and made on first use."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, cast
+
+from rag_harness.chunking import ChunkingSettings, chunk_documents
+from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.embedders.cached import CachedEmbedder
+from rag_harness.errors import ModelCallError, RagHarnessError
+from rag_harness.indexes.bm25 import Bm25Index
+from rag_harness.pipelines.retrievers import DenseRetriever
+from rag_harness.prompts import Prompts, load_prompts
+from rag_harness.protocols import ChatModel, Index, LexicalScorer, Reranker, Retriever
+from rag_harness.recording.stores import StoreRoom
+from rag_harness.registry import registered, resolve
+from rag_harness.settings import Settings
+from rag_harness.types import Chunk, Document
+
+_log = logging.getLogger(__name__)
+
+
+class Lazy:
+    """Stands for a part until it is first used: a run that only resumes builds no index."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+class RunParts:
+    """The parts of one run in one process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def stores(self) -> StoreRoom:
+        return StoreRoom(self.settings)
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The pages of the knowledge base."""
+        documents = read_knowledge_base(self.settings.path(self.settings.kb_dir))
+        _log.info("Read %d documents from %s", len(documents), self.settings.kb_dir)
+        return documents
+
+    @cached_property
+    def kb_digest(self) -> str:
+        """Digest of all pages and their metadata."""
+        return digest_of(self.documents)
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The pages, cut into chunks that the embedder reads whole."""
+        size = min(self.settings.chunk_size, self.embedder.max_tokens)
+        overlap = min(self.settings.chunk_overlap, size // 4)
+        chunks = chunk_documents(self.documents, self.embedder.tokenizer(), ChunkingSettings(size, overlap))
+        _log.info("Cut %d documents into %d chunks", len(self.documents), len(chunks))
+        return chunks
+
+    @cached_property
+    def content_digest(self) -> str:
+        state = blake2b(f"{self.embedder.model}\0{self.embedder.revision}".encode(), digest_size=16)
+        for chunk in self.chunks:
+            state.update(f"{chunk.chunk_id}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
+        return state.hexdigest()
+
+    @cached_property
+    def embedder(self) -> CachedEmbedder:
+        """The embedder that the settings name, behind its store."""
+        inner: Any = resolve("embedders", embedder_name(self.settings))(self)
+        wants_tokens = reranker_name(self.settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
+        tokens = self.stores.open("tokens", inner.model, inner.revision) if wants_tokens else None
+        vectors = self.stores.open("vectors", inner.model, inner.revision)
+        return CachedEmbedder(inner, vectors, tokens, refuse=self._why_not_embed())
+
+    @property
+    def token_embedder(self) -> CachedEmbedder:
+        return self.embedder
+
+    def _why_not_embed(self) -> str:
+        if self.settings.mode == "replay":
+            return "Record it: --rag-mode=record"
+        if self.settings.mode == "auto" and embedder_name(self.settings) == "openai":
+            return "Mode auto calls no network model. Record it: --rag-mode=record"
+        return ""
+
+    @cached_property
+    def lexical(self) -> LexicalScorer:
+        return cast("LexicalScorer", Lazy(lambda: Bm25Index(self.chunks)))
+
+    @cached_property
+    def index(self) -> Index:
+        """The index over all chunks, built when it is first searched."""
+        return cast("Index", Lazy(self._build_index))
+
+    def _build_index(self) -> Index:
+        index: Index = resolve("indexes", self.settings.index)(self)
+        with _building(self.settings):
+            vectors = self.embedder.embed_documents([chunk.text for chunk in self.chunks])
+            self.stores.flush()
+        index.upsert(self.chunks, vectors)
+        return index
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """The first stage of E2 to E4."""
+        return DenseRetriever(self.embedder, self.index)
+
+    @cached_property
+    def reranker(self) -> Reranker:
+        """The reranker that the settings name."""
+        return cast("Reranker", resolve("rerankers", reranker_name(self.settings))(self))
+
+    @cached_property
+    def chat(self) -> ChatModel:
+        """The chat model that the settings name."""
+        return cast("ChatModel", resolve("chat", chat_name(self.settings))(self))
+
+    def prompts(self, experiment: str) -> Prompts:
+        """Return the templates of an experiment."""
+        folder = self.settings.path(self.settings.prompts) if self.settings.prompts else None
+        return load_prompts(experiment, folder)
+
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Build the index and embed ``queries`` in one go, once for all workers: they then need no model."""
+        len(self.index)
+        with _building(self.settings):
+            self._embed_ahead(list(dict.fromkeys(queries)))
+            self.stores.flush()
+
+    def _embed_ahead(self, queries: list[str]) -> None:
+        try:
+            self.embedder.embed_queries(queries)
+        except RagHarnessError:
+            # One of them cannot be embedded (too long, not recorded): its own trial will say so.
+            for query in queries if not self._why_not_embed() else ():
+                with suppress(ModelCallError):
+                    self.embedder.embed_queries([query])
+
+
+def embedder_name(settings: Settings) -> str:
+    """Return the registered name of the embedder: ``name:model``, or guessed from the model's name."""
+    guess = "openai" if settings.embed_base_url else "sentence-transformers"
+    return _adapter("embedders", settings.embed_model, guess)
+
+
+def reranker_name(settings: Settings) -> str:
+    """Return the registered name of the reranker."""
+    guess = "late-interaction" if settings.rerank_model == "embedded/late-interaction" else "cross-encoder"
+    return _adapter("rerankers", settings.rerank_model, guess)
+
+
+def chat_name(settings: Settings) -> str:
+    """Return the registered name of the chat adapter."""
+    return _adapter("chat", settings.chat_model, "openai")
+
+
+def _adapter(group: str, model: str, guess: str) -> str:
+    scheme, colon, _ = model.partition(":")
+    if colon and scheme in registered(group):
+        return scheme
+    return "mock" if model.startswith("mock/") and "mock" in registered(group) else guess
+
+
+@contextmanager
+def _building(settings: Settings) -> Iterator[None]:
+    """Let one process compute vectors at a time: the others find them in the store when their turn comes."""
+    from filelock import FileLock
+
+    folder = settings.path(settings.cache_dir)
+    if settings.mode == "replay" or not os.access(folder.parent, os.W_OK):
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "building.lock"):
+        yield

@@ -1,0 +1,109 @@
+"""The pytest plugin. Every hook is a line or two that hands over; nothing heavy is imported before a suite uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from rag_harness.plugin import hookspecs
+from rag_harness.plugin.fixtures import rag_index, rag_pipeline, rag_result, rag_session, rag_settings, rag_trial
+from rag_harness.plugin.options import add_options, is_used
+from rag_harness.plugin.recorder import Recorder
+from rag_harness.plugin.session import SESSION, SHIPPED, RagSession
+
+__all__ = ["rag_index", "rag_pipeline", "rag_result", "rag_session", "rag_settings", "rag_trial"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare options and ini keys."""
+    add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare this plugin's own hooks."""
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register markers and the state of the run."""
+    from rag_harness.pipelines import built_in
+
+    config.addinivalue_line(
+        "markers", "rag_experiment(id): the experiment whose trials a test that uses rag_result is about"
+    )
+    for experiment, module in built_in().items():
+        config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
+    config.stash[SESSION] = session = RagSession(config)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder(session), "rag_harness.recorder")
+    if is_used(config):
+        _check_usage(config, session)
+
+
+def _check_usage(config: pytest.Config, session: RagSession) -> None:
+    from rag_harness.errors import PrerequisiteError
+    from rag_harness.plugin.markers import check_marker_expression
+
+    try:
+        check_marker_expression(config)
+        assert session.settings
+    except PrerequisiteError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Turn a test that uses ``rag_result`` into one test a trial."""
+    if "rag_result" in metafunc.fixturenames:
+        from rag_harness.plugin.collect import parametrize
+
+        parametrize(metafunc, metafunc.config.stash[SESSION])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker whether trials come in batches."""
+    from rag_harness.plugin.xdist_support import wants_batches
+
+    node.workerinput["rag_batches"] = wants_batches(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out trials in batches, unless the user chose a distribution or does not use the plugin."""
+    from rag_harness.plugin.xdist_support import make_scheduler
+
+    return make_scheduler(config, log)
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Remember the next test: under xdist its batch may be run ahead too."""
+    item.config.stash[SESSION].next_item = nextitem
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the report of the teardown carry the result: a trial whose fixture raised has no call phase."""
+    report = yield
+    shipped = item.stash.get(SHIPPED, None)
+    if shipped is not None and call.when == "teardown":
+        # A JSON string: xdist ships nothing else, and one numpy float would end the session.
+        vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
+    return report
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:
+    """Say what is about to run, where there is a trial to run."""
+    from rag_harness.plugin.terminal import announcement
+
+    return announcement(config.stash[SESSION], items)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the engine and close the log."""
+    session = config.stash.get(SESSION, None)
+    if session is not None:
+        session.close()

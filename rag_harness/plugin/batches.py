@@ -1,0 +1,38 @@
+"""Under xdist: trials go to workers in batches, and a worker runs its own batch ahead of its tests.
+
+Every worker collects every item, so a worker that ran ahead through all of them would pay for other workers' calls.
+xdist hands out whole scopes; here a scope is a batch, computed alike by the controller and by each worker from the
+collected node ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_TRIAL = re.compile(r"\[(.+)\]$")
+
+
+def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
+    """Return the batch of each node id: ``size`` trials in a row; tests of the same trial stay together."""
+    trials: dict[str, int] = {}
+    batch_of: dict[str, str] = {}
+    for nodeid in nodeids:
+        match = _TRIAL.search(nodeid)
+        if match is None:
+            batch_of[nodeid] = nodeid.split("::", 1)[0]
+        else:
+            number = trials.setdefault(match[1], len(trials))
+            batch_of[nodeid] = f"rag-batch-{number // size}"
+    return batch_of
+
+
+def batch_size(trials: int, workers: int, concurrency: int) -> int:
+    """Return how many trials go to a worker at once: enough to keep its share of calls in flight, and 4 turns each."""
+    return max(concurrency, -(-trials // (workers * 4)), 1)
+
+
+def plan(nodeids: Sequence[str], workers: int, concurrency: int) -> dict[str, str]:
+    """Return the batch of each node id for a run of ``workers``."""
+    trials = len({match[1] for nodeid in nodeids if (match := _TRIAL.search(nodeid))})
+    return batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))

@@ -1,0 +1,45 @@
+"""Experiment x case -> parametrized tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.session import RagSession
+
+
+def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
+    """Make a test that uses ``rag_result`` into one test a trial.
+
+    Raises:
+        pytest.Collector.CollectError: queries or settings are wrong, or the test names no experiment.
+    """
+    from rag_harness.errors import PrerequisiteError
+    from rag_harness.trial import Trial
+
+    try:
+        trials = [Trial(each, case) for each in experiments_of(metafunc.definition) for case in session.cases]
+    except PrerequisiteError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
+    metafunc.parametrize("rag_trial", [pytest.param(trial, id=trial.trial_id) for trial in trials])
+
+
+def experiments_of(node: pytest.Item) -> list[str]:
+    """Return the experiments that the markers of a test name: ``e3``, or ``rag_experiment("mine")``."""
+    from rag_harness.errors import PrerequisiteError
+    from rag_harness.pipelines import built_in
+
+    found: dict[str, None] = {}
+    for mark in reversed(list(node.iter_markers())):
+        if mark.name == "rag_experiment":
+            found |= dict.fromkeys(mark.args)
+        elif mark.name in built_in():
+            found[mark.name] = None
+    if not found:
+        raise PrerequisiteError(
+            f"{node.nodeid} uses rag_result but names no experiment. Mark it: @pytest.mark.e3, or "
+            f'@pytest.mark.rag_experiment("mine") for a pipeline of your own.'
+        )
+    return list(found)

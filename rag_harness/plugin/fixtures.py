@@ -1,0 +1,80 @@
+"""The fixtures that tests ask for. Override ``rag_pipeline`` to evaluate a pipeline of your own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_harness.plugin.collect import experiments_of
+from rag_harness.plugin.session import SESSION, SHIPPED, RagSession, trial_of
+
+if TYPE_CHECKING:
+    from rag_harness.results import ExperimentResult
+    from rag_harness.settings import Settings
+    from rag_harness.trial import Trial
+
+
+@pytest.fixture(scope="session")
+def rag_session(pytestconfig: pytest.Config) -> RagSession:
+    """Return the state of the run; the other fixtures read it."""
+    return pytestconfig.stash[SESSION]
+
+
+@pytest.fixture(scope="session")
+def rag_settings(rag_session: RagSession) -> Settings:
+    """Return the effective settings."""
+    return rag_session.settings
+
+
+@pytest.fixture(scope="session")
+def rag_index(rag_session: RagSession) -> Any:
+    """Return the index over the knowledge base, built once a process."""
+    return rag_session.parts.index
+
+
+@pytest.fixture
+def rag_trial() -> Trial:
+    """Return the trial that a test is about; the plugin parametrizes it."""
+    raise pytest.UsageError("rag_trial gets its value from the plugin: ask for rag_result too.")
+
+
+@pytest.fixture
+def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any:
+    """Return the pipeline under test: the one registered for the test's experiment.
+
+    Override it in a conftest.py or a test module, with any scope, to return your own: an object with
+    ``async def answer(self, query) -> PipelineOutput`` (a sync method and a plain string are taken too).
+    """
+    trial = trial_of(request.node)
+    with _halting(request):
+        experiment = trial.experiment if trial else experiments_of(request.node)[0]
+        return rag_session.pipeline(experiment)
+
+
+@pytest.fixture
+def rag_result(
+    request: pytest.FixtureRequest, rag_session: RagSession, rag_trial: Trial, rag_pipeline: Any
+) -> ExperimentResult:
+    """Return the result of the trial that this test is about; a failed trial is a result too."""
+    with _halting(request):
+        shipped = rag_session.result(request.node, rag_trial, rag_pipeline)
+    request.node.stash[SHIPPED] = shipped
+    return shipped.row
+
+
+class _halting:  # noqa: N801 - a context manager reads as a verb
+    """Ends the run, without a traceback, on what no later test can get past."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._request = request
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        from rag_harness.errors import CriticalError, PrerequisiteError
+
+        if isinstance(error, (CriticalError, PrerequisiteError)):
+            self._request.session.shouldstop = f"rag_harness: {error}"
+            pytest.fail(str(error), pytrace=False)

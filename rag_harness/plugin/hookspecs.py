@@ -1,0 +1,21 @@
+"""Hooks that this plugin calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.results import ExperimentResult
+
+
+def pytest_rag_result(result: ExperimentResult, config: pytest.Config) -> None:
+    """Called with each result as it arrives, in the process that writes the files: once a trial, under xdist too.
+
+    Example, in a conftest.py::
+
+        def pytest_rag_result(result, config):
+            if result.status == "error":
+                print(result.query_id, result.why)
+    """

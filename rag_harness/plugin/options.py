@@ -1,0 +1,62 @@
+"""Command line and ini: one flag and one ini key for each option of the settings' table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.settings import Settings, env_name, options
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare ``--rag-*`` and ``rag_*``."""
+    group = parser.getgroup("rag", "rag_harness: evaluation of RAG pipelines")
+    for each in options():
+        text = f"{each.metadata['help']} [{env_name(each)}]".replace("%", "%%")
+        flag = f"--rag-{each.name.replace('_', '-')}"
+        if each.default is False:
+            group.addoption(flag, dest=f"rag_{each.name}", action="store_true", default=None, help=text)
+        else:
+            group.addoption(flag, *_SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
+        parser.addini(f"rag_{each.name}", each.metadata["help"], default=None)
+
+
+_SHORT = {"kb_dir": ("--rag-kb",), "top_k": ("--rag-k",)}
+"""Second names that are quicker to type; DESIGN's public interface has them."""
+
+
+def command_line(config: pytest.Config) -> dict[str, Any]:
+    """Return the options that were given on the command line."""
+    given = {each: config.getoption(f"rag_{each.name}", None) for each in options()}
+    here = config.invocation_params.dir
+    return {
+        each.name: str(here / value) if each.metadata.get("path") else value
+        for each, value in given.items()
+        if value is not None
+    }
+
+
+def ini(config: pytest.Config) -> dict[str, Any]:
+    """Return the options that the ini file sets."""
+    given = {each.name: config.getini(f"rag_{each.name}") for each in options()}
+    return {name: value for name, value in given.items() if value not in (None, "")}
+
+
+def is_used(config: pytest.Config) -> bool:
+    """Return whether this suite has anything to do with the plugin; if not, it stays inert."""
+    return bool(command_line(config) or ini(config))
+
+
+def read_settings(config: pytest.Config) -> Settings:
+    """Return the effective settings of this run.
+
+    Raises:
+        SettingsError: an option, ini value or environment variable cannot be used.
+    """
+    from rag_harness.settings import load_settings
+
+    # Not config.rootpath: `--rag-kb DIR` makes pytest take DIR for a test path and rootdir for its parent.
+    base = config.inipath.parent if config.inipath else config.invocation_params.dir
+    return load_settings(command_line(config), ini(config), base)

@@ -1,0 +1,61 @@
+"""The one writer of result files: the controller under xdist, else the only process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rag_harness.plugin.session import result_path
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.result_file import ResultFile
+    from rag_harness.results import ExperimentResult
+
+
+class Recorder:
+    """Takes results off test reports, appends them, and keeps them for the summary."""
+
+    def __init__(self, session: RagSession) -> None:
+        self._session = session
+        self._files: dict[str, ResultFile] = {}
+        self.rows: dict[str, ExperimentResult] = {}
+        self.resumed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
+        line: str | None = getattr(report, "rag_row", None)
+        if line is None:
+            return
+        from rag_harness.results import parse_row
+
+        row = parse_row(line)
+        if row.trial_id in self.rows:
+            return
+        self.rows[row.trial_id] = row
+        if getattr(report, "rag_resumed", False):
+            self.resumed.add(row.trial_id)
+        else:
+            self._file(row.experiment).append(row)
+        self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
+
+    def _file(self, experiment: str) -> ResultFile:
+        if experiment not in self._files:
+            from rag_harness.result_file import ResultFile
+
+            settings = self._session.settings
+            self._files[experiment] = ResultFile(result_path(settings, experiment), settings.overwrite)
+        return self._files[experiment]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print one section, where there was a trial."""
+        if self.rows:
+            from rag_harness.plugin.terminal import write_summary
+
+            write_summary(terminalreporter, self, self._session.settings)
+
+    @property
+    def set_aside(self) -> int:
+        """Rows of other fingerprints, and damaged lines, that were moved out of the way."""
+        return sum(file.set_aside for file in self._files.values())

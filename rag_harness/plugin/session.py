@@ -1,0 +1,218 @@
+"""The state of one run in one process: settings, cases, pipelines, the engine. All lazy: unused, it costs nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_harness.plugin.batches import plan
+from rag_harness.plugin.options import read_settings
+
+if TYPE_CHECKING:
+    from rag_harness.engine.loop import BackgroundLoop
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.results import ExperimentResult
+    from rag_harness.settings import Settings
+    from rag_harness.trial import Outcome, Trial
+    from rag_harness.types import Case
+
+SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
+SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A result on its way from a test to the recorder."""
+
+    row: ExperimentResult
+    resumed: bool = False
+
+
+class RagSession:
+    """What the hooks and fixtures share."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.next_item: pytest.Item | None = None
+        self._pipelines: dict[str, Any] = {}
+        self._fingerprints: dict[str, tuple[Any, str]] = {}
+        self._stored_rows: dict[str, dict[str, ExperimentResult]] = {}
+        self._batches: dict[str, str] = {}
+        self._batches_ahead: set[str | None] = {None}
+        self._ahead_done = False
+        self._prepared = False
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The effective settings; logged once, keys masked."""
+        from rag_harness.plugin.logfile import open_log
+        from rag_harness.settings import masked
+
+        settings = read_settings(self.config)
+        open_log(settings)
+        _log.info("Settings: %s", masked(settings))
+        return settings
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """The queries with their gold."""
+        from rag_harness.dataset.queries import distribution, read_queries
+
+        settings = self.settings
+        cases = read_queries(settings.queries_path, settings.path(settings.kb_dir))
+        _log.info("Read %d queries: %s", len(cases), distribution(cases))
+        return cases[: settings.limit or None]
+
+    @cached_property
+    def parts(self) -> RunParts:
+        """Index, embedder, models, prompts."""
+        from rag_harness.pipelines.parts import RunParts
+
+        return RunParts(self.settings)
+
+    @cached_property
+    def engine(self) -> BackgroundLoop[Outcome]:
+        """The loop that runs trials ahead of the tests."""
+        from rag_harness.engine.loop import BackgroundLoop
+
+        return BackgroundLoop(-(-self.settings.concurrency // self._workers))
+
+    @property
+    def _workers(self) -> int:
+        return int(getattr(self.config, "workerinput", {}).get("workercount", 1))
+
+    def pipeline(self, experiment: str) -> Any:
+        """Return the registered pipeline of ``experiment``, built on first use."""
+        if experiment not in self._pipelines:
+            from rag_harness.pipelines import builder
+
+            _check_keys(self.settings)
+            self._pipelines[experiment] = builder(experiment)(self.parts)
+        return self._pipelines[experiment]
+
+    def fingerprint(self, experiment: str, pipeline: Any) -> str:
+        """Return the digest of everything that changes a result of ``experiment``."""
+        known = self._fingerprints.get(experiment)
+        if known is None or known[0] is not pipeline:
+            from rag_harness.fingerprint import digest_of_parts, experiment_parts, file_digest
+
+            queries = file_digest(self.settings.queries_path)
+            digest = digest_of_parts(experiment_parts(experiment, pipeline, self.parts, queries))
+            known = self._fingerprints[experiment] = (pipeline, digest)
+        return known[1]
+
+    def result(self, item: pytest.Item, trial: Trial, pipeline: Any) -> Shipped:
+        """Return the result of ``trial``: stored, or run now together with the trials of the tests that follow.
+
+        Raises:
+            PrerequisiteError: the index or a model cannot be had.
+            CriticalError: the trial met something that no later trial can get past.
+        """
+        stored = self._stored(trial, pipeline)
+        if stored is not None:
+            return Shipped(stored, resumed=True)
+        self._submit(trial, pipeline)
+        for ahead in self._ahead_of(item):
+            self._submit_ahead(ahead)
+        outcome = self.engine.result(trial.trial_id)
+        if outcome.critical:
+            item.session.shouldstop = f"rag_harness: {outcome.row.why}"
+        return Shipped(outcome.row)
+
+    def _stored(self, trial: Trial, pipeline: Any) -> ExperimentResult | None:
+        if self.settings.overwrite:
+            return None
+        fingerprint = self.fingerprint(trial.experiment, pipeline)
+        if fingerprint not in self._stored_rows:
+            from rag_harness.result_file import finished_rows
+
+            self._stored_rows[fingerprint] = finished_rows(result_path(self.settings, trial.experiment), fingerprint)
+        return self._stored_rows[fingerprint].get(trial.case.query.query_id)
+
+    def _submit(self, trial: Trial, pipeline: Any) -> None:
+        from rag_harness.trial import run_trial
+
+        if hasattr(pipeline, "retriever") and not self._prepared:
+            self.parts.prepare([case.query.text for case in self.cases])
+            self._prepared = True
+        fingerprint, settings = self.fingerprint(trial.experiment, pipeline), self.settings
+        self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint))
+
+    def _submit_ahead(self, item: pytest.Item) -> None:
+        trial, pipeline = trial_of(item), self._pipeline_of(item)
+        if trial is not None and pipeline is not None and self._stored(trial, pipeline) is None:
+            self._submit(trial, pipeline)
+
+    def _pipeline_of(self, item: pytest.Item) -> Any:
+        """Return the pipeline that ``item`` will get, None where a fixture of the user's own has yet to make it."""
+        trial = trial_of(item)
+        fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
+        if trial is None or len(fixtures) > 1:
+            return None
+        return self.pipeline(trial.experiment)
+
+    def _ahead_of(self, item: pytest.Item) -> Iterable[pytest.Item]:
+        """Yield the tests whose trials this process may run ahead of time, in their order."""
+        items = item.session.items
+        if not hasattr(self.config, "workerinput"):
+            return () if self._ahead_done else self._once(items)
+        batch_of = self._batch_of(items)
+        mine = {batch_of.get(item.nodeid)}
+        if self.next_item is not None:
+            mine.add(batch_of.get(self.next_item.nodeid))
+        new = mine - self._batches_ahead
+        self._batches_ahead |= new
+        return [each for each in items if batch_of.get(each.nodeid) in new] if new else ()
+
+    def _once(self, items: list[pytest.Item]) -> list[pytest.Item]:
+        self._ahead_done = True
+        return items
+
+    def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
+        if not self.config.workerinput.get("rag_batches"):  # type: ignore[attr-defined]
+            return {}
+        if not self._batches:
+            self._batches.update(plan([each.nodeid for each in items], self._workers, self.settings.concurrency))
+        return self._batches
+
+    def close(self) -> None:
+        """Stop the engine and write what is waiting."""
+        if "engine" in vars(self):
+            self.engine.close(*(each for each in [getattr(self._chat(), "aclose", None)] if each))
+        if "parts" in vars(self) and "stores" in vars(self.parts):
+            self.parts.stores.flush()
+
+        if "settings" in vars(self):
+            from rag_harness.plugin.logfile import close_log
+
+            close_log()
+
+    def _chat(self) -> Any:
+        return vars(self.parts).get("chat") if "parts" in vars(self) else None
+
+
+def _check_keys(settings: Settings) -> None:
+    from rag_harness.keys import check_keys
+
+    check_keys(settings)
+
+
+def trial_of(item: pytest.Item) -> Trial | None:
+    """Return the trial that a test is about, None for other tests."""
+    callspec = getattr(item, "callspec", None)
+    trial: Trial | None = callspec.params.get("rag_trial") if callspec else None
+    return trial
+
+
+def result_path(settings: Settings, experiment: str) -> Any:
+    """Return the result file of ``experiment``."""
+    from rag_harness.pipelines import result_name
+
+    return settings.path(settings.output) / f"{result_name(experiment)}.jsonl"

@@ -1,0 +1,63 @@
+"""The prompts: one pair of files an experiment, ``<id>.system.md`` and ``<id>.user.md``.
+
+A folder named by ``rag_prompts`` replaces any of them by a file of the same name. ``{context}`` and ``{question}`` are
+filled in; nothing else in braces is touched, so JSON may stand in a prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from rag_harness.errors import SettingsError
+from rag_harness.types import Hit, Message
+
+_SLOT = re.compile(r"\{(context|question)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The two templates of an experiment."""
+
+    system: str
+    user: str
+
+    def messages(self, question: str, hits: Sequence[Hit] = ()) -> list[Message]:
+        """Fill in the question and the numbered context."""
+        values = {"question": question, "context": context_of(hits)}
+        filled = _SLOT.sub(lambda slot: values[slot[1]], self.user)
+        return [Message("system", self.system), Message("user", filled)]
+
+
+def context_of(hits: Sequence[Hit]) -> str:
+    """Number the chunks: ``[Source 1: returns-policy.md] text``."""
+    return "\n\n".join(f"[Source {n}: {hit.chunk.doc_id}] {hit.chunk.text}" for n, hit in enumerate(hits, 1))
+
+
+def load_prompts(experiment: str, overrides: Path | None = None) -> Prompts:
+    """Return the prompts of ``experiment``; files in ``overrides`` win.
+
+    Raises:
+        SettingsError: the folder does not exist, a file is not UTF-8, or a user prompt has no ``{question}``.
+    """
+    if overrides is not None and not overrides.is_dir():
+        raise SettingsError(f"rag_prompts names {overrides}, which is no folder.")
+    system, user = (_read(f"{experiment}.{part}.md", overrides) for part in ("system", "user"))
+    if "{question}" not in user:
+        raise SettingsError(f"{experiment}.user.md has no {{question}}: the model would never see the query.")
+    return Prompts(system, user)
+
+
+def _read(name: str, overrides: Path | None) -> str:
+    if overrides is not None and (overrides / name).is_file():
+        try:
+            return (overrides / name).read_text(encoding="utf-8").rstrip("\n")
+        except UnicodeDecodeError as error:
+            raise SettingsError(f"{overrides / name}: not UTF-8 at byte {error.start}.") from error
+    built_in = files(__name__) / name
+    if not built_in.is_file():
+        raise SettingsError(f"No prompt {name}. Put a file of that name into the folder that rag_prompts names.")
+    return built_in.read_text(encoding="utf-8").rstrip("\n")

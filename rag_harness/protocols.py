@@ -1,0 +1,222 @@
+"""The verbs: one Protocol per replaceable part.
+
+A local, CPU-bound verb is sync and is run off the event loop; a network-bound verb is async; none is both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from rag_harness.types import (
+    Case,
+    Chunk,
+    Completion,
+    Hit,
+    Matrix,
+    Message,
+    PipelineOutput,
+    Query,
+    Score,
+    TokenVectors,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from rag_harness.settings import Settings
+
+
+class Store(Protocol):
+    """Arrays by content key; see ``recording.store``."""
+
+    def get(self, keys: Sequence[bytes]) -> Sequence[Any]:
+        """Return the array of each key, None where there is none."""
+        ...
+
+    def put(self, items: Mapping[bytes, Any]) -> None:
+        """Add arrays of shape (rows, d)."""
+        ...
+
+
+class Stores(Protocol):
+    """The stores of a run, by kind and model."""
+
+    def open(self, kind: str, model: str, revision: str) -> Store:
+        """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision."""
+        ...
+
+
+class LexicalScorer(Protocol):
+    """Scores every chunk by the words it shares with a query."""
+
+    def scores(self, query: str) -> Mapping[str, float]:
+        """Return the score of each chunk by chunk_id."""
+        ...
+
+
+class TokenEmbedder(Protocol):
+    """Gives token vectors, for late interaction."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """What else decides the vectors."""
+        ...
+
+    def token_vectors(self, texts: Sequence[str], role: str) -> list[TokenVectors]:
+        """Return each text's token vectors; ``role`` is ``query`` or ``document``."""
+        ...
+
+
+class Parts(Protocol):
+    """What an adapter may ask for when it is created; each part is made on first use."""
+
+    @property
+    def settings(self) -> Settings:
+        """The effective settings."""
+        ...
+
+    @property
+    def stores(self) -> Stores:
+        """Where vectors and scores are kept."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder of the run."""
+        ...
+
+    @property
+    def token_embedder(self) -> TokenEmbedder:
+        """The same embedder, where it gives token vectors."""
+        ...
+
+    @property
+    def lexical(self) -> LexicalScorer:
+        """BM25 over all chunks."""
+        ...
+
+    @property
+    def content_digest(self) -> str:
+        """Digest of chunks and embedding model: names an index that holds the same content."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Counts tokens as the embedding model does."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text, special tokens included."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit-length vectors."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model, as its publisher writes it."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """What else decides the vector: weights' digest, precision, longest input."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length d of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest input in tokens; anything behind it would be cut off."""
+        ...
+
+    def tokenizer(self) -> Tokenizer:
+        """Return the model's own tokenizer."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        """Return unit-length vectors of shape (n, d), in the order of ``texts``."""
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return unit-length vectors of shape (n, d); a query over ``max_tokens`` is an error, never cut."""
+        ...
+
+
+class Index(Protocol):
+    """Finds the chunks whose vectors are nearest to a query's."""
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        """Store ``chunks`` with their ``vectors``; row i belongs to chunk i."""
+        ...
+
+    def search(self, vector: Vector, k: int) -> list[Hit]:
+        """Return the ``k`` nearest chunks by cosine, best first, ranks from 1."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Reranker(Protocol):
+    """Puts candidates into a better order."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model or method."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """What else decides the order; part of the fingerprint."""
+        ...
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """Return all ``hits`` with rerank scores and new ranks, best first; the caller cuts the list."""
+        ...
+
+
+class Retriever(Protocol):
+    """The retrieve step of a pipeline, on its own."""
+
+    def retrieve(self, query: str, k: int) -> list[Hit]:
+        """Return the ``k`` best hits for ``query``, best first, ranks from 1."""
+        ...
+
+
+class ChatModel(Protocol):
+    """Answers a conversation, over the network or in process."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model, as its server knows it."""
+        ...
+
+    async def complete(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+    ) -> Completion:
+        """Return the model's answer; ``response_format`` is a JSON schema that the text should follow."""
+        ...
+
+
+@runtime_checkable
+class Pipeline(Protocol):
+    """One RAG pipeline. It sees the query and nothing of the gold."""
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        """Answer ``query``. Errors may be raised: the harness turns them into a row."""
+        ...
+
+
+class Measure(Protocol):
+    """Scores one output against its case."""
+
+    def score(self, case: Case, output: PipelineOutput) -> Score:
+        """Return the score; ``value`` None where it cannot be measured."""
+        ...

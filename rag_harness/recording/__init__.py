@@ -1,0 +1,1 @@
+"""Record and replay: what a model returned once is not asked for again."""

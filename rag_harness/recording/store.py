@@ -1,0 +1,147 @@
+"""A store of arrays by content key: vectors, token vectors and pair scores.
+
+A folder of immutable segments, each one safetensors file: ``keys`` (n, 16), ``offsets`` (n + 1), ``data`` (rows, d);
+entry i is ``data[offsets[i]:offsets[i + 1]]``. A writer only ever adds a segment, under a name made from its keys and
+by an atomic rename. So four writers lose nothing, folders merge by copying, and what is there is never rewritten: a
+vector computed again in another batch differs in its last bits.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.errors import DataError
+
+KEY_BYTES = 16
+Array = npt.NDArray[Any]
+
+_FLUSH_AT = 2048
+
+
+def key_of(*parts: str) -> bytes:
+    """Return the key of a text, or of several (a query and a chunk)."""
+    state = blake2b(digest_size=KEY_BYTES)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        state.update(len(encoded).to_bytes(8, "big") + encoded)
+    return state.digest()
+
+
+class ArrayStore:
+    """Arrays by key, read from several folders and written to at most one.
+
+    Args:
+        folders: where to look, first match wins.
+        write_to: where new segments go; None makes the store read-only.
+    """
+
+    def __init__(self, folders: Sequence[Path], write_to: Path | None = None) -> None:
+        self._folders = list(dict.fromkeys([*folders, *([write_to] if write_to else [])]))
+        self._write_to = write_to
+        self._segments: dict[Path, _Segment] = {}
+        self._where: dict[bytes, tuple[_Segment, int]] = {}
+        self._pending: dict[bytes, Array] = {}
+
+    def get(self, keys: Sequence[bytes]) -> list[Array | None]:
+        """Return the array of each key, None where there is none. Shapes are (rows, d)."""
+        if any(key not in self._where and key not in self._pending for key in keys):
+            self._look_for_new_segments()
+        return [self._read(key) for key in keys]
+
+    def put(self, items: Mapping[bytes, Array]) -> None:
+        """Add arrays of shape (rows, d); keys that are there already are left as they are.
+
+        They are found at once, and are on disk after ``flush``, which comes by itself when enough are waiting.
+        """
+        self._pending |= {key: np.atleast_2d(array) for key, array in items.items() if key not in self._where}
+        if len(self._pending) >= _FLUSH_AT:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting as one segment."""
+        if self._write_to is None or not self._pending:
+            return
+        file = self._write_to / f"{blake2b(b''.join(sorted(self._pending)), digest_size=8).hexdigest()}.safetensors"
+        _write_segment(file, self._pending)
+        self._pending = {}
+        self._look_for_new_segments()
+
+    def __len__(self) -> int:
+        self._look_for_new_segments()
+        return len({*self._where, *self._pending})
+
+    def _look_for_new_segments(self) -> None:
+        for folder in self._folders:
+            for file in sorted(folder.glob("*.safetensors")) if folder.is_dir() else ():
+                if file not in self._segments:
+                    self._add(file)
+
+    def _add(self, file: Path) -> None:
+        segment = self._segments[file] = _Segment(file)
+        for position, key in enumerate(segment.keys):
+            self._where.setdefault(key, (segment, position))
+
+    def _read(self, key: bytes) -> Array | None:
+        found = self._where.get(key)
+        return found[0].entry(found[1]) if found else self._pending.get(key)
+
+
+class _Segment:
+    def __init__(self, file: Path) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            # Memory-mapped: only the entries that are asked for are read.
+            self._open: Any = safe_open(str(file), framework="numpy")
+            packed = self._open.get_tensor("keys")
+            self._offsets: list[int] = self._open.get_tensor("offsets").tolist()
+        except (SafetensorError, OSError) as error:
+            raise DataError(
+                f"{file} cannot be read ({error}): it was cut short or damaged. Delete it; its entries are computed "
+                f"again in mode auto, or come back with git checkout if it is a committed recording."
+            ) from error
+        self.keys = [bytes(row) for row in packed]
+        self._data = self._open.get_slice("data")
+
+    def entry(self, position: int) -> Array:
+        array: Array = self._data[self._offsets[position] : self._offsets[position + 1]]
+        return array
+
+
+def _write_segment(file: Path, items: Mapping[bytes, Array]) -> None:
+    from safetensors.numpy import save
+
+    keys = sorted(items)
+    arrays = [items[key] for key in keys]
+    content = save(
+        {
+            "keys": np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(-1, KEY_BYTES),
+            "offsets": np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64),
+            "data": np.ascontiguousarray(np.concatenate(arrays)),
+        }
+    )
+    write_atomically(file, content)
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write ``file`` so that a reader sees the old content or all of the new, whatever happens."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o644)  # noqa: PTH101 - mkstemp makes 0600, which another user's CI could not read
+        os.replace(name, file)  # noqa: PTH105
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

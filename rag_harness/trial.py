@@ -1,0 +1,152 @@
+"""Run one trial: one pipeline on one case. It never raises: a failure is a value, and becomes a row."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from time import perf_counter
+from typing import Any
+
+from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.pipelines.trace import Trace
+from rag_harness.results import (
+    Candidate,
+    ExperimentResult,
+    HitMetadata,
+    RetrievedChunk,
+    RowError,
+    TokenUsage,
+)
+from rag_harness.settings import Settings
+from rag_harness.types import Answer, Case, Failure, Hit, PipelineOutput, Query
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One experiment on one case; the unit that pytest runs."""
+
+    experiment: str
+    case: Case
+
+    @property
+    def trial_id(self) -> str:
+        """Short id, e.g. ``e3-q_direct_001``."""
+        return f"{self.experiment}-{self.case.query.query_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a trial came to: its row, and whether no later trial can succeed either."""
+
+    row: ExperimentResult
+    critical: bool = False
+
+
+async def run_trial(trial: Trial, pipeline: Any, settings: Settings, fingerprint: str) -> Outcome:
+    """Answer the case's query and make the row. Only cancellation gets out."""
+    started = perf_counter()
+    try:
+        output, failure = await _answer(pipeline, trial.case.query), None
+    except Exception as error:
+        output, failure = _unfinished(error), _failure(error)
+        _log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
+    total = (perf_counter() - started) * 1000
+    row = make_row(trial, output, failure, total, settings, fingerprint)
+    _log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, total)
+    return Outcome(row, critical=failure is not None and failure.critical)
+
+
+async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
+    if inspect.iscoroutinefunction(pipeline.answer):
+        answered = await pipeline.answer(query)
+    else:
+        answered = await asyncio.to_thread(pipeline.answer, query)
+        if inspect.isawaitable(answered):
+            answered = await answered
+    if isinstance(answered, str):
+        return PipelineOutput(Answer(answered, raw=answered))
+    if not isinstance(answered, PipelineOutput):
+        raise TypeError(
+            f"{type(pipeline).__name__}.answer returned {type(answered).__name__}; it must return a PipelineOutput or "
+            f"the answer as a string."
+        )
+    return answered
+
+
+def _unfinished(error: Exception) -> PipelineOutput:
+    trace = getattr(error, "rag_trace", None) or Trace()
+    return trace.output(Answer(""))
+
+
+def _failure(error: Exception) -> Failure:
+    trace = getattr(error, "rag_trace", None)
+    return Failure(
+        stage=trace.failed_stage if trace else "pipeline",
+        error_type=type(error).__name__,
+        message=str(error) or repr(error),
+        raw_output=getattr(error, "raw", ""),
+        critical=isinstance(error, (CriticalError, PrerequisiteError)),
+    )
+
+
+def make_row(
+    trial: Trial, output: PipelineOutput, failure: Failure | None, total_ms: float, settings: Settings, fingerprint: str
+) -> ExperimentResult:
+    """Return the row of a trial."""
+    case, answer = trial.case, output.answer
+    return ExperimentResult(
+        query_id=case.query.query_id,
+        experiment=trial.experiment,
+        query=case.query.text,
+        query_type=case.query_type,
+        retrieved_chunks=tuple(_retrieved(hit) for hit in output.context),
+        candidates=_candidates(output.retrieved or output.context),
+        llm_answer=answer.text,
+        raw_output=failure.raw_output if failure else answer.raw or answer.text,
+        citations=answer.citations,
+        invalid_citations=answer.invalid_citations,
+        abstained=answer.abstained,
+        reasoning_steps=answer.reasoning_steps,
+        ground_truth=case.ground_truth,
+        context_reference=case.context_reference,
+        metadata=dict(case.metadata),
+        retrieval_time_ms=output.timings.retrieval_ms,
+        rerank_time_ms=output.timings.rerank_ms,
+        llm_time_ms=output.timings.llm_ms,
+        ttft_ms=output.timings.ttft_ms,
+        total_time_ms=total_ms,
+        usage=TokenUsage(
+            prompt_tokens=output.usage.prompt_tokens,
+            completion_tokens=output.usage.completion_tokens,
+            calls=output.usage.calls,
+        ),
+        retries=output.retries,
+        waited_ms=output.waited_ms,
+        model=output.model,
+        profile=settings.profile,
+        mode=settings.mode,
+        dry_run=settings.mode == "replay",
+        timings_recorded=output.recorded,
+        status="error" if failure else "ok",
+        error=RowError(stage=failure.stage, type=failure.error_type, message=failure.message) if failure else None,
+        fingerprint=fingerprint,
+        finished_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+    )
+
+
+def _retrieved(hit: Hit) -> RetrievedChunk:
+    chunk = hit.chunk
+    where = HitMetadata(filename=chunk.doc_id, section=" > ".join(chunk.section))
+    return RetrievedChunk(
+        chunk_id=chunk.chunk_id, text=chunk.text, score=hit.score, rerank_score=hit.rerank_score, metadata=where
+    )
+
+
+def _candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
+    return tuple(Candidate(chunk_id=hit.chunk.chunk_id, score=hit.score, rerank_score=hit.rerank_score) for hit in hits)

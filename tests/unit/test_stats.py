@@ -1,0 +1,204 @@
+"""Intervals and tests agree with scipy, and refuse what would poison a mean."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness import stats
+
+shares = st.floats(0, 1)
+samples: dict[str, Callable[[np.random.Generator], object]] = {
+    "binary": lambda rng: rng.integers(0, 2, 200).astype(float),
+    "reciprocal ranks": lambda rng: 1 / rng.integers(1, 11, 300),
+    "continuous": lambda rng: rng.random(150),
+    "three values": lambda rng: rng.random(3),
+}
+
+
+def mean(values: object, axis: int = -1) -> object:
+    return np.mean(values, axis=axis)  # type: ignore[call-overload]
+
+
+@given(n=st.integers(1, 10_000), part=shares, confidence=st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_equals_scipy(n: int, part: float, confidence: float) -> None:
+    successes = round(part * n)
+    expected = scipy.stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    assert stats.wilson_interval(successes, n, confidence) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_stays_within_0_and_1() -> None:
+    assert stats.wilson_interval(0, 20).low == 0
+    assert stats.wilson_interval(20, 20).high == 1
+
+
+@pytest.mark.parametrize("name", samples)
+def test_bootstrap_equals_scipy(name: str) -> None:
+    values = samples[name](np.random.default_rng(3))
+    ours = stats.bootstrap_interval(values, seed=1)  # type: ignore[arg-type]
+    theirs = scipy.stats.bootstrap((values,), mean, method="percentile", n_resamples=10_000, rng=2, batch=100)
+    low, high = theirs.confidence_interval
+    assert ours == pytest.approx((low, high), abs=0.05 * (high - low))
+
+
+def test_paired_bootstrap_equals_scipy() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.random(120), rng.random(120)
+    ours = stats.paired_bootstrap_interval(a, b, confidence=0.9, seed=1)
+    theirs = scipy.stats.bootstrap((a - b,), mean, confidence_level=0.9, method="percentile", n_resamples=10_000, rng=2)
+    low, high = theirs.confidence_interval
+    assert ours == pytest.approx((low, high), abs=0.05 * (high - low))
+
+
+def test_bootstrap_of_equal_values_is_that_value() -> None:
+    assert stats.bootstrap_interval([0.3] * 40) == pytest.approx((0.3, 0.3))
+
+
+def test_bootstrap_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).random(50)
+    whole = stats.bootstrap_interval(values, resamples=1000, seed=7)
+    monkeypatch.setattr(stats, "_CHUNK", 170)
+    assert stats.bootstrap_interval(values, resamples=1000, seed=7) == pytest.approx(whole)
+
+
+def scipy_p(a: object, b: object, resamples: float) -> float:
+    def difference(x: object, y: object, axis: int = -1) -> object:
+        return np.mean(x - y, axis=axis)  # type: ignore[operator]
+
+    test = scipy.stats.permutation_test(
+        (a, b), difference, permutation_type="samples", vectorized=True, n_resamples=resamples, rng=4, batch=200
+    )
+    return float(test.pvalue)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 12])
+@pytest.mark.parametrize("decimals", [1, 6])
+def test_permutation_is_exact_on_few_queries(n: int, decimals: int) -> None:
+    rng = np.random.default_rng(n)
+    a, b = rng.random(n).round(decimals), rng.random(n).round(decimals)
+    assert stats.permutation_test(a, b) == pytest.approx(scipy_p(a, b, np.inf))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.03, 0.06])
+def test_permutation_equals_scipy_on_many_queries(shift: float) -> None:
+    rng = np.random.default_rng(8)
+    a, b = rng.random(150) + shift, rng.random(150)
+    # Six standard errors of a share of 10,000 draws.
+    assert stats.permutation_test(a, b, seed=1) == pytest.approx(scipy_p(a, b, 10_000), abs=6 * (0.25 / 10_000) ** 0.5)
+
+
+def test_permutation_counts_only_queries_that_differ() -> None:
+    same = [0.5] * 500
+    assert stats.permutation_test([1, 1, 1, *same], [0, 0, 0, *same]) == 2 / 2**3
+
+
+def test_permutation_of_equal_runs_is_1() -> None:
+    assert stats.permutation_test([0.1, 0.2], [0.1, 0.2]) == 1
+
+
+def test_permutation_counts_equal_sums_as_equal() -> None:
+    a = [0.1, 0.2, 0.3, 0.1 + 0.2]
+    expected = sum(abs(sum(s)) >= 7 for s in itertools.product(*((-v, v) for v in (1, 2, 3, 3)))) / 16
+    assert expected < 1
+    assert stats.permutation_test([0.1, 0.2, 0.3 + 0.1], [0, 0, 0.1]) == 2 / 8
+    assert stats.permutation_test([*a[:2], -0.3], [0, 0, 0]) == 1
+
+
+def test_permutation_is_never_0() -> None:
+    p = stats.permutation_test([1.0] * 1000, [0.0] * 1000, resamples=999)
+    assert p == 1 / 1000
+
+
+@given(st.lists(st.tuples(shares, shares), min_size=1, max_size=40))
+def test_permutation_has_two_sides(pairs: list[tuple[float, float]]) -> None:
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    p = stats.permutation_test(a, b, resamples=200)
+    assert p == stats.permutation_test(b, a, resamples=200)
+    assert 0 < p <= 1
+
+
+def test_permutation_is_level_under_the_null() -> None:
+    rng = np.random.default_rng(2)
+    p = [stats.permutation_test(rng.normal(size=30), rng.normal(size=30), resamples=500) for _ in range(400)]
+    assert scipy.stats.kstest(p, "uniform").pvalue > 0.001
+
+
+def test_permutation_is_fast() -> None:
+    rng = np.random.default_rng(0)
+    start = perf_counter()
+    for _ in range(4):
+        stats.permutation_test(rng.random(10_000), rng.random(10_000))
+    assert perf_counter() - start < 5, "0.2 s when the machine is idle"
+
+
+def test_seeds_repeat() -> None:
+    a, b = np.random.default_rng(0).random((2, 60))
+    assert stats.permutation_test(a, b, seed=1) == stats.permutation_test(a, b, seed=1)
+    assert (
+        stats.bootstrap_interval(a, seed=1)
+        == stats.bootstrap_interval(a, seed=1)
+        != stats.bootstrap_interval(a, seed=2)
+    )
+
+
+def test_holm_of_a_worked_example() -> None:
+    assert stats.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@given(st.lists(shares, min_size=1, max_size=12), st.floats(0.001, 0.5))
+def test_holm_rejects_what_stepping_down_rejects(p: list[float], alpha: float) -> None:
+    rejected: set[int] = set()
+    for place, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        if p[index] * (len(p) - place) > alpha:
+            break
+        rejected.add(index)
+    assert {i for i, value in enumerate(stats.holm(p)) if value <= alpha} == rejected
+
+
+@pytest.mark.parametrize("p", [[-0.1], [0.5, 1.1]])
+def test_holm_wants_p_values(p: list[float]) -> None:
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        stats.holm(p)
+
+
+def test_mean_or_none() -> None:
+    assert stats.mean_or_none([0.25, None, 0.75]) == 0.5
+    assert stats.mean_or_none([]) is None
+    assert stats.mean_or_none([None]) is None
+
+
+@given(st.lists(shares, min_size=1))
+def test_mean_does_not_depend_on_the_order(values: list[float]) -> None:
+    assert stats.mean_or_none(values) == stats.mean_or_none(reversed(values))
+
+
+nan = float("nan")
+refused: dict[str, tuple[Callable[[], object], str]] = {
+    "wilson of nothing": (lambda: stats.wilson_interval(0, 0), "n >= 1"),
+    "more successes than trials": (lambda: stats.wilson_interval(3, 2), "got 3 of 2"),
+    "confidence in percent": (lambda: stats.wilson_interval(1, 2, 95), "between 0 and 1"),
+    "no values": (lambda: stats.bootstrap_interval([]), "at least one"),
+    "NaN": (lambda: stats.bootstrap_interval([1, nan]), "1 NaN or infinite of 2"),
+    "a table": (lambda: stats.bootstrap_interval(np.zeros((2, 2))), "flat"),
+    "no resamples": (lambda: stats.bootstrap_interval([1.0], resamples=0), "1 or more"),
+    "unequal pairs": (lambda: stats.paired_bootstrap_interval([1, 2], [1]), "got 2 and 1"),
+    "NaN in b": (lambda: stats.permutation_test([1], [nan]), "NaN"),
+    "no pairs": (lambda: stats.permutation_test([], []), "at least one"),
+    "no permutations": (lambda: stats.permutation_test([1], [0], resamples=0), "1 or more"),
+    "no p-values": (lambda: stats.holm([]), "at least one"),
+    "NaN among p-values": (lambda: stats.holm([nan]), "NaN"),
+    "NaN in a mean": (lambda: stats.mean_or_none([nan]), "None"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), refused.values(), ids=refused)
+def test_refuses(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
