@@ -6,12 +6,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rag_harness.errors import SettingsError, unknown
-
-if TYPE_CHECKING:
-    from rag_harness.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -79,13 +75,3 @@ def _pyproject_profiles(rootdir: Path) -> Mapping[str, Mapping[str, str]]:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     found: Mapping[str, Mapping[str, str]] = tool.get("rag_harness", {}).get("profiles", {})
     return found
-
-
-def with_profile(settings: Settings, rootdir: Path) -> Settings:
-    """Fill the options that nobody set from the profile that the settings name."""
-    known = profiles(rootdir)
-    if settings.profile not in known:
-        raise SettingsError(unknown("profile", settings.profile, known))
-    profile = known[settings.profile]
-    unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
-    return replace(settings, **unset)

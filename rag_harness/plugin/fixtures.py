@@ -77,4 +77,4 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
             self._request.session.shouldstop = f"rag_harness: {error}"
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.log import close_log, log, open_log
 from rag_harness.plugin.batches import plan
 from rag_harness.plugin.options import read_settings
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
 SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,11 @@ class RagSession:
     @cached_property
     def settings(self) -> Settings:
         """The effective settings; logged once, keys masked."""
-        from rag_harness.plugin.logfile import open_log
         from rag_harness.settings import masked
 
         settings = read_settings(self.config)
-        open_log(settings)
-        _log.info("Settings: %s", masked(settings))
+        open_log(settings.path(settings.logs))
+        log.info("Settings: %s", masked(settings))
         return settings
 
     @cached_property
@@ -67,7 +64,7 @@ class RagSession:
 
         settings = self.settings
         cases = read_queries(settings.queries_path, settings.path(settings.kb_dir))
-        _log.info("Read %d queries: %s", len(cases), distribution(cases))
+        log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases[: settings.limit or None]
 
     @cached_property
@@ -190,8 +187,6 @@ class RagSession:
             self.parts.stores.flush()
 
         if "settings" in vars(self):
-            from rag_harness.plugin.logfile import close_log
-
             close_log()
 
     def _chat(self) -> Any:

@@ -21,6 +21,8 @@ from rag_harness.types import Chunk, Document
 CORPUS = Path(__file__).parents[2].parent / "shared/data/markdown_docs"
 SPECIAL = 2
 LARGE = ChunkingSettings(512, 128)
+HEADER = "| k | v |\n|---|---|\n"
+TABLE_PAGE = "text here\n\n" + HEADER + "".join(f"| r{number} | x |\n" for number in range(6)) + "\nend\n"
 
 
 class Words:
@@ -241,12 +243,32 @@ def test_a_long_sentence_is_cut_at_words_and_a_long_word_at_characters() -> None
 
 
 def test_a_heading_shares_a_piece_with_the_text_behind_it() -> None:
-    first, *_ = cut("# A\n\nOne two three. Four five six. Seven.", SPECIAL + 8)
-    assert first.text == "# A\n\nOne two three."
+    paragraph = "One two three. Four five six."
+    assert texts(cut(paragraph, SPECIAL + 8)) == [paragraph]
+    assert texts(cut("# A\n\n" + paragraph, SPECIAL + 8)) == ["# A\n\nOne two three.", "Four five six."]
 
 
-TABLE_PAGE = "text here\n\n| k | v |\n|---|---|\n" + "".join(f"| r{number} | x |\n" for number in range(6)) + "\nend\n"
-HEADER = "| k | v |\n|---|---|\n"
+def test_what_is_repeated_leaves_room_for_something_new() -> None:
+    assert texts(cut("a b\n\nc d\n\ne f g h i", SPECIAL + 5, overlap=4)) == ["a b\n\nc d", "e f g h i"]
+
+
+def test_a_list_marker_on_a_line_of_its_own_belongs_to_its_item() -> None:
+    assert texts(cut("- a b\n-\n  c d", SPECIAL + 3)) == ["- a b", "-\n  c d"]
+
+
+def test_every_table_row_is_a_block() -> None:
+    rows = [f"| {name} bb cc dd ee | f |" for name in "xyz"]
+    size = SPECIAL + sum(count - SPECIAL for count in Words().count([HEADER, rows[0]]))
+    assert texts(cut(HEADER + "\n".join(rows), size)) == [HEADER + row for row in rows]
+
+
+def test_a_header_is_left_out_where_one_character_fills_the_piece() -> None:
+    class WideLigature:
+        def count(self, texts: Sequence[str]) -> list[int]:
+            return [sum(10 if letter == "ﷺ" else not letter.isspace() for letter in text) for text in texts]
+
+    chunks = cut("|a|\n|-|\n|b|\n|ﷺ|\n", 12, 0, WideLigature())
+    assert [chunk.repeated_header for chunk in chunks if "ﷺ" in chunk.text] == [""]
 
 
 @pytest.mark.parametrize("overlap", [0, 6])
@@ -263,11 +285,11 @@ def test_a_piece_that_starts_within_a_table_repeats_its_header(overlap: int) -> 
 def test_parts_of_a_row_too_long_repeat_the_header_too() -> None:
     chunks = cut(HEADER + "| a | b |\n| " + "word " * 60 + "| x |\n", SPECIAL + 30)
     assert len(chunks) > 3
-    assert all(chunk.text.startswith(HEADER) for chunk in chunks)
+    assert all(chunk.text.startswith(HEADER) and chunk.text.count(HEADER) == 1 for chunk in chunks)
 
 
 def test_a_header_too_large_to_repeat_is_not_repeated() -> None:
-    page = "| " + "name " * 20 + "| v |\n|---|---|\n" + "| r | x |\n" * 9
+    page = "| " + "name " * 8 + "| v |\n|---|---|\n" + "| r | x |\n" * 9
     chunks = cut(page, SPECIAL + 20)
     assert not any(chunk.repeated_header for chunk in chunks)
     assert_covers(page, chunks, 0)
@@ -277,9 +299,10 @@ def test_a_header_too_large_to_repeat_is_not_repeated() -> None:
     "fence", ["```py\na = 1\n\nb = 2\n```", "```mermaid\ngraph TD\n\nA --> B\n```", "    a = 1\n\n    b = 2"]
 )
 def test_code_that_fits_stays_whole(fence: str) -> None:
-    page = f"# Title\n\nsome words here.\n\n{fence}\n\nsome words there."
     size = Words().count([fence])[0]
-    assert any(fence.strip() in chunk.text for chunk in cut(page, size))
+    for before in ("# Title", "# Title\n\nsome words here."):
+        page = f"{before}\n\n{fence}\n[ref]: http://x\n\nsome words there."
+        assert any(fence.strip() in chunk.text for chunk in cut(page, size))
 
 
 def test_longer_code_is_cut_at_lines() -> None:
