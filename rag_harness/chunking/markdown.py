@@ -21,7 +21,6 @@ _INLINE = MarkdownIt("commonmark")
 
 _CODE = frozenset({"fence", "code_block", "html_block"})
 _LEAVES = _CODE | {"paragraph_open", "heading_open", "hr"}
-_CONTAINERS = frozenset({"list_item_open", "blockquote_open"})
 _KEY = re.compile(r"[\w\"'][^:\r\n]*:(?:\s|$)")
 
 
@@ -144,6 +143,7 @@ def _visible(token: Token) -> str:
 
 
 def _cuts(tokens: Sequence[Token]) -> dict[int, _Cut]:
+    # List items and quotes need no cuts of their own: they start where a leaf starts or the leaf before has ended.
     cuts: dict[int, _Cut] = {}
     table = 0
     for token in tokens:
@@ -151,8 +151,6 @@ def _cuts(tokens: Sequence[Token]) -> dict[int, _Cut]:
         if token.type in _LEAVES:
             cuts[first] = _Cut(code=token.type in _CODE)
             cuts.setdefault(end, _Cut())
-        elif token.type in _CONTAINERS:
-            cuts.setdefault(first, _Cut())
         elif token.type == "table_open":
             table = first
             cuts[first] = _Cut(header_line=table)

@@ -18,6 +18,9 @@ Qrels = Mapping[str, Relevant]
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
+_FEW = 2
+"""Up to so many documents, looking each one up in the list is faster than going through the list once."""
+
 
 def first_hits(doc_ids: Iterable[str]) -> list[str]:
     """Return each document once, at the place of its first hit."""
@@ -26,7 +29,7 @@ def first_hits(doc_ids: Iterable[str]) -> list[str]:
 
 def head(ranked: Ranked, k: int | None) -> Ranked:
     """Return the first k documents, each once."""
-    top = ranked if k is None or k >= len(ranked) else ranked[:k]
+    top = ranked[:k]
     return top if len(set(top)) == len(top) else first_hits(ranked)[:k]
 
 
@@ -41,7 +44,7 @@ class Hits:
     query: _Ints
     rank: _Ints
     nth: _Ints
-    gain: _Floats
+    gain: _Ints
 
     def sums(self, mask: npt.NDArray[np.bool_], weights: _Floats | _Ints | None = None) -> _Floats:
         """Add up the weights (1 each if None) of the masked entries, per query."""
@@ -60,15 +63,17 @@ class Found(Hits):
     """
 
     total: _Ints
-    relevant: tuple[_Ints, _Floats]
+    relevant: tuple[_Ints, _Ints]
 
     @cached_property
     def ideal(self) -> Hits:
         """Return the relevant documents of the qrels in their best possible order."""
         query, gain = self.relevant
-        order = np.lexsort((-gain, query))
+        best = gain.max(initial=0)
+        # One sort of query and gain as one number; sorting by two keys takes five times as long.
+        key = np.sort(query * (best + 1) + best - gain)
         rank = _count_within(query)
-        return Hits(self.n, query, rank, rank, gain[order])
+        return Hits(self.n, query, rank, rank, best - key % (best + 1))
 
 
 def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
@@ -85,13 +90,19 @@ def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
 
 
 def _judged_places(ranked: Ranked, relevant: Relevant, depth: int | None) -> tuple[Ranked, list[int]]:
-    """Return the top of the ranking and the ranks of its judged documents.
+    """Return the top of the ranking and the ranks of its judged documents, in order.
 
-    Both loops over the documents, the one for duplicates and the one for judged documents, run in C: that is what makes
-    ``evaluate`` fast. The set comes first because it reads the documents from memory in a third less time.
+    Every loop over the documents runs in C: that is what makes ``evaluate`` fast.
     """
-    top = head(ranked, depth)
-    return top, list(compress(count(1), map(relevant.__contains__, top)))
+    top = ranked[:depth]
+    seen = set(top)
+    if len(seen) < len(top):
+        top = head(ranked, depth)
+        seen = set(top)
+    found = relevant.keys() & seen
+    if len(found) <= _FEW:
+        return top, sorted(top.index(doc_id) + 1 for doc_id in found)
+    return top, list(compress(count(1), map(found.__contains__, top)))
 
 
 def _arrays(qrels: Qrels, counts: list[int], ranks: list[int], gains: list[int]) -> Found:
@@ -111,14 +122,16 @@ def _arrays(qrels: Qrels, counts: list[int], ranks: list[int], gains: list[int])
     )
 
 
-def _per_entry(counts: list[int], gains: Iterable[int]) -> tuple[_Ints, _Floats]:
+def _per_entry(counts: list[int], gains: Iterable[int]) -> tuple[_Ints, _Ints]:
     """Return the query number and the gain of each entry; ``counts`` are the entries per query."""
-    return np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), np.fromiter(gains, np.float64)
+    return np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), np.fromiter(gains, np.int64)
 
 
 def _count_within(query: _Ints) -> _Ints:
     """Number the entries of each query 1, 2, …; ``query`` is sorted."""
-    return np.arange(1, len(query) + 1) - np.searchsorted(query, query)
+    counts = np.bincount(query)
+    before = np.cumsum(counts) - counts
+    return np.arange(1, len(query) + 1) - before[query]
 
 
 def _divide(part: _Floats, whole: _Floats | _Ints) -> _Floats:

@@ -252,10 +252,6 @@ def test_what_is_repeated_leaves_room_for_something_new() -> None:
     assert texts(cut("a b\n\nc d\n\ne f g h i", SPECIAL + 5, overlap=4)) == ["a b\n\nc d", "e f g h i"]
 
 
-def test_a_list_marker_on_a_line_of_its_own_belongs_to_its_item() -> None:
-    assert texts(cut("- a b\n-\n  c d", SPECIAL + 3)) == ["- a b", "-\n  c d"]
-
-
 def test_every_table_row_is_a_block() -> None:
     rows = [f"| {name} bb cc dd ee | f |" for name in "xyz"]
     size = SPECIAL + sum(count - SPECIAL for count in Words().count([HEADER, rows[0]]))

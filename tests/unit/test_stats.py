@@ -78,7 +78,7 @@ def scipy_p(a: object, b: object, resamples: float) -> float:
     return float(test.pvalue)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 9, 12])
+@pytest.mark.parametrize("n", [2, 5, 9, 12])
 @pytest.mark.parametrize("decimals", [1, 6])
 def test_permutation_is_exact_on_few_queries(n: int, decimals: int) -> None:
     rng = np.random.default_rng(n)

@@ -1,0 +1,64 @@
+"""A suite of three pages and four questions, on the mock profile: core install, no model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+PAGES = {
+    "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n## Refunds\n\nWe refund within 5 working days.\n",
+    "shipping.md": "# Shipping\n\nExpress delivery costs €9.90 in Zone 1.\n",
+    "warranty.md": "# Warranty\n\nThe warranty lasts 2 years.\n",
+}
+QUERIES = [
+    {"query_id": "q_direct_001", "query": "return a lamp", "context_reference": ["returns.md"], "ground_truth": "45 days"},
+    {"query_id": "q_direct_002", "query": "express delivery costs", "context_reference": ["shipping.md"]},
+    {"query_id": "q_direct_003", "query": "how long is the warranty", "context_reference": ["warranty.md"]},
+    {"query_id": "q_negative_001", "query_type": "negative", "query": "live fish"},
+]
+TEST = """
+import pytest
+
+@pytest.mark.e3
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+class Suite:
+    """Somebody else's repository that uses the plugin."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+        (self.path / "kb").mkdir()
+        for name, text in PAGES.items():
+            (self.path / "kb" / name).write_text(text, encoding="utf-8")
+        self.write_queries(QUERIES)
+        pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\nrag_kb_dir = kb\nrag_profile = mock\n")
+        pytester.makepyfile(TEST)
+
+    def write_queries(self, queries: list[dict[str, object]]) -> None:
+        lines = "".join(json.dumps(query) + "\n" for query in queries)
+        (self.path / "kb" / "queries.jsonl").write_text(lines, encoding="utf-8")
+
+    def run(self, *args: str) -> pytest.RunResult:
+        """Run pytest in a process of its own: the plugin's threads and log are not this process's business."""
+        return self.pytester.runpytest_subprocess(*args)
+
+    def rows(self, name: str = "e3_filtered_rag") -> list[dict[str, object]]:
+        file = self.path / "output" / f"{name}.jsonl"
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    return Suite(pytester)
+
+
+def files_below(folder: Path) -> set[str]:
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if "__pycache__" not in file.parts}

@@ -1,0 +1,107 @@
+"""What a person sees when the input is wrong: file, line and remedy, never a traceback of ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+
+def _assert_clean(result: pytest.RunResult) -> None:
+    text = result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in text
+    assert "rag_harness/plugin" not in text
+
+
+def test_queries_with_problems(suite: Suite) -> None:
+    lines = ['{"query_id": "a", "query": "x"}', "{not json", '{"query_id": "a", "query": "y"}', '{"query_id": "b"}']
+    (suite.path / "kb" / "queries.jsonl").write_text("\n".join(lines))
+    result = suite.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(
+        ["*queries.jsonl:2: *", "*queries.jsonl:3: query_id 'a' stands already on line 1.", "*queries.jsonl:4: query: *"]
+    )
+    _assert_clean(result)
+
+
+def test_missing_knowledge_base(suite: Suite) -> None:
+    result = suite.run("--rag-kb=nowhere")
+    result.stdout.fnmatch_lines(["*No file *nowhere/queries.jsonl. Name your questions with --rag-queries FILE."])
+    _assert_clean(result)
+
+
+@pytest.mark.parametrize("args", [("-n2",), ()], ids=["n2", "plain"])
+def test_empty_knowledge_base(suite: Suite, args: tuple[str, ...]) -> None:
+    suite.write_queries([{"query_id": "a", "query": "x"}])
+    for page in (suite.path / "kb").glob("*.md"):
+        page.unlink()
+    result = suite.run(*args)
+    result.stdout.fnmatch_lines(["No Markdown page with text in *kb: a knowledge base is one or more .md files."])
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    _assert_clean(result)
+
+
+def test_page_that_is_not_utf8(suite: Suite) -> None:
+    (suite.path / "kb" / "returns.md").write_bytes(b"caf\xe9")
+    result = suite.run()
+    result.stdout.fnmatch_lines(["*kb/returns.md: not UTF-8 at byte 3. Save the file as UTF-8."])
+    _assert_clean(result)
+
+
+def test_page_of_only_front_matter(suite: Suite) -> None:
+    (suite.path / "kb" / "returns.md").write_text("---\ntitle: nothing\n---\n")
+    suite.run().assert_outcomes(passed=4)
+
+
+def test_unknown_profile(suite: Suite) -> None:
+    result = suite.run("--rag-profile=mokc")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: Unknown profile 'mokc'. Did you mean 'mock'? Known: *"])
+    _assert_clean(result)
+
+
+def test_unknown_marker(suite: Suite) -> None:
+    result = suite.run("-m", "e33")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: -m: Unknown marker 'e33'. Did you mean 'e3'? Known: *"])
+    _assert_clean(result)
+
+
+def test_test_without_experiment(suite: Suite) -> None:
+    suite.pytester.makepyfile("def test_answers(rag_result): pass")
+    result = suite.run()
+    result.stdout.fnmatch_lines(["*uses rag_result but names no experiment. Mark it: @pytest.mark.e3*"])
+    _assert_clean(result)
+
+
+def test_key_is_missing(suite: Suite) -> None:
+    result = suite.run("--rag-profile=openrouter", "--rag-mode=live")
+    result.stdout.fnmatch_lines(["OPENROUTER_API_KEY is not set: mode live of profile 'openrouter' calls *"])
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    _assert_clean(result)
+
+
+def test_long_query_is_a_row(suite: Suite) -> None:
+    pytest.importorskip("sentence_transformers", reason="needs the extra local")
+    suite.write_queries([{"query_id": "long", "query": "return " * 3000}, {"query_id": "short", "query": "lamp"}])
+    result = suite.run("--rag-profile=embedded")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*retrieve: ModelCallError: The query 'return return*has 3002 tokens*"])
+    _assert_clean(result)
+    assert {row["query_id"]: row["status"] for row in suite.rows()} == {"long": "error", "short": "ok"}
+
+
+def test_very_long_page(suite: Suite) -> None:
+    page = "# Big\n\n" + "\n\n".join(f"## Part {n}\n\n" + "Some words about nothing. " * 40 for n in range(5000))
+    assert len(page) > 5_000_000
+    (suite.path / "kb" / "big.md").write_text(page)
+    suite.run().assert_outcomes(passed=4)
+
+
+def test_several_problems_at_once_are_told_at_once(suite: Suite) -> None:
+    bad = [{"query_id": "a", "query": "x", "context_reference": ["../../etc/passwd"]}, {"query_id": "b", "query": " "}]
+    (suite.path / "kb" / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bad))
+    result = suite.run()
+    result.stdout.fnmatch_lines(["*:1: a refers to '../../etc/passwd', which is no file of *", "*:2: query: *"])

@@ -1,0 +1,66 @@
+"""A suite that does not use the plugin does not notice it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.conftest import files_below
+
+HEAVY = [
+    "bm25s", "fastapi", "markdown_it", "numpy", "openai", "pydantic", "pydantic_settings", "qdrant_client",
+    "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
+]  # fmt: skip
+# Other people's plugins, installed beside ours, import some of these themselves.
+ALONE = ["-p", "no:anyio", "-p", "no:_hypothesis_pytestplugin", "-p", "no:hypothesispytest", "-p", "no:syrupy"]
+
+
+def test_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        f"""
+        import sys
+        def test_one():
+            assert "rag_harness.plugin" in sys.modules
+            assert [name for name in {HEAVY!r} if name in sys.modules] == []
+        """
+    )
+    result = pytester.runpytest_subprocess(*ALONE)
+    result.assert_outcomes(passed=1)
+
+
+def test_writes_no_file_and_no_line(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_one(): pass")
+    with_plugin = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    without = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:rag_harness")
+    assert _comparable(with_plugin) == _comparable(without)
+    left = {name for name in files_below(pytester.path) if not name.startswith(("runpytest-", "std"))}
+    assert left == {"test_writes_no_file_and_no_line.py"}
+
+
+def test_can_be_switched_off(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import sys\ndef test_one(): assert 'rag_harness' not in sys.modules")
+    pytester.runpytest_subprocess("-p", "no:rag_harness").assert_outcomes(passed=1)
+
+
+def test_does_not_change_how_xdist_distributes(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_one(n): pass")
+    pytester.makeconftest(
+        """
+        import pytest
+        @pytest.hookimpl(trylast=True)
+        def pytest_sessionfinish(session):
+            dsession = session.config.pluginmanager.getplugin("dsession")
+            if dsession:
+                print("scheduler:", type(dsession.sched).__name__)
+        """
+    )
+    result = pytester.runpytest_subprocess("-n", "1", "-s")
+    result.stdout.fnmatch_lines(["*scheduler: LoadScheduling*"])
+
+
+def _comparable(result: pytest.RunResult) -> list[str]:
+    lines = [re.sub(r"in \d+\.\d+s", "in Ns", line) for line in result.outlines if not line.startswith("plugins:")]
+    return [*lines, str(result.ret), *result.errlines]
+
+
