@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from rag_harness.pipelines import built_in
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.profiles import EMBEDDED_URL
 from rag_harness.settings import Settings
@@ -22,28 +21,22 @@ from rag_harness.settings import Settings
 _PACKAGE = "rag_harness"
 
 
-def experiment_parts(experiment: str, pipeline: Any, parts: RunParts, queries_digest: str) -> dict[str, Any]:
-    """Return what decides the results of ``experiment``, by name, ready for JSON.
+def experiment_parts(pipeline: Any, parts: RunParts, queries_digest: str, built_by: str = "") -> dict[str, Any]:
+    """Return what decides the results of ``pipeline``, by name, ready for JSON.
 
-    A pipeline of the user's own is known by its module's source; what else decides its answers it may say in an
-    attribute ``fingerprint``.
+    Of a pipeline made of this package's parts everything is known. Of any other: the source of its module, and what it
+    says of itself in an attribute ``fingerprint``. ``built_by`` names the module that put it together.
     """
     settings = parts.settings
-    module = type(pipeline).__module__
-    known: dict[str, Any] = {
-        "data": {"queries": queries_digest},
+    return {
+        "data": {"queries": queries_digest, **_documents(pipeline, parts)},
         "profile": settings.profile,
         "mode": settings.mode,
-        "source": _sources(module),
+        "source": [_sources(module) for module in (type(pipeline).__module__, built_by) if module],
+        "own": str(getattr(pipeline, "fingerprint", "")),
+        **_generation(pipeline, settings),
+        **_retrieval(pipeline, parts),
     }
-    if experiment in built_in() and module.startswith(f"{_PACKAGE}.pipelines"):
-        known["prompts"] = _digest(repr(parts.prompts(experiment)))
-        known["chat"] = _chat(settings)
-        known |= _retrieval(pipeline, parts)
-    else:
-        known["own"] = str(getattr(pipeline, "fingerprint", ""))
-    known["data"] |= known.pop("kb", {})
-    return known
 
 
 def digest_of_parts(parts: Mapping[str, Any]) -> str:
@@ -56,12 +49,22 @@ def file_digest(file: Path) -> str:
     return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
 
 
+def _documents(pipeline: Any, parts: RunParts) -> dict[str, str]:
+    return {"documents": parts.kb_digest} if hasattr(pipeline, "retriever") else {}
+
+
+def _generation(pipeline: Any, settings: Settings) -> dict[str, Any]:
+    generator = getattr(pipeline, "generator", None)
+    if generator is None:
+        return {}
+    return {"prompts": _digest(repr(generator.prompts)), "chat": _chat(settings)}
+
+
 def _retrieval(pipeline: Any, parts: RunParts) -> dict[str, Any]:
     if not hasattr(pipeline, "retriever"):
         return {}
     settings, embedder = parts.settings, parts.embedder
     known: dict[str, Any] = {
-        "kb": {"documents": parts.kb_digest},
         "chunking": [settings.chunk_size, settings.chunk_overlap, _sources(f"{_PACKAGE}.chunking")],
         "embedder": [embedder.model, embedder.revision],
         "top_k": settings.top_k,

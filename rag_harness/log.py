@@ -10,6 +10,8 @@ import logging
 import os
 from pathlib import Path
 
+from rag_harness.errors import SettingsError
+
 LOG_NAME = "e2_to_e4.log"
 
 log = logging.Logger("rag_harness", logging.DEBUG)
@@ -19,10 +21,20 @@ _files: list[logging.FileHandler] = []
 
 
 def open_log(folder: Path) -> None:
-    """Write to the log file in ``folder`` from now on. Every process of a run appends to the same file."""
+    """Write to the log file in ``folder`` from now on. Every process of a run appends to the same file.
+
+    Raises:
+        SettingsError: the folder or the file cannot be written.
+    """
     close_log()
-    folder.mkdir(parents=True, exist_ok=True)
-    handler = logging.FileHandler(folder / LOG_NAME, encoding="utf-8", delay=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # A lone surrogate in an error's message must not end in logging's own traceback on the console.
+        handler = logging.FileHandler(folder / LOG_NAME, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise SettingsError(
+            f"No log can be written to {folder}: {error.strerror}. Name another folder: --rag-logs DIR or RAG_LOGS."
+        ) from error
     process = os.environ.get("PYTEST_XDIST_WORKER", "main")
     handler.setFormatter(logging.Formatter(f"%(asctime)s {process} %(levelname)s %(message)s"))
     log.addHandler(handler)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 
@@ -52,16 +53,28 @@ BUILT_IN_PROFILES: Mapping[str, Profile] = {
 def profiles(rootdir: Path) -> dict[str, Profile]:
     """Return the built-in profiles and those of ``[tool.rag_harness.profiles]`` in rootdir's pyproject.toml."""
     found = dict(BUILT_IN_PROFILES)
-    known = {each.name for each in fields(Profile)}
     for name, table in _pyproject_profiles(rootdir).items():
-        wrong = next((key for key in table if key not in known), None)
-        if wrong is not None:
-            raise SettingsError(f"pyproject.toml, profile {name!r}: {unknown('key', wrong, known)}")
-        found[name] = replace(found.get(name, found["openrouter"]), **table)
+        _check(name, table)
+        base = found.get(name, found["openrouter"])
+        if "chat_base_url" in table:
+            base = replace(base, chat_api_key_env="")  # another endpoint must not be sent OpenRouter's key
+        found[name] = replace(base, **table)
     return found
 
 
-def _pyproject_profiles(rootdir: Path) -> Mapping[str, Mapping[str, str]]:
+def _check(name: str, table: object) -> None:
+    where = f"pyproject.toml, profile {name!r}"
+    if not isinstance(table, dict):
+        raise SettingsError(f"{where} is {table!r}: expected a table, [tool.rag_harness.profiles.{name}].")
+    known = {each.name for each in fields(Profile)}
+    for key, value in table.items():
+        if key not in known:
+            raise SettingsError(f"{where}: {unknown('key', key, known)}")
+        if not isinstance(value, str):
+            raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")
+
+
+def _pyproject_profiles(rootdir: Path) -> Mapping[str, Any]:
     file = rootdir / "pyproject.toml"
     if not file.is_file():
         return {}
@@ -73,5 +86,7 @@ def _pyproject_profiles(rootdir: Path) -> Mapping[str, Mapping[str, str]]:
         tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    found: Mapping[str, Mapping[str, str]] = tool.get("rag_harness", {}).get("profiles", {})
+    found = tool.get("rag_harness", {}).get("profiles", {})
+    if not isinstance(found, dict):
+        raise SettingsError(f"{file}: tool.rag_harness.profiles is {found!r}: expected tables, one a profile.")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from rag_harness.results import ExperimentResult, numbered_lines, parse_row
 PREVIOUS = "previous"
 """Folder beside the result files for rows that a new run set aside."""
 
+_SAFE_NAME = re.compile(r"\w{1,64}", re.ASCII)
+
 
 @dataclass
 class _Content:
     rows: dict[str, ExperimentResult] = field(default_factory=dict)
+    lines: dict[str, bytes] = field(default_factory=dict)
     other: dict[str, list[bytes]] = field(default_factory=dict)
     clean: bool = True
 
@@ -42,6 +46,7 @@ def _read(file: Path, fingerprint: str) -> _Content:
         content.clean &= row.fingerprint == fingerprint and row.query_id not in content.rows and not torn
         if row.fingerprint == fingerprint:
             content.rows[row.query_id] = row
+            content.lines[row.query_id] = _ended(line)
     return content
 
 
@@ -52,20 +57,21 @@ class ResultFile:
         self.file = file
         self._overwrite = overwrite
         self._fingerprint = ""
-        self._rows: dict[str, ExperimentResult] = {}
+        # Lines and not rows: a newer release's keys, unknown here, survive a rewrite.
+        self._lines: dict[str, bytes] = {}
         self.set_aside = 0
 
     def append(self, row: ExperimentResult) -> None:
         """Add ``row`` and make sure that it is on disk. An older row of the same query leaves in the same step."""
         if row.fingerprint != self._fingerprint:
             self._open(row.fingerprint)
-        replaced = row.query_id in self._rows
-        self._rows[row.query_id] = row
+        replaced = row.query_id in self._lines
+        self._lines[row.query_id] = line = row.line().encode()
         if replaced:
             self._rewrite()
         else:
             with self.file.open("ab") as stream:
-                stream.write(row.line().encode())
+                stream.write(line)
                 stream.flush()
                 os.fsync(stream.fileno())
 
@@ -74,20 +80,26 @@ class ResultFile:
         if self._overwrite and not self._fingerprint:
             self.file.unlink(missing_ok=True)
         content = _read(self.file, fingerprint)
-        self._fingerprint, self._rows = fingerprint, content.rows
+        self._fingerprint, self._lines = fingerprint, content.lines
         self._keep_aside(content.other)
         if not content.clean:
             self._rewrite()
 
     def _keep_aside(self, other: dict[str, list[bytes]]) -> None:
         for name, lines in other.items():
-            kept = self.file.parent / PREVIOUS / f"{self.file.stem}-{name}.jsonl"
+            # A row of unknown origin must not choose the path.
+            safe = name if _SAFE_NAME.fullmatch(name) else "other"
+            kept = self.file.parent / PREVIOUS / f"{self.file.stem}-{safe}.jsonl"
             kept.parent.mkdir(exist_ok=True)
             with kept.open("ab") as stream:
-                stream.writelines(line if line.endswith(b"\n") else line + b"\n" for line in lines)
+                stream.writelines(_ended(line) for line in lines)
                 stream.flush()
                 os.fsync(stream.fileno())
             self.set_aside += len(lines)
 
     def _rewrite(self) -> None:
-        write_atomically(self.file, "".join(row.line() for row in self._rows.values()).encode())
+        write_atomically(self.file, b"".join(self._lines.values()))
+
+
+def _ended(line: bytes) -> bytes:
+    return line if line.endswith(b"\n") else line + b"\n"

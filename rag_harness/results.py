@@ -7,17 +7,42 @@ description of each field says which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rag_harness.errors import DataError
 from rag_harness.types import QueryType
 
 SCHEMA_VERSION = 1
 
+
+
+def storable(value: Any) -> Any:
+    """Return ``value`` as JSON can hold it, because a row must never be lost to one bad character.
+
+    Lone surrogates, which models do send, become U+FFFD; NaN and infinity null; what JSON has no word for, its ``str``.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {storable(str(key)): storable(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [storable(each) for each in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if value is None or isinstance(value, int) else storable(str(value))
+
+
+def _text(value: Any) -> Any:
+    return storable(value) if isinstance(value, str) and not value.isascii() else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Metadata = Annotated[dict[str, Any], BeforeValidator(storable)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -29,15 +54,15 @@ class _Row(BaseModel):
 class HitMetadata(_Row):
     """Where a chunk comes from."""
 
-    filename: str
-    section: str = Field(description="headings above the chunk, outermost first, joined by ' > '")
+    filename: Text
+    section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
 
 
 class RetrievedChunk(_Row):
     """A chunk that went into the prompt."""
 
-    chunk_id: str
-    text: str
+    chunk_id: Text
+    text: Text
     score: _Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
     metadata: HitMetadata
@@ -46,7 +71,7 @@ class RetrievedChunk(_Row):
 class Candidate(_Row):
     """A chunk that the first stage returned."""
 
-    chunk_id: str
+    chunk_id: Text
     score: _Finite
     rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
 
@@ -62,29 +87,29 @@ class TokenUsage(_Row):
 class RowError(_Row):
     """Why a trial has no answer."""
 
-    stage: str = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
-    type: str
-    message: str
+    stage: Text = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
+    type: Text
+    message: Text
 
 
 class ExperimentResult(_Row):
     """One trial: one experiment on one query."""
 
-    query_id: str
-    experiment: str
-    query: str
+    query_id: Text
+    experiment: Text
+    query: Text
     query_type: QueryType
     retrieved_chunks: tuple[RetrievedChunk, ...] = Field(description="what went into the prompt, in prompt order")
     candidates: tuple[Candidate, ...] = Field(description="all that the first stage returned, in its order")
-    llm_answer: str = Field(description="empty where status is error")
-    raw_output: str = Field(description="what the model said, before it was read into parts")
+    llm_answer: Text = Field(description="empty where status is error")
+    raw_output: Text = Field(description="what the model said, before it was read into parts")
     citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is in retrieved_chunks, 1-based")
     invalid_citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is not")
     abstained: bool = Field(description="the answer says that it does not know")
-    reasoning_steps: tuple[str, ...] | None = Field(description="null where the experiment asks for no reasoning")
-    ground_truth: str
-    context_reference: tuple[str, ...]
-    metadata: dict[str, Any]
+    reasoning_steps: tuple[Text, ...] | None = Field(description="null where the experiment asks for no reasoning")
+    ground_truth: Text
+    context_reference: tuple[Text, ...]
+    metadata: Metadata
     retrieval_time_ms: _Milliseconds | None = Field(description="null where the experiment does not retrieve")
     rerank_time_ms: _Milliseconds | None = Field(description="null where the experiment has no reranker")
     llm_time_ms: _Milliseconds | None = Field(description="null where no model was called")
@@ -93,15 +118,15 @@ class ExperimentResult(_Row):
     usage: TokenUsage
     retries: int = Field(0, description="model calls that were tried again")
     waited_ms: _Milliseconds = Field(0.0, description="time spent waiting between tries")
-    model: str = Field(description="chat model; empty where no answer was asked for")
-    profile: str
+    model: Text = Field(description="chat model; empty where no answer was asked for")
+    profile: Text
     mode: Literal["auto", "replay", "record", "live"]
     dry_run: bool
     timings_recorded: bool = Field(False, description="the model's times are those of the recorded call")
     status: Literal["ok", "error"]
     error: RowError | None = Field(description="null where status is ok")
-    fingerprint: str = Field(description="digest of everything that changes a result of this experiment")
-    finished_at: str = Field("", description="UTC, ISO 8601")
+    fingerprint: Text = Field(description="digest of everything that changes a result of this experiment")
+    finished_at: Text = Field("", description="UTC, ISO 8601")
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -74,7 +74,7 @@ class Settings:
 
     concurrency: int = option(16, "trials in flight at once, in the whole run", ge=1)
     limit: int = option(0, "only the first N queries; 0 is all", ge=0)
-    timeout: float = option(60.0, "seconds one model call may take", gt=0)
+    timeout: float = option(60.0, "seconds one model call may take", gt=0, allow_inf_nan=False)
 
     openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
@@ -93,7 +93,7 @@ class Settings:
         if self.chat_api_key or not self.chat_api_key_env:
             return self.chat_api_key
         own = {"OPENROUTER_API_KEY": self.openrouter_api_key, "OPENAI_API_KEY": self.openai_api_key}
-        return own.get(self.chat_api_key_env) or os.environ.get(self.chat_api_key_env, "")
+        return own.get(self.chat_api_key_env, "")
 
     @property
     def queries_path(self) -> Path:
@@ -124,46 +124,58 @@ def load_settings(
     values = _validated(command_line or {}, ini or {}, Path(rootdir))
     settings = Settings(**{**values, "rootdir": str(rootdir)})
     if settings.dry_run:
-        settings = replace(settings, mode="replay")
+        settings = _replaying(settings, command_line or {})
     if settings.chunk_overlap >= settings.chunk_size:
         raise SettingsError(
             f"chunk_overlap is {settings.chunk_overlap}, but must be less than chunk_size {settings.chunk_size}."
         )
-    return _with_profile(settings, Path(rootdir))
+    return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
 
 
 def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
     from pydantic import ValidationError
 
-    model = _pydantic_model(ini, rootdir)
+    model = _pydantic_model(_by_env_name(ini), rootdir)
     try:
-        return dict(model(**command_line).model_dump())
+        return dict(model(**_by_env_name(command_line)).model_dump())
     except ValidationError as error:
-        by_name = {each.name: each for each in fields(Settings)}
-        by_name |= {env_name(each).lower(): each for each in fields(Settings)}
-        raise SettingsError("\n".join(_explain(line, by_name) for line in error.errors())) from None
+        declared = {env_name(each): each for each in fields(Settings)}
+        raise SettingsError("\n".join(_explain(line, declared[line["loc"][0]]) for line in error.errors())) from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{rootdir / '.env'}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
 
 
-def _explain(line: Any, by_name: Mapping[str, Field[Any]]) -> str:
-    name = str(line["loc"][0])
-    each = by_name.get(name.lower())
-    if each is None:
-        return f"{name}: {line['msg']}"
+def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {env_name(each): given[each.name] for each in fields(Settings) if each.name in given}
+
+
+def _explain(line: Any, each: Field[Any]) -> str:
     shown = "…" if each.metadata.get("secret") else repr(line["input"])
-    where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
+    where = f"{env_name(each)} in the environment or .env"
+    if each.metadata["flag"]:
+        where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
     return f"{each.name} is {shown}: {line['msg']}. Set it with {where}."
+
+
+def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
+    if command_line.get("mode", "replay") != "replay":
+        raise SettingsError(
+            f"DRY_RUN is true, which is mode replay, but --rag-mode asks for {settings.mode}. "
+            f"Leave --rag-mode out, or set DRY_RUN=false."
+        )
+    return replace(settings, mode="replay")
 
 
 def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
     """Build the model from the table. pydantic-settings takes 0.1 s to import, hence here and not above."""
-    from pydantic import AliasChoices, create_model
     from pydantic import Field as Constraint
+    from pydantic import create_model
     from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
     from pydantic_settings import PydanticBaseSettingsSource as Source
 
     class Sources(BaseSettings):
         model_config = SettingsConfigDict(
-            env_file=rootdir / ".env", env_ignore_empty=True, extra="ignore", populate_by_name=True
+            env_file=rootdir / ".env", env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore"
         )
 
         @classmethod
@@ -182,8 +194,8 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
     declared: dict[str, Any] = {}
     for each in fields(Settings):
         limits = each.metadata.get("limits", {})
-        alias = AliasChoices(each.name, env_name(each))
-        declared[each.name] = (hints[each.name], Constraint(each.default, validation_alias=alias, **limits))
+        # Known by the variable's name alone: the bare field name would let MODE or TIMEOUT of any CI in.
+        declared[each.name] = (hints[each.name], Constraint(each.default, validation_alias=env_name(each), **limits))
     return create_model("RagSettings", __base__=Sources, **declared)
 
 
@@ -192,8 +204,21 @@ def _with_profile(settings: Settings, rootdir: Path) -> Settings:
     if settings.profile not in known:
         raise SettingsError(unknown("profile", settings.profile, known))
     profile = known[settings.profile]
+    if settings.chat_base_url not in ("", profile.chat_base_url):
+        profile = replace(profile, chat_api_key_env="")  # a key goes to the endpoint it was made for and to no other
     unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
     return replace(settings, **unset)
+
+
+def _with_named_key(settings: Settings, rootdir: Path) -> Settings:
+    """Look up the chat key by the name that the settings give; ``.env`` may hold a name that is no option."""
+    if settings.chat_api_key or not settings.chat_api_key_env:
+        return settings
+    from dotenv import dotenv_values
+
+    name = settings.chat_api_key_env
+    key = os.environ.get(name) or dotenv_values(rootdir / ".env", encoding="utf-8-sig").get(name)
+    return replace(settings, chat_api_key=key or "")
 
 
 def masked(settings: Settings) -> dict[str, Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import perf_counter
 from typing import Any
 
-from rag_harness.errors import CriticalError, PrerequisiteError
+from pydantic import ValidationError
+
+from rag_harness.errors import CriticalError, ModelOutputError, PrerequisiteError
 from rag_harness.log import log
 from rag_harness.pipelines.trace import Trace
 from rag_harness.results import (
@@ -20,6 +22,7 @@ from rag_harness.results import (
     RetrievedChunk,
     RowError,
     TokenUsage,
+    first_problem,
 )
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, Failure, Hit, PipelineOutput, Query
@@ -49,22 +52,35 @@ class Outcome:
 async def run_trial(trial: Trial, pipeline: Any, settings: Settings, fingerprint: str) -> Outcome:
     """Answer the case's query and make the row. Only cancellation gets out."""
     started = perf_counter()
+
+    def row_of(output: PipelineOutput, failure: Failure | None) -> ExperimentResult:
+        return make_row(trial, output, failure, (perf_counter() - started) * 1000, settings, fingerprint)
+
+    failure = None
     try:
-        output, failure = await _answer(pipeline, trial.case.query), None
+        row = row_of(await _answer(pipeline, trial.case.query), None)
     except Exception as error:
-        output, failure = _unfinished(error), _failure(error)
+        failure = _failure(error)
         log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
-    total = (perf_counter() - started) * 1000
-    row = make_row(trial, output, failure, total, settings, fingerprint)
-    log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, total)
+        row = _failed_row(error, failure, row_of)
+    log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, row.total_time_ms)
     return Outcome(row, critical=failure is not None and failure.critical)
+
+
+def _failed_row(
+    error: Exception, failure: Failure, row_of: Callable[[PipelineOutput, Failure], ExperimentResult]
+) -> ExperimentResult:
+    try:
+        return row_of(_trace(error).output(Answer("")), failure)
+    except Exception:  # what was gathered cannot be recorded either, a NaN score say
+        return row_of(PipelineOutput(Answer("")), failure)
 
 
 async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
     if inspect.iscoroutinefunction(pipeline.answer):
         answered = await pipeline.answer(query)
     else:
-        answered = await asyncio.to_thread(pipeline.answer, query)
+        answered = await asyncio.to_thread(_call, pipeline, query)
         if inspect.isawaitable(answered):
             answered = await answered
     if isinstance(answered, str):
@@ -77,20 +93,36 @@ async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
     return answered
 
 
-def _unfinished(error: Exception) -> PipelineOutput:
-    trace = getattr(error, "rag_trace", None) or Trace()
-    return trace.output(Answer(""))
+def _call(pipeline: Any, query: Query) -> Any:
+    try:
+        return pipeline.answer(query)
+    except StopIteration as error:
+        # asyncio cannot hand it over, and would wait for ever.
+        raise RuntimeError(f"{type(pipeline).__name__}.answer raised StopIteration") from error
+
+
+def _trace(error: Exception) -> Trace:
+    trace = getattr(error, "rag_trace", None)
+    return trace if isinstance(trace, Trace) else Trace()
 
 
 def _failure(error: Exception) -> Failure:
-    trace = getattr(error, "rag_trace", None)
     return Failure(
-        stage=trace.failed_stage if trace else "pipeline",
+        stage=_trace(error).failed_stage or "pipeline",
         error_type=type(error).__name__,
-        message=str(error) or repr(error),
-        raw_output=getattr(error, "raw", ""),
+        message=_message(error),
+        raw_output=error.raw if isinstance(error, ModelOutputError) else "",
         critical=isinstance(error, (CriticalError, PrerequisiteError)),
     )
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return f"the pipeline's output cannot be recorded: {error.title}: {first_problem(error)}"
+    try:
+        return str(error) or repr(error)
+    except Exception:
+        return "its message cannot be read"
 
 
 def make_row(

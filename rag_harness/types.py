@@ -54,8 +54,8 @@ class Chunk:
     chunk_id: str
     doc_id: str
     text: str
-    start: int
-    end: int
+    start: int = 0
+    end: int = 0
     section: tuple[str, ...] = ()
     index: int = 0
     repeated_header: str = ""

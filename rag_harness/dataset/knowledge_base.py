@@ -32,7 +32,7 @@ def read_knowledge_base(folder: Path) -> list[Document]:
     """Read every ``.md`` below ``folder`` except README.md, ordered by path.
 
     Raises:
-        DataError: the folder is missing or holds no page, or files are not UTF-8; every file is named.
+        DataError: the folder is missing or holds no page, or files cannot be read as UTF-8; every file is named.
     """
     if not folder.is_dir():
         raise DataError(f"No folder {folder}. Name your own with --rag-kb DIR or KB_DIR.")
@@ -43,6 +43,8 @@ def read_knowledge_base(folder: Path) -> list[Document]:
             documents.append(_read_page(file, file.relative_to(folder).as_posix(), structure))
         except UnicodeDecodeError as error:
             problems.append(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.")
+        except OSError as error:
+            problems.append(f"{file}: cannot be read: {error.strerror}.")
     if problems:
         raise DataError("\n".join(problems))
     if not any(document.text.strip() for document in documents):
@@ -56,7 +58,7 @@ def markdown_files(folder: Path) -> Iterator[Path]:
 
 
 def _read_page(file: Path, doc_id: str, structure: dict[str, dict[str, Any]]) -> Document:
-    # newline="" keeps \r\n, so that offsets are those of the file.
+    # newline="" keeps \r\n and plain utf-8 a byte order mark, so that offsets are those of the file.
     with file.open(encoding="utf-8", newline="") as stream:
         text = stream.read()
     metadata = structure.get(doc_id, {})
@@ -64,7 +66,7 @@ def _read_page(file: Path, doc_id: str, structure: dict[str, dict[str, Any]]) ->
 
 
 def _first_heading(text: str) -> str:
-    for line in text.splitlines():
+    for line in text.removeprefix("\ufeff").splitlines():
         if line.startswith("# "):
             return line[2:].strip()
     return ""

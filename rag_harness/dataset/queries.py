@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
+from rag_harness.dataset.knowledge_base import markdown_files
 from rag_harness.errors import DataError
 from rag_harness.types import Case, Evidence, Query, QueryType
 
@@ -45,6 +48,13 @@ class QueryLine(BaseModel):
             return ()
         return (value,) if isinstance(value, str) else value
 
+    @field_validator("metadata")
+    @classmethod
+    def _strict_json(cls, value: dict[str, Any]) -> dict[str, Any]:
+        """Refuse NaN and Infinity, which the parser takes: a row that repeats them would be no JSON."""
+        json.dumps(value, allow_nan=False)
+        return value
+
     def case(self) -> Case:
         """Return the line as a case."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
@@ -53,16 +63,16 @@ class QueryLine(BaseModel):
 
 
 def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
-    """Read and validate ``file``; with ``kb_dir``, references must name files that exist there.
+    """Read and validate ``file``; with ``kb_dir``, references must name pages there, as ``doc_id`` does.
 
     Raises:
         DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
     """
-    numbered = _lines(file)
+    pages = [page.relative_to(kb_dir).as_posix() for page in markdown_files(kb_dir)] if kb_dir else []
     problems: list[str] = []
     cases: list[Case] = []
     first_line: dict[str, int] = {}
-    for number, text in numbered:
+    for number, text in _lines(file):
         line = _parse(text, f"{file}:{number}", problems)
         if line is None:
             continue
@@ -70,7 +80,7 @@ def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
             seen = first_line[line.query_id]
             problems.append(f"{file}:{number}: query_id {line.query_id!r} stands already on line {seen}.")
         first_line.setdefault(line.query_id, number)
-        problems += _missing_files(line, f"{file}:{number}", kb_dir)
+        problems += _missing_pages(line, f"{file}:{number}", kb_dir, pages)
         cases.append(line.case())
     if problems:
         raise DataError("\n".join(problems))
@@ -101,20 +111,20 @@ def _parse(text: str, where: str, problems: list[str]) -> QueryLine | None:
         return None
 
 
-def _missing_files(line: QueryLine, where: str, kb_dir: Path | None) -> list[str]:
+def _missing_pages(line: QueryLine, where: str, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:
     if kb_dir is None:
         return []
     named = dict.fromkeys([*line.context_reference, *(each.filename for each in line.evidence)])
     return [
-        f"{where}: {line.query_id} refers to {name!r}, which is no file of {kb_dir}."
+        f"{where}: {line.query_id} refers to {name!r}, which is no page of {kb_dir}.{_meant(name, pages)}"
         for name in named
-        if not _inside(name) or not (kb_dir / name).is_file()
+        if name not in pages
     ]
 
 
-def _inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
+def _meant(name: str, pages: Sequence[str]) -> str:
+    close = get_close_matches(name, pages, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def distribution(cases: Sequence[Case]) -> dict[str, int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
+
+from rag_harness.log import log
 
 T = TypeVar("T")
 
@@ -33,16 +35,23 @@ class BackgroundLoop(Generic[T]):
         self._thread.start()
 
     def submit(self, key: str, job: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        """Queue ``job`` under ``key``, unless it is known already."""
+        """Queue ``job`` under ``key``, unless it is known already; after ``close`` it counts as cancelled."""
         with self._lock:
-            if key in self._futures or self._stopping:
+            if key in self._futures:
                 return
             self._futures[key] = Future()
+            if self._stopping:
+                self._futures[key].cancel()
+                return
             self._waiting.append((key, job))
         self._loop.call_soon_threadsafe(self._start_jobs)
 
     def result(self, key: str) -> T:
-        """Wait for a job that was submitted; if it has not started, it goes first."""
+        """Wait for a job that was submitted; if it has not started, it goes first.
+
+        Raises:
+            CancelledError: the loop was closed before the job was done. Any other error is the job's own.
+        """
         with self._lock:
             late = next((each for each in self._waiting if each[0] == key), None)
             if late is not None:
@@ -64,16 +73,22 @@ class BackgroundLoop(Generic[T]):
             self._stopping = True
             self._waiting.clear()
         if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(self._wind_down(finally_), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+            try:
+                asyncio.run_coroutine_threadsafe(self._wind_down(finally_), self._loop).result()
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
         for future in self._futures.values():
             future.cancel()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        # asyncio's own has 4 threads more than there are cores: sync pipelines would wait for one another.
+        threads = ThreadPoolExecutor(self._concurrency, "rag-sync")
+        self._loop.set_default_executor(threads)
         self._loop.run_forever()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        threads.shutdown(wait=False, cancel_futures=True)
         self._loop.close()
 
     def _start_jobs(self) -> None:
@@ -99,11 +114,21 @@ class BackgroundLoop(Generic[T]):
             future.set_exception(error)
 
     async def _wind_down(self, finally_: tuple[Callable[[], Awaitable[None]], ...]) -> None:
-        under_way = set(self._tasks)
-        if under_way:
-            _, late = await asyncio.wait(under_way, timeout=STOP_WAIT)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=STOP_WAIT)
+        await _cancel(self._tasks)
         for each in finally_:
-            await each()
+            try:
+                await each()
+            except Exception as error:
+                log.warning("Closing %s failed", each, exc_info=error)
+        # What pipelines and clients started themselves, and left behind.
+        await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
+    late = [task for task in tasks if task is not None]
+    for task in late:
+        task.cancel()
+    if late:
+        await asyncio.wait(late, timeout=STOP_WAIT)

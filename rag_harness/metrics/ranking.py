@@ -2,8 +2,8 @@
 
 ``ranked`` is what the retriever returned, best first. The order of the list is the ranking: there are no scores and so
 no ties. The first hit per document counts; later ones are dropped and take no rank. ``relevant`` maps a document to
-its relevance, a whole number: above 0 is relevant, 0 or less or not judged is not. R is the number of relevant documents. Every
-measure lies in [0, 1] and is 0 where R is 0, as in trec_eval. k is 1 or more.
+its relevance, a whole number: above 0 is relevant, 0 or less or not judged is not. R is the number of relevant
+documents. Every measure lies in [0, 1] and is 0 where R is 0, as in trec_eval. k is 1 or more.
 
 The functions for one query are the definitions; ``evaluate`` computes the same for many queries, with the arrays of
 ``ranking_arrays``.

@@ -99,9 +99,12 @@ class RagSession:
         known = self._fingerprints.get(experiment)
         if known is None or known[0] is not pipeline:
             from rag_harness.fingerprint import digest_of_parts, experiment_parts, file_digest
+            from rag_harness.pipelines import builder
 
             queries = file_digest(self.settings.queries_path)
-            digest = digest_of_parts(experiment_parts(experiment, pipeline, self.parts, queries))
+            registered = self._pipelines.get(experiment) is pipeline
+            built_by = builder(experiment).__module__ if registered else ""
+            digest = digest_of_parts(experiment_parts(pipeline, self.parts, queries, built_by))
             known = self._fingerprints[experiment] = (pipeline, digest)
         return known[1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from statistics import mean
 
 from rag_harness.metrics.ranking import evaluate, first_hits
@@ -76,7 +77,7 @@ def _retrieval(rows: Sequence[ExperimentResult]) -> tuple[float | None, float | 
     if not judged or all(row.retrieval_time_ms is None and not row.candidates for row in judged):
         return None, None
     values = evaluate(
-        {row.query_id: ranking(row) for row in judged},
+        {row.query_id: ranking(row) if row.ok else [] for row in judged},
         {row.query_id: dict.fromkeys(row.context_reference, 1) for row in judged},
         ["recall@5", "mrr@10"],
     )
@@ -95,7 +96,10 @@ def ranking(row: ExperimentResult) -> list[str]:
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the value that ``share`` of the ordered values do not exceed (nearest rank)."""
-    return ordered[max(0, min(len(ordered) - 1, round(share * len(ordered) + 0.5) - 1))] if ordered else 0.0
+    if not ordered:
+        return 0.0
+    rank = ceil(round(share * len(ordered), 9))  # rounded, because 0.07 * 100 is a little more than 7
+    return ordered[max(rank, 1) - 1]
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -1,0 +1,47 @@
+"""The pages for newcomers do what they say: their code is taken from the page and run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"```(?:python|json)\n(.*?)```", re.DOTALL)
+
+
+def _blocks(page: str) -> list[str]:
+    return _BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def test_bring_your_own_pipeline(pytester: pytest.Pytester) -> None:
+    conftest, test, query = _blocks("docs/bring-your-own-pipeline.md")
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(test_my_rag=test)
+    pytester.mkdir("kb")
+    (pytester.path / "kb" / "queries.jsonl").write_text(query)
+    result = pytester.runpytest_subprocess("--rag-kb=kb", "--rag-queries=kb/queries.jsonl")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["mine * 1 * 0 *"])
+
+
+def test_readme_pipeline(suite: Suite) -> None:
+    (code,) = _blocks("README.md")
+    suite.pytester.makepyfile("class my_service:\n    async def ask(text): return 'I know: ' + text\n\n" + code)
+    suite.run().assert_outcomes(passed=4)
+    assert len(suite.rows("mine")) == 4
+
+
+def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline, test = _blocks("docs/add-an-experiment.md")
+    # A copy of the package stands before the installed one, as if the file had been added to a clone.
+    shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
+    (suite.path / "clone" / "rag_harness" / "pipelines" / "e5_short_context.py").write_text(pipeline)
+    monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
+    suite.pytester.makepyfile(test_e5_short_context=test)
+    suite.run("-m", "e5").assert_outcomes(passed=4, deselected=4)
+    assert len(suite.rows("e5_short_context")) == 4
