@@ -1,0 +1,106 @@
+"""``rag-harness``: the commands that need no pytest run. One function for each, and one table of them all."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_harness.errors import RagHarnessError
+
+FOUND = 1
+"""Exit status when something was found."""
+CANNOT_RUN = 2
+"""Exit status when the command could not do its work; argparse uses the same."""
+
+
+class Command(NamedTuple):
+    """One command: its help, its arguments, and what it does; ``run`` returns the exit status."""
+
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that ``argv`` names and return its exit status."""
+    chosen = _parser().parse_args(argv)
+    try:
+        return int(chosen.run(chosen))
+    except RagHarnessError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_RUN
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("rag-harness", description="Data and results of RAG evaluations.")
+    groups = parser.add_subparsers(required=True, metavar="GROUP")
+    for group, (about, commands) in COMMANDS.items():
+        subparsers = groups.add_parser(group, help=about, description=about).add_subparsers(
+            required=True, metavar="COMMAND"
+        )
+        for name, command in commands.items():
+            subparser = subparsers.add_parser(name, help=command.help, description=command.help)
+            command.arguments(subparser)
+            subparser.set_defaults(run=command.run)
+    return parser
+
+
+def _folder_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", metavar="DIR", help="folder of Markdown pages; default: KB_DIR or data/kb")
+
+
+def _validate_arguments(parser: argparse.ArgumentParser) -> None:
+    _folder_argument(parser)
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
+    golden = "default: test_retrieval_golden/golden.json beside the folder's parent"
+    parser.add_argument("--golden", type=Path, metavar="FILE", help=golden)
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _kb_validate(chosen: argparse.Namespace) -> int:
+    from rag_harness.dataset.validation import validate
+
+    folder = _folder(chosen)
+    golden = folder.absolute().parent.parent / "test_retrieval_golden" / "golden.json"
+    report = validate(
+        folder,
+        chosen.queries or _if_there(folder / "queries.jsonl"),
+        chosen.golden or _if_there(golden),
+    )
+    print(report.json() if chosen.json else "\n".join(report.lines()))
+    return 0 if report.ok else FOUND
+
+
+def _kb_graph(chosen: argparse.Namespace) -> int:
+    from rag_harness.dataset.validation import graph
+
+    print(graph(_folder(chosen)), end="")
+    return 0
+
+
+def _folder(chosen: argparse.Namespace) -> Path:
+    from rag_harness.settings import load_settings
+
+    given: dict[str, Any] = {"kb_dir": chosen.folder} if chosen.folder else {}
+    return Path(load_settings(given).kb_dir)
+
+
+def _if_there(file: Path) -> Path | None:
+    return file if file.is_file() else None
+
+
+COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
+    "kb": (
+        "a knowledge base, its queries and its golden set",
+        {
+            "validate": Command("check pages, plan, queries and golden set", _validate_arguments, _kb_validate),
+            "graph": Command("print the links between pages as Mermaid", _folder_argument, _kb_graph),
+        },
+    ),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,7 +58,10 @@ def _generation(pipeline: Any, settings: Settings) -> dict[str, Any]:
     generator = getattr(pipeline, "generator", None)
     if generator is None:
         return {}
-    return {"prompts": _digest(repr(generator.prompts)), "chat": _chat(settings)}
+    return {
+        "prompts": [_digest(repr(generator.prompts)), _sources(f"{_PACKAGE}.prompts")],
+        "chat": _chat(settings),
+    }
 
 
 def _retrieval(pipeline: Any, parts: RunParts) -> dict[str, Any]:
@@ -67,10 +71,12 @@ def _retrieval(pipeline: Any, parts: RunParts) -> dict[str, Any]:
     known: dict[str, Any] = {
         "chunking": [settings.chunk_size, settings.chunk_overlap, _sources(f"{_PACKAGE}.chunking")],
         "embedder": [embedder.model, embedder.revision],
-        "top_k": settings.top_k,
+        "index": settings.index,
+        "top_k": getattr(pipeline, "top_k", settings.top_k),
     }
     if hasattr(pipeline, "reranker"):
-        known["reranker"] = [pipeline.reranker.model, pipeline.reranker.revision, settings.candidates]
+        candidates = getattr(pipeline, "candidates", settings.candidates)
+        known["reranker"] = [pipeline.reranker.model, pipeline.reranker.revision, candidates]
     return known
 
 
@@ -81,36 +87,54 @@ def _chat(settings: Settings) -> list[Any]:
 
 
 def _sources(module: str) -> str:
-    """Digest a module's source, and that of the modules beside it that it imports."""
-    return _digest("".join(text for _, text in sorted(_closure(module, module.rpartition(".")[0], {}).items())))
+    """Digest a module's source, and that of the modules beside and below it that it imports."""
+    start = _file_of(module)
+    if start is None:
+        return ""
+    above = module.count(".") + (start.name == "__init__.py")
+    top = start.parents[min(above, len(start.parents) - 1)]
+    found: dict[Path, bytes] = {}
+    waiting = sorted(start.parent.glob("*.py")) if start.name == "__init__.py" else [start]
+    while waiting:
+        file = waiting.pop()
+        if file not in found and file.is_relative_to(start.parent):
+            found[file] = file.read_bytes()
+            waiting += _imported_files(file, found[file], top)
+    return hashlib.blake2b(b"\0".join(found[file] for file in sorted(found)), digest_size=8).hexdigest()
 
 
-def _closure(module: str, room: str, found: dict[str, str]) -> dict[str, str]:
-    if module in found:
-        return found
-    files = list(_files(module))
-    found[module] = "".join(file.read_text(encoding="utf-8") for file in files)
-    for file in files:
-        for imported in _imports(file):
-            if imported.startswith((f"{room}.", f"{module}.")) and room:
-                _closure(imported, room, found)
-    return found
-
-
-def _files(module: str) -> Iterator[Path]:
+def _file_of(module: str) -> Path | None:
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if loaded:
+        return Path(loaded)
     try:
         spec = find_spec(module)
     except (ImportError, ValueError):
-        spec = None
-    if spec is not None and spec.origin and Path(spec.origin).is_file():
-        origin = Path(spec.origin)
-        yield from sorted(origin.parent.glob("*.py")) if origin.name == "__init__.py" else [origin]
+        return None
+    return Path(spec.origin) if spec and spec.origin and Path(spec.origin).is_file() else None
 
 
-def _imports(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+def _imported_files(file: Path, source: bytes, top: Path) -> Iterator[Path]:
+    """Yield the files that ``file`` imports from below ``top``, found by their paths: nothing is imported for it."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        for base, name in _imports(node, file, top):
+            target = base.joinpath(*name.split("."))
+            yield from (each for each in (target.with_suffix(".py"), target / "__init__.py") if each.is_file())
+
+
+def _imports(node: ast.AST, file: Path, top: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(node, ast.Import):
+        yield from ((top, alias.name) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = file.parents[node.level - 1] if node.level else top
+        prefix = f"{node.module}." if node.module else ""
+        yield from ((base, f"{prefix}{alias.name}") for alias in node.names)
+        if node.module:
+            yield base, node.module
 
 
 def _digest(text: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.pipelines.parts import embedder_name
+from rag_harness.pipelines.parts import chat_name, embedder_name
 from rag_harness.profiles import EMBEDDED_URL
 from rag_harness.settings import Settings
 
-_LOCAL = {"127.0.0.1", "localhost", "::1", None}
+_LOCAL = {"127.0.0.1", "localhost", "::1"}
 
 
 def check_keys(settings: Settings) -> None:
@@ -24,13 +24,13 @@ def check_keys(settings: Settings) -> None:
     if missing:
         raise PrerequisiteError(
             "\n".join(missing)
-            + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or DRY_RUN=true to replay."
+            + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or replay: DRY_RUN=true."
         )
 
 
 def _chat_key(settings: Settings) -> list[str]:
     url = settings.chat_base_url
-    if url == EMBEDDED_URL or urlsplit(url).hostname in _LOCAL or settings.chat_key:
+    if chat_name(settings) != "openai" or url == EMBEDDED_URL or _is_local(url) or settings.chat_key:
         return []
     name = settings.chat_api_key_env or "RAG_CHAT_API_KEY"
     return [
@@ -38,9 +38,13 @@ def _chat_key(settings: Settings) -> list[str]:
     ]
 
 
+def _is_local(url: str) -> bool:
+    return urlsplit(url).hostname in _LOCAL
+
+
 def _embedding_key(settings: Settings) -> list[str]:
-    url = settings.embed_base_url
-    if embedder_name(settings) != "openai" or urlsplit(url).hostname in _LOCAL or settings.openai_api_key:
+    url = settings.embed_base_url or "https://api.openai.com/v1"
+    if embedder_name(settings) != "openai" or _is_local(url) or settings.openai_api_key:
         return []
     return [
         f"OPENAI_API_KEY is not set: mode {settings.mode} of profile {settings.profile!r} embeds with "

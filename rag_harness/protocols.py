@@ -54,6 +54,14 @@ class LexicalScorer(Protocol):
         ...
 
 
+class LexicalIndex(LexicalScorer, Protocol):
+    """Finds chunks by words."""
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Return the ``k`` best chunks, best first, ranks from 1."""
+        ...
+
+
 class TokenEmbedder(Protocol):
     """Gives token vectors, for late interaction."""
 

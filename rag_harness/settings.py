@@ -8,10 +8,11 @@ Order: command line > environment > ``.env`` > ini > profile > default.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.profiles import Profile, profiles
@@ -59,6 +60,7 @@ class Settings:
     chat_model: str = option("", "chat model; default: the profile's")
     chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's")
     embed_model: str = option("", "embedding model; default: the profile's")
+    embed_max_tokens: int = option(0, "longest input of a local embedding model in tokens; 0 is its default", ge=0)
     embed_base_url: str = option("", "endpoint for embeddings; default: the profile's")
     rerank_model: str = option("", "reranker; default: the profile's")
     index: str = option("qdrant", "vector index, by its registered name")
@@ -71,6 +73,19 @@ class Settings:
     candidates: int = option(20, "chunks that the first stage hands to the reranker", ge=1)
     chunk_size: int = option(512, "longest chunk in tokens", ge=16)
     chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", ge=0)
+
+    golden: str = path_option("golden.json", "golden set: JSON, or CSV with query,expected_document_id,justification")
+    dataset: str = option("", "golden suite on a public collection instead: beir:DIR or beir:FILE.zip")
+    retriever: str = option("dense", "of the golden suite: dense, bm25, hybrid, reranked or an experiment's id")
+    k: int = option(10, "cutoff of the golden suite", ge=1)
+    gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"')
+    gate_partial: bool = option(False, "judge gates although a selection left cases out")
+    strict: bool = option(False, "a miss of the golden suite is a failure")
+    misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL")
+    export: str = option("", "write run and qrels of the golden suite: trec:DIR")
+    save: str = option("", "keep this run as a baseline under this name")
+    compare: str = option("", "set this run against the baseline of this name")
+    baselines: str = path_option("baselines", "folder of saved baselines")
 
     concurrency: int = option(16, "trials in flight at once, in the whole run", ge=1)
     limit: int = option(0, "only the first N queries; 0 is all", ge=0)
@@ -139,8 +154,9 @@ def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir:
     try:
         return dict(model(**_by_env_name(command_line)).model_dump())
     except ValidationError as error:
-        declared = {env_name(each): each for each in fields(Settings)}
-        raise SettingsError("\n".join(_explain(line, declared[line["loc"][0]]) for line in error.errors())) from None
+        by_name = {env_name(each): each for each in fields(Settings)}
+        lines = [_explain(line, by_name[str(line["loc"][0])]) for line in error.errors()]
+        raise SettingsError("\n".join(lines)) from None
     except UnicodeDecodeError as error:
         raise SettingsError(f"{rootdir / '.env'}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
 
@@ -168,9 +184,9 @@ def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
 
 def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
     """Build the model from the table. pydantic-settings takes 0.1 s to import, hence here and not above."""
+    from pydantic import BeforeValidator, create_model
     from pydantic import Field as Constraint
-    from pydantic import create_model
-    from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
+    from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
     from pydantic_settings import PydanticBaseSettingsSource as Source
 
     class Sources(BaseSettings):
@@ -195,8 +211,14 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
     for each in fields(Settings):
         limits = each.metadata.get("limits", {})
         # Known by the variable's name alone: the bare field name would let MODE or TIMEOUT of any CI in.
-        declared[each.name] = (hints[each.name], Constraint(each.default, validation_alias=env_name(each), **limits))
+        hint = Annotated[hints[each.name], NoDecode, BeforeValidator(_listed)] if each.default == () else hints[each.name]
+        declared[each.name] = (hint, Constraint(each.default, validation_alias=env_name(each), **limits))
     return create_model("RagSettings", __base__=Sources, **declared)
+
+
+def _listed(value: Any) -> Any:
+    """Split a variable that holds several values: one a line, or with ``;`` between them."""
+    return [each.strip() for each in re.split(r"[;\n]", value) if each.strip()] if isinstance(value, str) else value
 
 
 def _with_profile(settings: Settings, rootdir: Path) -> Settings:

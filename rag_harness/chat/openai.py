@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,17 +13,23 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
 from rag_harness.profiles import EMBEDDED_URL
 from rag_harness.protocols import Parts
+from rag_harness.registry import model_name
 from rag_harness.types import Completion, Message, Usage
 
 if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI
 
 RETRIES = 3
+_NO_KEY = "none"
 _FIRST_WAIT = 1.0
 _LONGEST_WAIT = 60.0
 """Seconds. A server that asks for more is not waited for: the run has to end in bounded time."""
-_HALTING = {401, 402, 403, 404}
+_HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
 """A rejected key, no credit, no permission, no such model: no later call can succeed either."""
+_NO_SUCH_MODEL = "not a valid model"
+"""How OpenRouter says so, with status 400."""
+_PASSING = {408, 409, 425, 429}
+"""What a client may try again; so are 5xx and errors without a status."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +82,20 @@ class OpenAIChat:
         raise AssertionError("unreachable")
 
     async def _once(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
-        from openai import APIError, BadRequestError
+        from openai import APIError
 
         schema = response_format if self._has_schemas else None
         try:
             return await self._stream(messages, schema)
-        except BadRequestError as error:
-            # Some models know no structured output; the prompt asks for the same JSON in words.
-            if schema is None or "response_format" not in str(error):
-                raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
-            self._has_schemas = False
-            return await self._once(messages, None)
         except APIError as error:
+            self._hide_key(error)
             self._halt_if_hopeless(error)
+            # Some models know no structured output; the prompt asks for the same JSON in words.
+            if schema is not None and isinstance(error, _refusals()) and "response_format" in str(error):
+                self._has_schemas = False
+                return await self._once(messages, None)
+            if not _may_pass(error):
+                raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
             raise _PassingError(error) from error
         except _transport_errors() as error:
             raise _PassingError(error) from error
@@ -95,16 +103,23 @@ class OpenAIChat:
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
         started = perf_counter()
         stream: Any = await self._client.chat.completions.create(**self._request(messages, schema))
-        text, first, usage, model = [], None, Usage(calls=1), self.model
+        await _refuse_json(stream.response)
+        text, first, usage, model, end = [], None, Usage(calls=1), self.model, ""
         async for chunk in _closing(stream):
             model = chunk.model or model
             if chunk.usage:
                 usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens, calls=1)
-            if chunk.choices and chunk.choices[0].delta.content:
-                first = first or perf_counter()
-                text.append(chunk.choices[0].delta.content)
+                end = end or "usage"
+            for choice in (chunk.choices or ())[:1]:
+                end = choice.finish_reason or end
+                if choice.delta and choice.delta.content:
+                    first = first or perf_counter()
+                    text.append(choice.delta.content)
+        if not end:
+            # Half an answer must not pass for a whole one: a connection that is closed early looks like a stream's end.
+            raise ConnectionError("the stream broke off before its end")
         if not text:
-            raise ModelOutputError(f"{self.model} answered without any text.")
+            raise ModelOutputError(f"{self.model} answered without any text (finish_reason {end!r}).")
         total, to_first = perf_counter() - started, (first or started) - started
         return Completion("".join(text), model, usage, total_ms=total * 1000, ttft_ms=to_first * 1000)
 
@@ -125,11 +140,18 @@ class OpenAIChat:
 
     def _halt_if_hopeless(self, error: APIError) -> None:
         status = getattr(error, "status_code", None)
-        if status in _HALTING:
+        if {str(status), str(error.code)} & _HALTING or _NO_SUCH_MODEL in error.message:
             raise CriticalError(
-                f"The chat endpoint {self._client.base_url} refused {self.model!r} with {status}: {error.message} "
-                f"Check the model's name and the key."
+                f"The chat endpoint {self._client.base_url} refused {self.model!r} with {status or error.code}: "
+                f"{error.message} Check the model's name, the key and its credit."
             ) from error
+
+    def _hide_key(self, error: APIError) -> None:
+        """Take the key out of what the server said: messages and tracebacks go into rows and logs."""
+        key = str(self._client.api_key)
+        if key and key != _NO_KEY:
+            error.message = error.message.replace(key, "…")
+            error.args = (str(error).replace(key, "…"),)
 
     async def aclose(self) -> None:
         """Close the client's connections."""
@@ -154,6 +176,32 @@ class _PassingError(Exception):
         return f"{what}. Gave up after {retry + 1} tries."
 
 
+def _may_pass(error: APIError) -> bool:
+    status = getattr(error, "status_code", 500)
+    return status in _PASSING or status >= 500
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    from openai import BadRequestError, UnprocessableEntityError
+
+    return BadRequestError, UnprocessableEntityError
+
+
+async def _refuse_json(response: Any) -> None:
+    """Raise the error that a server sent with status 200: the SDK would read it as a stream without events."""
+    from openai import APIError
+
+    if "json" not in response.headers.get("content-type", ""):
+        return
+    said = (await response.aread()).decode(errors="replace")
+    try:
+        error = json.loads(said)["error"]
+    except (ValueError, LookupError, TypeError):
+        error = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
+    body = error if isinstance(error, dict) else {"message": str(error)}
+    raise APIError(str(body.get("message")), response.request, body=body)
+
+
 def _retry_after(error: Exception) -> float | None:
     response = getattr(error, "response", None)
     value = response.headers.get("retry-after") if response is not None else None
@@ -167,7 +215,7 @@ def _transport_errors() -> tuple[type[Exception], ...]:
     """Return what the SDK lets through when a stream breaks off: errors of its transport, and half a JSON."""
     from httpx2 import HTTPError
 
-    return HTTPError, ValueError
+    return HTTPError, ValueError, ConnectionError
 
 
 async def _closing(stream: Any) -> AsyncIterator[Any]:
@@ -185,13 +233,13 @@ def create(parts: Parts) -> OpenAIChat:
     settings = parts.settings
     client = AsyncOpenAI(
         base_url="http://embedded/v1" if settings.chat_base_url == EMBEDDED_URL else settings.chat_base_url,
-        api_key=settings.chat_key or "none",
+        api_key=settings.chat_key or _NO_KEY,
         timeout=settings.timeout,
         max_retries=0,
         http_client=_in_process() if settings.chat_base_url == EMBEDDED_URL else None,
     )
     sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
-    return OpenAIChat(client, settings.chat_model, sampling)
+    return OpenAIChat(client, model_name("chat", settings.chat_model), sampling)
 
 
 def _in_process() -> Any:

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.errors import CriticalError, ModelCallError
+from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError
 from rag_harness.protocols import Parts, Tokenizer
+from rag_harness.registry import model_name
 from rag_harness.types import Matrix
 
 _BATCH = 100
 _MAX_TOKENS = 8191
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _RETRIES = 4
+_HALTING = {401, 402, 403, 404}
 
 
 class TiktokenTokenizer:
@@ -25,7 +27,13 @@ class TiktokenTokenizer:
     def _encoding(self) -> Any:
         import tiktoken
 
-        return tiktoken.get_encoding("cl100k_base")
+        try:
+            return tiktoken.get_encoding("cl100k_base")
+        except OSError as error:
+            raise PrerequisiteError(
+                f"tiktoken cannot download the encoding cl100k_base, OpenAI's count of tokens ({error}). "
+                f"Run once with a network, or set TIKTOKEN_CACHE_DIR to a folder that holds it."
+            ) from error
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(self._encoding.encode_ordinary(text)) for text in texts]
@@ -54,27 +62,44 @@ class OpenAIEmbedder:
         return TiktokenTokenizer()
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
         batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
         return np.concatenate([self._embed(batch) for batch in batches])
 
     embed_queries = embed_documents
 
     def _embed(self, batch: Sequence[str]) -> Matrix:
-        from openai import APIError, AuthenticationError, NotFoundError, PermissionDeniedError
+        from openai import APIError
 
         try:
-            data = self._client.embeddings.create(model=self.model, input=list(batch), encoding_format="float").data
-        except (AuthenticationError, PermissionDeniedError, NotFoundError) as error:
-            raise CriticalError(f"The embedding endpoint refused {self.model!r}: {error}") from error
+            said = self._client.embeddings.create(model=self.model, input=list(batch), encoding_format="float")
+            return self._unit(said.data or (), len(batch))
         except APIError as error:
+            self._hide_key(error)
+            if getattr(error, "status_code", None) in _HALTING:
+                raise CriticalError(f"The embedding endpoint refused {self.model!r}: {error}") from error
             raise ModelCallError(f"Embedding {len(batch)} texts with {self.model!r} failed: {error}") from error
-        rows = np.array([each.embedding for each in sorted(data, key=lambda each: each.index)], dtype=np.float32)
-        if len(rows) != len(batch) or not np.isfinite(rows).all():
-            raise ModelCallError(
-                f"{self.model!r} returned {len(rows)} vectors for {len(batch)} texts, or not finite ones."
-            )
-        unit: Matrix = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        except (ValueError, TypeError, AttributeError) as error:
+            # The SDK lets through what is no answer of the form that was asked for, such as an error with status 200.
+            raise ModelCallError(f"{self.model!r} sent no embeddings for {len(batch)} texts: {error}") from error
+
+    def _unit(self, data: Sequence[Any], wanted: int) -> Matrix:
+        by_index = {each.index: each.embedding for each in data}
+        if sorted(by_index) != list(range(wanted)) or len(data) != wanted:
+            raise ModelCallError(f"{self.model!r} returned {len(data)} vectors for {wanted} texts.")
+        rows = np.array([by_index[i] for i in range(wanted)], dtype=np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        if not np.isfinite(rows).all() or not lengths.all():
+            raise ModelCallError(f"{self.model!r} returned a vector of zeros, or one with numbers that are not finite.")
+        unit: Matrix = rows / lengths
         return unit
+
+    def _hide_key(self, error: Any) -> None:
+        """Take the key out of what the server said: messages and tracebacks go into rows and logs."""
+        if key := self._client.api_key:
+            error.message = error.message.replace(key, "…")
+            error.args = (str(error).replace(key, "…"),)
 
     @cached_property
     def _client(self) -> Any:
@@ -86,4 +111,5 @@ class OpenAIEmbedder:
 def create(parts: Parts) -> OpenAIEmbedder:
     """Return the embedder that the settings name."""
     settings = parts.settings
-    return OpenAIEmbedder(settings.embed_model, settings.embed_base_url, settings.openai_api_key, settings.timeout)
+    model = model_name("embedders", settings.embed_model)
+    return OpenAIEmbedder(model, settings.embed_base_url, settings.openai_api_key, settings.timeout)

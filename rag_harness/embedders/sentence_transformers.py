@@ -14,7 +14,7 @@ import numpy as np
 
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.protocols import Parts, Tokenizer
-from rag_harness.registry import missing_package
+from rag_harness.registry import missing_package, model_name
 from rag_harness.types import Matrix, TokenVectors
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SentenceTransformersEmbedder:
 
     @property
     def revision(self) -> str:
-        weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else _sha256(self._folder / "model.safetensors")
+        weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else _sha256(self._file("model.safetensors"))
         return f"{weights[:12]}-{self.max_tokens}-float32"
 
     @property
@@ -68,7 +68,7 @@ class SentenceTransformersEmbedder:
         return 384 if self.model == DEFAULT_MODEL else int(self._loaded.get_embedding_dimension() or 0)
 
     def tokenizer(self) -> Tokenizer:
-        return HuggingFaceTokenizer(self._folder / "tokenizer.json")
+        return HuggingFaceTokenizer(self._file("tokenizer.json"))
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         vectors: Matrix = self._loaded.encode(
@@ -97,6 +97,14 @@ class SentenceTransformersEmbedder:
                     f"The query {text[:60]!r}… has {tokens} tokens and {self.model} reads {self.max_tokens}: the rest "
                     f"would be ignored. Shorten the query."
                 )
+
+    def _file(self, name: str) -> Path:
+        if not (self._folder / name).is_file():
+            raise PrerequisiteError(
+                f"The model {self.model!r} in {self._folder} has no {name}, which this adapter reads. Save the model "
+                f"again with sentence-transformers, or use the profile's default."
+            )
+        return self._folder / name
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -178,4 +186,5 @@ def _from_hub(model: str) -> Path:
 
 def create(parts: Parts) -> SentenceTransformersEmbedder:
     """Return the embedder that the settings name."""
-    return SentenceTransformersEmbedder(parts.settings.embed_model)
+    name = model_name("embedders", parts.settings.embed_model)
+    return SentenceTransformersEmbedder(name, parts.settings.embed_max_tokens or DEFAULT_MAX_TOKENS)

@@ -23,7 +23,7 @@ class QdrantIndex:
         url: a Qdrant server or cluster; empty is in memory.
         collection: its name. On a server it carries the content's digest, so a collection that is there already and
             is complete holds the same chunks and vectors and is not built again.
-        overwrite: build a server's collection again.
+        overwrite: write all points of a server's collection again. In place: other workers may be searching it.
     """
 
     def __init__(
@@ -60,26 +60,33 @@ class QdrantIndex:
         return len(self._chunks)
 
     def _is_complete(self, wanted: int) -> bool:
-        if self._overwrite or not self._client.collection_exists(self._collection):
-            return False
-        return bool(self._client.count(self._collection, exact=True).count == wanted)
+        return not self._overwrite and self._count() == wanted
+
+    def _count(self) -> int:
+        """Return the number of points, -1 where there is no collection."""
+        if not self._client.collection_exists(self._collection):
+            return -1
+        return int(self._client.count(self._collection, exact=True).count)
 
     def _build(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
         from qdrant_client.models import Distance, PointStruct, VectorParams
 
-        if self._client.collection_exists(self._collection):
+        if self._count() > len(chunks):
             self._client.delete_collection(self._collection)
-        size = vectors.shape[1]
-        self._client.create_collection(
-            self._collection, vectors_config=VectorParams(size=size, distance=Distance.COSINE)
-        )
+        if not self._client.collection_exists(self._collection):
+            self._client.create_collection(
+                self._collection, vectors_config=VectorParams(size=vectors.shape[1], distance=Distance.COSINE)
+            )
         for start in range(0, len(chunks), _BATCH):
             part = range(start, min(start + _BATCH, len(chunks)))
             points = [
                 PointStruct(id=_point_id(chunks[i]), vector=vectors[i].tolist(), payload=_payload(chunks[i], i))
                 for i in part
             ]
-            self._client.upsert(self._collection, points=points, wait=True)
+            with warnings.catch_warnings():
+                # In memory it warns beyond 20,000 points: docs say when to use a server.
+                warnings.filterwarnings("ignore", message="Local mode is not recommended")
+                self._client.upsert(self._collection, points=points, wait=True)
 
 
 def _point_id(chunk: Chunk) -> str:
@@ -93,7 +100,7 @@ def _payload(chunk: Chunk, position: int) -> dict[str, Any]:
         "doc_id": chunk.doc_id,
         "text": chunk.text,
         "section": list(chunk.section),
-        **{"metadata": dict(chunk.metadata)},
+        "metadata": dict(chunk.metadata),
     }
 
 
@@ -105,11 +112,11 @@ def _exact() -> Any:
 
 
 def _connect(url: str) -> Any:
-    if url and "://" not in url:
+    if url and not url.startswith(("http://", "https://")):
         raise SettingsError(
-            f"rag_qdrant_url is {url!r}, which is no URL. A local path is refused: Qdrant's file mode serves one process "
-            f"at a time, so workers would lock each other out. Leave it empty for an index in memory, or give a server "
-            f"such as http://127.0.0.1:6333."
+            f"rag_qdrant_url is {url!r}, which is no URL of a server. A local path is refused: Qdrant's file mode "
+            f"serves one process at a time, so workers would lock each other out. Leave it empty for an index in "
+            f"memory, or give a server such as http://127.0.0.1:6333."
         )
     from qdrant_client import QdrantClient
 

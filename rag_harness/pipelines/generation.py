@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.trace import Trace
@@ -72,7 +72,8 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
     shape = ReasonedAnswer if reasoning else PlainAnswer
     try:
         read = shape.model_validate(json.loads(_without_fence(raw)))
-    except (json.JSONDecodeError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:
+        # ValueError is also pydantic's, and json's for a number of 5,000 digits.
         raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
     if not read.answer.strip():
         raise ModelOutputError("The model's answer is empty.", raw)
@@ -90,7 +91,7 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
     )
 
 
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
 
 
 def _without_fence(raw: str) -> str:
@@ -103,7 +104,7 @@ _NUMBER = re.compile(r"\s*(?:source\s*)?(\d{1,6})\b", re.IGNORECASE)
 
 
 def cited_sources(text: str) -> Sequence[int]:
-    """Return the source numbers that ``text`` cites, once each: ``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a.md]``."""
+    """Return the sources that ``text`` cites, once each: ``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a]``."""
     pieces = (piece for cited in _CITATION.findall(text) for piece in re.split(r"[,;&]|\band\b", cited))
     numbers = (match for match in map(_NUMBER.match, pieces) if match)
     return list(dict.fromkeys(int(match[1]) for match in numbers))

@@ -17,7 +17,7 @@ from rag_harness.indexes.bm25 import Bm25Index
 from rag_harness.log import log
 from rag_harness.pipelines.retrievers import DenseRetriever
 from rag_harness.prompts import Prompts, load_prompts
-from rag_harness.protocols import ChatModel, Index, LexicalScorer, Reranker, Retriever
+from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import registered, resolve
 from rag_harness.settings import Settings
@@ -29,16 +29,19 @@ class Lazy:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
+        self._made: Any = None
 
-    @cached_property
-    def _made(self) -> Any:
-        return self._make()
+    def _get(self) -> Any:
+        # No property: an AttributeError inside one would call __getattr__ again, and again.
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
+        return getattr(self._get(), name)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._get())
 
 
 class RunParts:
@@ -100,8 +103,8 @@ class RunParts:
         return ""
 
     @cached_property
-    def lexical(self) -> LexicalScorer:
-        return cast("LexicalScorer", Lazy(lambda: Bm25Index(self.chunks)))
+    def lexical(self) -> LexicalIndex:
+        return cast("LexicalIndex", Lazy(lambda: Bm25Index(self.chunks)))
 
     @cached_property
     def index(self) -> Index:
@@ -110,11 +113,18 @@ class RunParts:
 
     def _build_index(self) -> Index:
         index: Index = resolve("indexes", self.settings.index)(self)
-        with _building(self.settings):
-            vectors = self.embedder.embed_documents([chunk.text for chunk in self.chunks])
-            self.stores.flush()
-        index.upsert(self.chunks, vectors)
+        with self._building():
+            index.upsert(self.chunks, self.embedder.embed_documents([chunk.text for chunk in self.chunks]))
         return index
+
+    @contextmanager
+    def _building(self) -> Iterator[None]:
+        """Compute in one process at a time, and write what came of it even where a later batch failed."""
+        with _alone(self.settings):
+            try:
+                yield
+            finally:
+                self.stores.flush()
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -139,9 +149,8 @@ class RunParts:
     def prepare(self, queries: Sequence[str]) -> None:
         """Build the index and embed ``queries`` in one go, once for all workers: they then need no model."""
         len(self.index)
-        with _building(self.settings):
+        with self._building():
             self._embed_ahead(list(dict.fromkeys(queries)))
-            self.stores.flush()
 
     def _embed_ahead(self, queries: list[str]) -> None:
         try:
@@ -178,8 +187,8 @@ def _adapter(group: str, model: str, guess: str) -> str:
 
 
 @contextmanager
-def _building(settings: Settings) -> Iterator[None]:
-    """Let one process compute vectors at a time: the others find them in the store when their turn comes."""
+def _alone(settings: Settings) -> Iterator[None]:
+    """Let one process build at a time: the others find vectors and collections made when their turn comes."""
     from filelock import FileLock
 
     folder = settings.path(settings.cache_dir)

@@ -53,7 +53,7 @@ class Trace:
         """Take the first ``k`` reranked hits as context; what was retrieved keeps its order and gains the scores."""
         by_id = {hit.chunk.chunk_id: hit for hit in ranked}
         self.context = list(ranked[:k])
-        self.retrieved = [replace(by_id[hit.chunk.chunk_id], rank=hit.rank) for hit in self.retrieved]
+        self.retrieved = [replace(by_id.get(hit.chunk.chunk_id, hit), rank=hit.rank) for hit in self.retrieved]
 
     def output(self, answer: Answer, completion: Completion | None = None) -> PipelineOutput:
         """Return what has been gathered, with the answer."""

@@ -18,13 +18,16 @@ def add_options(parser: pytest.Parser) -> None:
         flag = f"--rag-{each.name.replace('_', '-')}"
         if each.default is False:
             group.addoption(flag, dest=f"rag_{each.name}", action="store_true", default=None, help=text)
+        elif each.default == ():
+            group.addoption(flag, dest=f"rag_{each.name}", action="append", default=None, help=text)
         else:
             group.addoption(flag, *_SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
-        parser.addini(f"rag_{each.name}", each.metadata["help"], default=None)
+        kind = "linelist" if each.default == () else "string"
+        parser.addini(f"rag_{each.name}", each.metadata["help"], type=kind, default=None)
 
 
-_SHORT = {"kb_dir": ("--rag-kb",), "top_k": ("--rag-k",)}
-"""Second names that are quicker to type; DESIGN's public interface has them."""
+_SHORT = {"kb_dir": ("--rag-kb",)}
+"""Second names that are quicker to type."""
 
 
 def command_line(config: pytest.Config) -> dict[str, Any]:
@@ -41,7 +44,7 @@ def command_line(config: pytest.Config) -> dict[str, Any]:
 def ini(config: pytest.Config) -> dict[str, Any]:
     """Return the options that the ini file sets."""
     given = {each.name: config.getini(f"rag_{each.name}") for each in options()}
-    return {name: value for name, value in given.items() if value not in (None, "")}
+    return {name: value for name, value in given.items() if value not in (None, "", [])}
 
 
 def is_used(config: pytest.Config) -> bool:
@@ -59,4 +62,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
     # Not config.rootpath: `--rag-kb DIR` makes pytest take DIR for a test path and rootdir for its parent.
     base = config.inipath.parent if config.inipath else config.invocation_params.dir
-    return load_settings(command_line(config), ini(config), base)
+    given, from_ini = command_line(config), ini(config)
+    # The command line adds to the ini's gates: a release's thresholds are not switched off by asking one more.
+    gates = [*from_ini.get("gate", ()), *given.get("gate", ())]
+    return load_settings({**given, "gate": gates} if gates else given, from_ini, base)

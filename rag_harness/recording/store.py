@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from rag_harness.errors import DataError
 KEY_BYTES = 16
 Array = npt.NDArray[Any]
 
-_FLUSH_AT = 2048
+_FLUSH_AT = 256
+"""Entries waiting before they are written: what a run that is killed loses at most."""
 
 
 def key_of(*parts: str) -> bytes:
@@ -49,34 +51,44 @@ class ArrayStore:
         self._segments: dict[Path, _Segment] = {}
         self._where: dict[bytes, tuple[_Segment, int]] = {}
         self._pending: dict[bytes, Array] = {}
+        # The thread that closes a run flushes while the one that ranks may still put.
+        self._lock = RLock()
 
     def get(self, keys: Sequence[bytes]) -> list[Array | None]:
         """Return the array of each key, None where there is none. Shapes are (rows, d)."""
-        if any(key not in self._where and key not in self._pending for key in keys):
-            self._look_for_new_segments()
-        return [self._read(key) for key in keys]
+        with self._lock:
+            if any(key not in self._where and key not in self._pending for key in keys):
+                self._look_for_new_segments()
+            return [self._read(key) for key in keys]
 
     def put(self, items: Mapping[bytes, Array]) -> None:
         """Add arrays of shape (rows, d); keys that are there already are left as they are.
 
         They are found at once, and are on disk after ``flush``, which comes by itself when enough are waiting.
         """
-        self._pending |= {key: np.atleast_2d(array) for key, array in items.items() if key not in self._where}
-        if len(self._pending) >= _FLUSH_AT:
-            self.flush()
+        with self._lock:
+            new = {key: np.atleast_2d(array) for key, array in items.items() if key not in self._where}
+            self._pending = new | self._pending
+            if len(self._pending) >= _FLUSH_AT:
+                self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting as one segment."""
-        if self._write_to is None or not self._pending:
-            return
-        file = self._write_to / f"{blake2b(b''.join(sorted(self._pending)), digest_size=8).hexdigest()}.safetensors"
-        _write_segment(file, self._pending)
-        self._pending = {}
-        self._look_for_new_segments()
+        """Write what is waiting, and has not been written by another process since, as one segment."""
+        with self._lock:
+            if self._write_to is None or not self._pending:
+                return
+            self._look_for_new_segments()
+            new = {key: array for key, array in self._pending.items() if key not in self._where}
+            if new:
+                file = self._write_to / f"{blake2b(b''.join(sorted(new)), digest_size=8).hexdigest()}.safetensors"
+                _write_segment(file, new)
+                self._look_for_new_segments()
+            self._pending = {}
 
     def __len__(self) -> int:
-        self._look_for_new_segments()
-        return len({*self._where, *self._pending})
+        with self._lock:
+            self._look_for_new_segments()
+            return len({*self._where, *self._pending})
 
     def _look_for_new_segments(self) -> None:
         for folder in self._folders:

@@ -85,7 +85,7 @@ def _retrieval(rows: Sequence[ExperimentResult]) -> tuple[float | None, float | 
 
 
 def ranking(row: ExperimentResult) -> list[str]:
-    """Return the documents of a row in their final order, first chunk of each: the prompt's, then the candidates left."""
+    """Return the documents of a row in their final order, first chunk of each: the prompt's, then the rest."""
     prompt = [chunk.chunk_id for chunk in row.retrieved_chunks]
     rest = [each for each in row.candidates if each.chunk_id not in set(prompt)]
     if any(each.rerank_score is not None for each in rest):

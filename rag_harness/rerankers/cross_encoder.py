@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.protocols import Parts, Store
 from rag_harness.recording.store import key_of
-from rag_harness.registry import missing_package
+from rag_harness.registry import missing_package, model_name
 from rag_harness.types import Hit
 
 
@@ -21,14 +23,13 @@ class CrossEncoderReranker:
 
     Args:
         model: name on the hub or a folder.
-        pairs: store of scores; it belongs to one model.
+        pairs: store of scores; it belongs to one model and revision.
         refuse: empty, or the reason why the model may not be asked in this mode.
+        revision: of the model; see ``revision_of``.
     """
 
-    revision = "1"
-
-    def __init__(self, model: str, pairs: Store, refuse: str = "") -> None:
-        self.model = model
+    def __init__(self, model: str, pairs: Store, refuse: str = "", revision: str = "1") -> None:
+        self.model, self.revision = model, revision
         self._pairs, self._refuse = pairs, refuse
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -54,22 +55,39 @@ class CrossEncoderReranker:
 
     @cached_property
     def _loaded(self) -> Any:
+        # Set before the import: no telemetry, and no tokenizer threads that a fork would break.
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             from sentence_transformers import CrossEncoder
         except ImportError as error:
             raise PrerequisiteError(missing_package(f"reranker {self.model!r}", error)) from error
         try:
             return CrossEncoder(self.model, device="cpu", local_files_only=Path(self.model).is_dir())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
+            why = next(iter(str(error).splitlines()), type(error).__name__)
             raise PrerequisiteError(
-                f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the model "
-                f"hub ({str(error).splitlines()[0]}). Give the folder of a downloaded model with --rag-rerank-model, or "
-                f"use embedded/late-interaction."
+                f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "
+                f"model hub ({why}). Give the folder of a downloaded model with --rag-rerank-model, or use "
+                f"embedded/late-interaction."
             ) from error
+
+
+def revision_of(model: str) -> str:
+    """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1."""
+    weights = Path(model) / "model.safetensors"
+    if not weights.is_file():
+        return "1"
+    with weights.open("rb") as stream:
+        state = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()[:12]
 
 
 def create(parts: Parts) -> CrossEncoderReranker:
     """Return the cross-encoder that the settings name."""
-    model = parts.settings.rerank_model
+    model = model_name("rerankers", parts.settings.rerank_model)
+    revision = revision_of(model)
     refuse = "Record it: --rag-mode=record" if parts.settings.mode == "replay" else ""
-    return CrossEncoderReranker(model, parts.stores.open("pairs", model, CrossEncoderReranker.revision), refuse)
+    return CrossEncoderReranker(model, parts.stores.open("pairs", model, revision), refuse, revision)

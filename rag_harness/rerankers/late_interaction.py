@@ -54,15 +54,16 @@ class LateInteractionReranker:
 
     def _max_sims(self, query: str, texts: Sequence[str]) -> Floats:
         keys = [key_of(query, text) for text in texts]
-        stored = self._pairs.get(keys)
-        if any(score is None for score in stored):
-            computed = max_sims(
-                self._tokens.token_vectors([query], "query")[0], self._tokens.token_vectors(texts, "document")
-            )
+        scores = dict(zip(keys, self._pairs.get(keys), strict=True))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if scores[key] is None}
+        if missing:
+            documents = self._tokens.token_vectors(list(missing.values()), "document")
+            computed = max_sims(self._tokens.token_vectors([query], "query")[0], documents)
+            new = dict(zip(missing, computed.reshape(-1, 1, 1), strict=True))
+            scores |= new
             if self._keep:
-                self._pairs.put(dict(zip(keys, computed.reshape(-1, 1, 1), strict=True)))
-            return computed
-        return np.array([score[0, 0] for score in stored], np.float32)
+                self._pairs.put(new)
+        return np.array([scores[key][0, 0] for key in keys], np.float32)
 
 
 def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
@@ -72,8 +73,11 @@ def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
 
 
 def _z_scores(values: Floats) -> Floats:
-    spread = values.std()
-    scores: Floats = (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+    # Not by the spread alone: rounding gives equal values a mean beside them, and each a z-score of 1.
+    if values.max() == values.min():
+        return np.zeros_like(values)
+    exact = values.astype(np.float64)
+    scores: Floats = ((exact - exact.mean()) / exact.std()).astype(np.float32)
     return scores
 
 

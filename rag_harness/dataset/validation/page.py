@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -43,7 +44,7 @@ class Page:
     paragraphs: list[At] = field(default_factory=list)
     problems: list[At] = field(default_factory=list)
 
-    @property
+    @cached_property
     def squeezed(self) -> str:
         """The source with every run of white space as one blank."""
         return squeeze(self.text)
@@ -114,7 +115,9 @@ class _Reader:
         self._html(_lines_of(token)[0] + 1, token.content)
 
     def _html(self, line: int, text: str) -> None:
-        self.page.links += [At(line + text[: found.start()].count("\n"), found[1]) for found in _HTML_LINK.finditer(text)]
+        self.page.links += [
+            At(line + text[: found.start()].count("\n"), found[1]) for found in _HTML_LINK.finditer(text)
+        ]
         self.page.anchors |= {found[1]: line for found in _HTML_ANCHOR.finditer(text)}
 
     def _fence(self, token: Token) -> None:
@@ -162,10 +165,12 @@ class _Reader:
 
     def _no_table(self, first: int, lines: list[str]) -> None:
         """A header and a delimiter row of different lengths make no table at all."""
-        for offset, (header, delimiter) in enumerate(zip(lines, lines[1:], strict=False)):
+        for offset, (header, delimiter) in enumerate(pairwise(lines)):
             if "|" in header and "|" in delimiter and _DELIMITER.match(delimiter.strip()):
                 wanted, found = _cells(header), _cells(delimiter)
-                self._ragged(first + offset + 1, f"the delimiter row has {_count(found)}, its header {wanted}: no table")
+                self._ragged(
+                    first + offset + 1, f"the delimiter row has {_count(found)}, its header {wanted}: no table"
+                )
 
     def _add_links(self, token: Token, line: int) -> None:
         for child in token.children or ():

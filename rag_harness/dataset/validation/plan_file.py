@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,9 @@ class Plan(_Part):
         """Return a page by its id or its filename."""
         return self._index.get(reference)
 
-    @property
+    @cached_property
     def _index(self) -> dict[str, PlanPage]:
-        if "_by_name" not in self.__dict__:
-            names = {page.filename: page for page in self.pages} | {page.id: page for page in self.pages}
-            self.__dict__["_by_name"] = names
-        index: dict[str, PlanPage] = self.__dict__["_by_name"]
-        return index
+        return {page.filename: page for page in self.pages} | {page.id: page for page in self.pages}
 
 
 def read_plan(file: Path) -> tuple[Plan | None, list[At]]:

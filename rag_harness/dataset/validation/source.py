@@ -1,4 +1,4 @@
-"""Everything the checks read: pages, other files and the plan. Read once, and nothing outside the folder is opened."""
+"""Everything the checks read: pages, other files and the plan. Names found in them are compared, never opened."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Source:
     def nearest(self, name: str, known: frozenset[str]) -> str:
         """Return a hint at the nearest known name, or nothing."""
         self.hints_left -= 1
-        close = get_close_matches(name, known, n=1) if self.hints_left >= 0 else []
+        close = get_close_matches(name, sorted(known), n=1) if self.hints_left >= 0 else []
         return f" The nearest is {close[0]!r}." if close else ""
 
     def status(self, filename: str) -> str:
@@ -90,5 +90,3 @@ def _read_pages(folder: Path) -> tuple[dict[str, Page], list[At]]:
         except UnicodeDecodeError as error:
             unreadable.append(At(error.start, name))
     return pages, unreadable
-
-

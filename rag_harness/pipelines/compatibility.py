@@ -1,0 +1,48 @@
+"""Do index and queries speak of the same vectors? One clear error instead of a suite full of misses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rag_harness.errors import CriticalError
+from rag_harness.pipelines.parts import RunParts
+
+SAMPLE = 20
+_LENGTH_TOLERANCE = 1e-3
+
+
+def check_compatible(parts: RunParts, query: str) -> None:
+    """Check vectors of chunks and of ``query``, and that a sample of chunks finds itself first.
+
+    Raises:
+        CriticalError: dimensions differ, vectors are not finite or not of unit length, or a chunk's own text finds
+            another chunk: the index holds vectors of another model, revision or text.
+    """
+    chunks = parts.chunks[:: max(1, len(parts.chunks) // SAMPLE)][:SAMPLE]
+    vectors = parts.embedder.embed_documents([chunk.text for chunk in chunks])
+    asked = parts.embedder.embed_queries([query])
+    _check_vectors("query", asked, vectors.shape[1])
+    _check_vectors("chunk", vectors, vectors.shape[1])
+    lost = []
+    for chunk, vector in zip(chunks, vectors, strict=True):
+        found = parts.index.search(vector, 1)
+        if not found or found[0].chunk.text != chunk.text:
+            lost.append((chunk.chunk_id, found[0].chunk.chunk_id if found else "nothing"))
+    if lost:
+        wanted, found_first = lost[0]
+        raise CriticalError(
+            f"Index and embedder do not match: {len(lost)} of {len(chunks)} sampled chunks do not find themselves, e.g. "
+            f"the text of {wanted} finds {found_first} first. The index holds vectors of another model, revision or "
+            f"text than {parts.embedder.model}@{parts.embedder.revision}. Build it again: --rag-overwrite, or delete "
+            f"{parts.settings.cache_dir}/."
+        )
+
+
+def _check_vectors(kind: str, vectors: np.ndarray, dimension: int) -> None:
+    if vectors.shape[1] != dimension:
+        raise CriticalError(f"The {kind} vectors have {vectors.shape[1]} dimensions, the chunks' {dimension}.")
+    if not np.isfinite(vectors).all():
+        raise CriticalError(f"A {kind} vector is not finite: its cosine means nothing.")
+    off = np.abs(np.linalg.norm(vectors, axis=1) - 1).max()
+    if off > _LENGTH_TOLERANCE:
+        raise CriticalError(f"A {kind} vector is not of unit length (off by {off:.3g}): cosine and dot product differ.")

@@ -1,0 +1,150 @@
+"""Every problem of a queries file is told at once, with its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.dataset.queries import distribution, read_queries
+from rag_harness.errors import DataError
+from rag_harness.types import Case, Evidence, Query, QueryType
+
+
+def line(query_id: str = "q1", **changes: Any) -> str:
+    return json.dumps({"query_id": query_id, "query": "Why?", **changes}, ensure_ascii=False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "queries.jsonl"
+
+
+@pytest.fixture
+def kb(tmp_path: Path) -> Path:
+    folder = tmp_path / "kb"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("returns.md", "deep/fees.md", "README.md", "structure.json"):
+        (folder / name).write_text("# Page")
+    (tmp_path / "outside.md").write_text("# Page")
+    return folder
+
+
+def problems(file: Path, *lines: str, kb: Path | None = None) -> list[str]:
+    """Return what is wrong with ``lines``, without the file's name."""
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        read_queries(file, kb)
+    return [each.removeprefix(f"{file}:") for each in str(caught.value).splitlines()]
+
+
+def test_a_line_becomes_a_case(file: Path, kb: Path) -> None:
+    evidence = [{"filename": "deep/fees.md", "quote": "No fee."}]
+    more = {"ground_truth": "30 days", "context_reference": ["returns.md"], "evidence": evidence, "metadata": {"a": 1}}
+    file.write_text(line("q_1.a-b", query_type="multi_hop", query="  How long?\n", **more))
+    assert read_queries(file, kb) == [
+        Case(
+            Query("q_1.a-b", "How long?"),
+            QueryType.MULTI_HOP,
+            "30 days",
+            ("returns.md",),
+            (Evidence("deep/fees.md", "No fee."),),
+            {"a": 1},
+        )
+    ]
+
+
+@pytest.mark.parametrize(("given", "read"), [(None, ()), ("a.md", ("a.md",)), (["a.md", "b.md"], ("a.md", "b.md"))])
+def test_a_reference_may_be_one_name_a_list_or_null(file: Path, given: Any, read: tuple[str, ...]) -> None:
+    file.write_text(line(context_reference=given))
+    assert read_queries(file)[0].context_reference == read
+
+
+def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
+    lines = [
+        line("q1"),
+        "{",
+        "[1]",
+        line("q1"),
+        line("q 2"),
+        line("q3", query=" ", query_type="fact", colour="red"),
+        line("q4", context_reference=["return.md"]),
+    ]
+    found = problems(file, *lines, kb=kb)
+    assert found == [
+        "2: line: Invalid JSON: EOF while parsing an object at line 1 column 1",
+        "3: line: Input should be an object",
+        "4: query_id 'q1' stands already on line 1.",
+        "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+$'",
+        "6: query_type: Input should be 'direct', 'multi_hop' or 'negative'",
+        "6: query: String should have at least 1 character",
+        "6: colour: Extra inputs are not permitted",
+        f"7: q4 refers to 'return.md', which is no page of {kb}. Did you mean 'returns.md'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gone.md", "../outside.md", "/etc/passwd", "./returns.md", "deep//fees.md", "deep", "README.md", "a" * 5000, "\0"],
+)
+def test_a_reference_is_a_page_spelt_as_its_doc_id(file: Path, kb: Path, name: str) -> None:
+    (found,) = problems(file, line(context_reference=["returns.md", name]), kb=kb)
+    assert found.startswith(f"1: q1 refers to {name!r}, which is no page of {kb}.")
+    (found,) = problems(file, line(evidence=[{"filename": name, "quote": "x"}]), kb=kb)
+    assert found.startswith(f"1: q1 refers to {name!r}, which is no page of {kb}.")
+
+
+def test_references_are_not_checked_without_a_knowledge_base(file: Path) -> None:
+    file.write_text(line(context_reference="anywhere.md"))
+    assert read_queries(file)[0].context_reference == ("anywhere.md",)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", '{"deep": [NaN]}'])
+def test_a_number_that_json_does_not_have_is_refused(file: Path, number: str) -> None:
+    (found,) = problems(file, line(), f'{{"query_id": "q2", "query": "?", "metadata": {{"x": {number}}}}}')
+    assert found.startswith("2: metadata: Value error, Out of range float values are not JSON compliant")
+
+
+def test_a_lone_surrogate_is_refused(file: Path) -> None:
+    (found,) = problems(file, '{"query_id": "q1", "query": "\\ud800"}')
+    assert found.startswith("1: line: Invalid JSON")
+
+
+def test_separators_of_unicode_are_no_ends_of_lines(file: Path) -> None:
+    text = "one\u2028two\u2029three\x85four"
+    file.write_text(line("q1", query=text) + "\n" + line("q2"), encoding="utf-8")
+    assert [case.query.text for case in read_queries(file)] == [text, "Why?"]
+
+
+def test_byte_order_mark_crlf_and_blank_lines(file: Path) -> None:
+    file.write_bytes(b"\xef\xbb\xbf\r\n" + line("q1").encode() + b"\r\n\r\n   \n" + line("q2").encode())
+    assert [case.query.query_id for case in read_queries(file)] == ["q1", "q2"]
+    assert problems(file, "", "", "x") == ["3: line: Invalid JSON: expected value at line 1 column 1"]
+
+
+def test_a_query_of_20000_characters_is_kept(file: Path) -> None:
+    file.write_text(line(query="x" * 20_000))
+    assert len(read_queries(file)[0].query.text) == 20_000
+
+
+def test_a_file_that_is_not_utf8_is_named_with_its_line(file: Path) -> None:
+    file.write_bytes(line().encode() + b"\n\n\xe9")
+    with pytest.raises(DataError) as caught:
+        read_queries(file)
+    assert str(caught.value) == f"{file}:3: not UTF-8 at byte {file.stat().st_size - 1}. Save the file as UTF-8."
+
+
+def test_a_missing_and_an_empty_file(file: Path) -> None:
+    with pytest.raises(DataError, match=r"No file .*queries\.jsonl\. Name your questions with --rag-queries FILE\."):
+        read_queries(file)
+    file.write_text("\n\n")
+    with pytest.raises(DataError, match=r"queries\.jsonl holds no query: each line is an object with query_id"):
+        read_queries(file)
+
+
+def test_distribution_counts_the_types(file: Path) -> None:
+    kinds = ["negative", "direct", "direct", "multi_hop"]
+    file.write_text("\n".join(line(f"q{n}", query_type=kind) for n, kind in enumerate(kinds)))
+    assert distribution(read_queries(file)) == {"negative": 1, "direct": 2, "multi_hop": 1}

