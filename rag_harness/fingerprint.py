@@ -88,16 +88,18 @@ def _chat(settings: Settings) -> list[Any]:
 
 def _sources(module: str) -> str:
     """Digest a module's source, and that of the modules beside and below it that it imports."""
-    start = _file_of(module)
+    start = None if module.partition(".")[0] in sys.stdlib_module_names else _file_of(module)
     if start is None:
         return ""
+    # What lies beside a module that was installed by itself is other people's.
+    room = start if start.parent.name == "site-packages" else start.parent
     above = module.count(".") + (start.name == "__init__.py")
     top = start.parents[min(above, len(start.parents) - 1)]
     found: dict[Path, bytes] = {}
     waiting = sorted(start.parent.glob("*.py")) if start.name == "__init__.py" else [start]
     while waiting:
         file = waiting.pop()
-        if file not in found and file.is_relative_to(start.parent):
+        if file not in found and file.is_relative_to(room):
             found[file] = file.read_bytes()
             waiting += _imported_files(file, found[file], top)
     return hashlib.blake2b(b"\0".join(found[file] for file in sorted(found)), digest_size=8).hexdigest()

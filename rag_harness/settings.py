@@ -211,7 +211,9 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
     for each in fields(Settings):
         limits = each.metadata.get("limits", {})
         # Known by the variable's name alone: the bare field name would let MODE or TIMEOUT of any CI in.
-        hint = Annotated[hints[each.name], NoDecode, BeforeValidator(_listed)] if each.default == () else hints[each.name]
+        hint = (
+            Annotated[hints[each.name], NoDecode, BeforeValidator(_listed)] if each.default == () else hints[each.name]
+        )
         declared[each.name] = (hint, Constraint(each.default, validation_alias=env_name(each), **limits))
     return create_model("RagSettings", __base__=Sources, **declared)
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
-from pydantic_core import ErrorDetails
 
+from rag_harness.dataset.golden_file import Raw, kind, raw_entries
 from rag_harness.errors import DataError
 from rag_harness.types import Metadata
 
-_EXAMPLE = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'
-_COLUMNS = ("query", "expected_document_id", "justification")
-_REMEDIES = {
-    "missing": "is missing. Add it to the entry.",
-    "string_too_short": "is empty. Write it, or remove the entry.",
-    "too_short": "is empty. Write it, or remove the entry.",
-    "string_pattern_mismatch": "may hold letters, digits and _ . - only, because it becomes a test id. Rename it.",
-}
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length=120)]
+
+_REMEDIES = {
+    "missing": "is missing. Add it.",
+    "string_too_short": "is empty. Write it, or remove the entry.",
+    "too_short": "is an empty list. Name a page, a heading or a chunk.",
+    "string_type": "must be a string, found {found}. Put it in quotes.",
+    "string_pattern_mismatch": "becomes a test id: letters, digits and _ . - only. Rename it.",
+    "tuple_type": "must be a string or a list of strings, found {found}.",
+    "dict_type": "must be an object, found {found}.",
+    "model_type": "must be an object with query, expected_document_id and justification, found {found}.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,98 +74,61 @@ class GoldenLine(BaseModel):
         return tuple(each.get("quote", each) if isinstance(each, dict) else each for each in quotes)
 
     def entry(self, position: int) -> GoldenEntry:
-        """Return the line as an entry; ``position`` gives it an id where it has none."""
+        """Return the line as an entry, named by its position where the file names none."""
+        name = self.id or f"g{position:03}"
         expected = tuple(dict.fromkeys(self.expected_document_id))
         slices = {**self.metadata, **(self.model_extra or {})}
-        return GoldenEntry(
-            self.id or f"g{position:03}", self.query, expected, self.justification, self.evidence, slices
-        )
-
-
-class _Raw(NamedTuple):
-    """An entry as it was read, with its 1-based position and where to look for it."""
-
-    position: int
-    where: str
-    value: Any
+        return GoldenEntry(name, self.query, expected, self.justification, self.evidence, slices)
 
 
 def read_golden(file: Path) -> list[GoldenEntry]:
-    """Read and validate a golden set; ``.csv`` is CSV with a header, anything else JSON.
+    """Read and validate a golden set, JSON or CSV.
 
     Raises:
-        DataError: the file is missing, empty or malformed; lists every problem with the entry and what to do.
+        DataError: the file is missing, empty or malformed; lists every problem with its entry and what to do.
     """
-    raws = list(_csv_rows(file) if file.suffix.lower() == ".csv" else _json_items(file))
-    if not raws:
-        raise DataError(f"{file} holds no entry. A golden set is {_EXAMPLE}.")
-    problems: list[str] = []
-    read = [(raw, line.entry(raw.position)) for raw in raws if (line := _parse(raw, problems))]
-    problems += _duplicates(read)
+    raws = raw_entries(file)
+    lines = [(raw, _parsed(raw)) for raw in raws]
+    problems = [f"{raw.where}: {each}" for raw, line in lines if isinstance(line, list) for each in line]
+    entries = [(raw, line.entry(raw.position)) for raw, line in lines if isinstance(line, GoldenLine)]
+    problems += _duplicates(entries)
     if problems:
         raise DataError("\n".join(problems))
-    return [entry for _, entry in read]
+    return [entry for _, entry in entries]
 
 
-def _text(file: Path) -> str:
-    if not file.is_file():
-        raise DataError(f"No file {file}. Name your golden set with --rag-golden FILE.")
+def _parsed(raw: Raw) -> GoldenLine | list[str]:
+    """Return the entry, or what is wrong with it."""
+    if raw.problem:
+        return [raw.problem]
     try:
-        return file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
-        raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}.") from error
+        line = GoldenLine.model_validate(raw.value)
+    except ValidationError as error:
+        return [*map(_explained, error.errors()), *_misspelt(raw.value)]
+    return _misspelt(raw.value) or line
 
 
-def _json_items(file: Path) -> Iterator[_Raw]:
-    text = _text(file)
-    if not text.strip():
-        return
-    try:
-        items = json.loads(text)
-    except json.JSONDecodeError as error:
-        what = f"{file}:{error.lineno}: no JSON: {error.msg} at column {error.colno}."
-        raise DataError(f"{what} A golden set is one list: {_EXAMPLE}.") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{file}: no JSON that can be read: {error}. A golden set is one list: {_EXAMPLE}.") from error
-    if not isinstance(items, list):
-        raise DataError(f"{file}: expected a list of entries, found {_kind(items)}. Write {_EXAMPLE}.")
-    for position, item in enumerate(items, 1):
-        yield _Raw(position, f"{file}: {_name(position, item)}", item)
+def _explained(error: ErrorDetails) -> str:
+    name = ".".join(str(part) for part in error["loc"])
+    remedy = _REMEDIES.get(error["type"], f"{error['msg']}.")
+    return f"{name} {remedy.format(found=kind(error['input']))}".lstrip()
 
 
-def _csv_rows(file: Path) -> Iterator[_Raw]:
-    # newline="" keeps the line ends inside quotes.
-    reader = csv.reader(io.StringIO(_text(file), newline=""), strict=True)
-    header: list[str] | None = None
-    position, line = 0, 1
-    try:
-        for row in reader:
-            if header is None and any(row):
-                header = _header(file, line, row)
-            elif header and any(cell.strip() for cell in row):
-                position += 1
-                yield _row(file, line, position, header, row)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{file}:{line}: no CSV: {error}. Quote cells that hold commas, and double quotes in them.") from error
+def _misspelt(value: Any) -> list[str]:
+    """A field nobody knows is a slice, but ``evidnce`` is a mistake that would go unseen."""
+    known = list(GoldenLine.model_fields)
+    names = set(value) - set(known) if isinstance(value, dict) else ()
+    close = {name: get_close_matches(name, known, n=1, cutoff=0.85) for name in sorted(names)}
+    return [f"unknown field {name!r}. Did you mean {best[0]!r}?" for name, best in close.items() if best]
 
 
-def _header(file: Path, line: int, row: list[str]) -> list[str]:
-    header = [cell.strip() for cell in row]
-    missing = [name for name in _COLUMNS if name not in header]
-    if missing or len(set(header)) < len(header):
-        found = f"expected the header {','.join(_COLUMNS)}, found {','.join(header):.80}"
-        raise DataError(f"{file}:{line}: {found}. Columns are separated by commas; each has a name of its own.")
-    return header
-
-
-def _row(file: Path, line: int, position: int, header: list[str], row: list[str]) -> _Raw:
-    value = {name: cell for name, cell in zip(header, row, strict=False) if name in _COLUMNS or cell.strip()}
-    where = f"{file}:{line}: {_name(position, value)}"
-    if len(row) != len(header):
-        advice = "Quote cells that hold commas."
-        raise DataError(f"{where}: {len(row)} cells under a header of {len(header)}. {advice}")
-    return _Raw(position, where, value)
+def _duplicates(entries: Sequence[tuple[Raw, GoldenEntry]]) -> Iterator[str]:
+    queries: dict[str, int] = {}
+    names: dict[str, int] = {}
+    for raw, entry in entries:
+        asked = queries.setdefault(" ".join(entry.query.split()), raw.position)
+        if asked != raw.position:
+            yield f"{raw.where}: the query stands already in entry {asked}. Remove one: an entry may expect several."
+        named = names.setdefault(entry.entry_id, raw.position)
+        if named != raw.position:
+            yield f"{raw.where}: the id {entry.entry_id!r} stands already in entry {named}. Rename one."

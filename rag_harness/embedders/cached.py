@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.errors import RecordingMissError
+from rag_harness.errors import ChunkTooLongError, RecordingMissError
 from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, TokenVectors
@@ -24,15 +24,20 @@ class CachedEmbedder:
         inner: computes what the store lacks.
         vectors: where vectors are kept; it belongs to one model and revision.
         tokens: where token vectors are kept, for late interaction. They come from the same forward pass as the vector.
+        may_cut: documents longer than the model reads are cut and counted, not refused: whole documents on purpose.
         refuse: empty, or the reason why the model may not be asked in this mode.
     """
 
-    def __init__(self, inner: Any, vectors: Store, tokens: Store | None = None, refuse: str = "") -> None:
+    def __init__(
+        self, inner: Any, vectors: Store, tokens: Store | None = None, refuse: str = "", may_cut: bool = False
+    ) -> None:
         self._inner: Embedder = inner
         self._with_tokens = inner.embed_with_tokens if tokens is not None else None
         self._vectors, self._tokens, self._refuse = vectors, tokens, refuse
         self._lock = RLock()
+        self._may_cut = may_cut
         self.computed = 0
+        self.cut = 0
 
     @property
     def model(self) -> str:
@@ -83,12 +88,26 @@ class CachedEmbedder:
             raise RecordingMissError(
                 f"No vector of {self.model} for {len(missing)} texts, e.g. {first[:80]!r}. {self._refuse}"
             )
+        if role == "document":
+            self._check_lengths(list(missing.values()))
         # Longest first: a batch holds texts of like length, so little of it is padding.
         items = sorted(missing.items(), key=lambda item: -len(item[1]))
         for start in range(0, len(items), _CHECKPOINT):
             part = items[start : start + _CHECKPOINT]
             self._put([key for key, _ in part], [text for _, text in part], role)
             self.computed += len(part)
+
+    def _check_lengths(self, texts: list[str]) -> None:
+        """Text behind the limit would be embedded by no vector, so nobody could find it."""
+        counts = self._inner.tokenizer().count(texts)
+        long = [(count, text) for count, text in zip(counts, texts, strict=True) if count > self.max_tokens]
+        if long and not self._may_cut:
+            count, text = max(long)
+            raise ChunkTooLongError(
+                f"{len(long)} chunks are longer than the {self.max_tokens} tokens that {self.model} reads, e.g. one of "
+                f"{count}: {text[:60]!r}. Choose a smaller --rag-chunk-size."
+            )
+        self.cut += len(long)
 
     def _put(self, keys: list[bytes], texts: list[str], role: str) -> None:
         if self._with_tokens is None or self._tokens is None:

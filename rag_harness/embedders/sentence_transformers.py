@@ -71,6 +71,8 @@ class SentenceTransformersEmbedder:
         return HuggingFaceTokenizer(self._file("tokenizer.json"))
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
         vectors: Matrix = self._loaded.encode(
             list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False
         )
@@ -84,6 +86,8 @@ class SentenceTransformersEmbedder:
         """Return vectors (n, d) and each text's token vectors (tokens, d), unit length, from one forward pass."""
         if role == "query":
             self._refuse_long_queries(texts)
+        if not texts:
+            return self.embed_documents(texts), []
         rows: list[dict[str, Any]] = self._loaded.encode(
             list(texts), batch_size=_BATCH, output_value=None, show_progress_bar=False
         )

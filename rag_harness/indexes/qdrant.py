@@ -122,10 +122,8 @@ def _connect(url: str) -> Any:
 
     if not url:
         return QdrantClient(":memory:")
-    with warnings.catch_warnings():
-        # It warns when a server's version can't be read; a dead server is reported when the index is built.
-        warnings.simplefilter("ignore")
-        return QdrantClient(url=url, timeout=30)
+    # The check runs in a thread and warns there; a dead server is reported when the index is built.
+    return QdrantClient(url=url, timeout=30, check_compatibility=False)
 
 
 def create(parts: Parts) -> QdrantIndex:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, cast
 
 from rag_harness.chunking import ChunkingSettings, chunk_documents
+from rag_harness.dataset.beir import BeirDataset, read_beir, whole_chunks
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
 from rag_harness.embedders.cached import CachedEmbedder
-from rag_harness.errors import ModelCallError, RagHarnessError
+from rag_harness.errors import ModelCallError, RagHarnessError, SettingsError
 from rag_harness.indexes.bm25 import Bm25Index
 from rag_harness.log import log
 from rag_harness.pipelines.retrievers import DenseRetriever
@@ -55,8 +57,20 @@ class RunParts:
         return StoreRoom(self.settings)
 
     @cached_property
+    def collection(self) -> BeirDataset | None:
+        """The public collection that stands in for knowledge base and golden set, if the settings name one."""
+        if not self.settings.dataset:
+            return None
+        kind, _, path = self.settings.dataset.partition(":")
+        if kind != "beir" or not path:
+            raise SettingsError(f"rag_dataset is {self.settings.dataset!r}. Name a BEIR folder or zip: beir:PATH")
+        return read_beir(Path(path) if Path(path).is_absolute() else self.settings.path(path))
+
+    @cached_property
     def documents(self) -> list[Document]:
         """The pages of the knowledge base."""
+        if self.collection is not None:
+            return self.collection.documents
         documents = read_knowledge_base(self.settings.path(self.settings.kb_dir))
         log.info("Read %d documents from %s", len(documents), self.settings.kb_dir)
         return documents
@@ -68,7 +82,9 @@ class RunParts:
 
     @cached_property
     def chunks(self) -> list[Chunk]:
-        """The pages, cut into chunks that the embedder reads whole."""
+        """The pages, cut into chunks that the embedder reads whole; a public collection's documents stay whole."""
+        if self.collection is not None:
+            return whole_chunks(self.documents)
         size = min(self.settings.chunk_size, self.embedder.max_tokens)
         overlap = min(self.settings.chunk_overlap, size // 4)
         chunks = chunk_documents(self.documents, self.embedder.tokenizer(), ChunkingSettings(size, overlap))
@@ -89,7 +105,7 @@ class RunParts:
         wants_tokens = reranker_name(self.settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
         tokens = self.stores.open("tokens", inner.model, inner.revision) if wants_tokens else None
         vectors = self.stores.open("vectors", inner.model, inner.revision)
-        return CachedEmbedder(inner, vectors, tokens, refuse=self._why_not_embed())
+        return CachedEmbedder(inner, vectors, tokens, refuse=self._why_not_embed(), may_cut=bool(self.settings.dataset))
 
     @property
     def token_embedder(self) -> CachedEmbedder:

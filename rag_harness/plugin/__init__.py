@@ -7,13 +7,31 @@ from typing import Any
 
 import pytest
 
-from rag_harness.plugin import hookspecs
-from rag_harness.plugin.fixtures import rag_index, rag_pipeline, rag_result, rag_session, rag_settings, rag_trial
+from rag_harness.plugin import collect, golden, hookspecs
+from rag_harness.plugin.fixtures import (
+    rag_golden_id,
+    rag_index,
+    rag_pipeline,
+    rag_result,
+    rag_retrieval,
+    rag_session,
+    rag_settings,
+    rag_trial,
+)
 from rag_harness.plugin.options import add_options, is_used
 from rag_harness.plugin.recorder import Recorder
 from rag_harness.plugin.session import SESSION, SHIPPED, RagSession
 
-__all__ = ["rag_index", "rag_pipeline", "rag_result", "rag_session", "rag_settings", "rag_trial"]
+__all__ = [
+    "rag_golden_id",
+    "rag_index",
+    "rag_pipeline",
+    "rag_result",
+    "rag_retrieval",
+    "rag_session",
+    "rag_settings",
+    "rag_trial",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,9 +74,14 @@ def _check_usage(config: pytest.Config, session: RagSession) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Turn a test that uses ``rag_result`` into one test a trial."""
     if "rag_result" in metafunc.fixturenames:
-        from rag_harness.plugin.collect import parametrize
+        collect.parametrize(metafunc, metafunc.config.stash[SESSION])
+    if "rag_retrieval" in metafunc.fixturenames:
+        golden.parametrize(metafunc)
 
-        parametrize(metafunc, metafunc.config.stash[SESSION])
+
+def pytest_report_teststatus(report: Any) -> Any:
+    """Show a miss of the golden suite as ``m``."""
+    return golden.status_of(report)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -92,6 +115,7 @@ def pytest_runtest_makereport(
     if shipped is not None and call.when == "teardown":
         # A JSON string: xdist ships nothing else, and one numpy float would end the session.
         vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
+    golden.judge_report(item, call, report)
     return report
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.plugin.collect import experiments_of
+from rag_harness.plugin.golden import RETRIEVAL
 from rag_harness.plugin.session import SESSION, SHIPPED, RagSession, trial_of
 
 if TYPE_CHECKING:
     from rag_harness.results import ExperimentResult
+    from rag_harness.retrieval import RetrievalResult
     from rag_harness.settings import Settings
     from rag_harness.trial import Trial
 
@@ -61,6 +63,33 @@ def rag_result(
         shipped = rag_session.result(request.node, rag_trial, rag_pipeline)
     request.node.stash[SHIPPED] = shipped
     return shipped.row
+
+
+@pytest.fixture
+def rag_golden_id() -> str:
+    """Return the golden entry that a test is about; the plugin parametrizes it."""
+    raise pytest.UsageError("rag_golden_id gets its value from the plugin: ask for rag_retrieval too.")
+
+
+@pytest.fixture
+def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_golden_id: str) -> RetrievalResult:
+    """Return what the retriever under test found for the golden entry that this test is about.
+
+    Where golden set, index and embedder do not fit, the first test says why and the others are not run: they lack a
+    result, and so the gates fail.
+    """
+    from rag_harness.errors import CriticalError, PrerequisiteError
+
+    golden = rag_session.golden
+    if golden.broken:
+        pytest.skip(f"not run: {golden.broken}")
+    try:
+        result = golden.run(rag_golden_id)
+    except (CriticalError, PrerequisiteError) as error:
+        golden.broken = str(error)
+        raise pytest.fail.Exception(golden.broken, pytrace=False) from None
+    request.node.stash[RETRIEVAL] = result
+    return result
 
 
 class _halting:  # noqa: N801 - a context manager reads as a verb

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_harness.settings import Settings, env_name, options
 
@@ -22,7 +22,7 @@ def add_options(parser: pytest.Parser) -> None:
             group.addoption(flag, dest=f"rag_{each.name}", action="append", default=None, help=text)
         else:
             group.addoption(flag, *_SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
-        kind = "linelist" if each.default == () else "string"
+        kind: Literal["linelist", "string"] = "linelist" if each.default == () else "string"
         parser.addini(f"rag_{each.name}", each.metadata["help"], type=kind, default=None)
 
 

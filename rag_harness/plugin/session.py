@@ -16,6 +16,7 @@ from rag_harness.plugin.options import read_settings
 if TYPE_CHECKING:
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.pipelines.parts import RunParts
+    from rag_harness.plugin.golden import GoldenSuite
     from rag_harness.results import ExperimentResult
     from rag_harness.settings import Settings
     from rag_harness.trial import Outcome, Trial
@@ -66,6 +67,13 @@ class RagSession:
         cases = read_queries(settings.queries_path, settings.path(settings.kb_dir))
         log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases[: settings.limit or None]
+
+    @cached_property
+    def golden(self) -> GoldenSuite:
+        """The golden suite."""
+        from rag_harness.plugin.golden import GoldenSuite
+
+        return GoldenSuite(self)
 
     @cached_property
     def parts(self) -> RunParts:

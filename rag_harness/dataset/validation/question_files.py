@@ -1,4 +1,4 @@
-"""``queries.jsonl`` and ``golden.json`` with line numbers. A bad entry is a finding; the good ones are checked on."""
+"""The lines of ``queries.jsonl`` and ``golden.json``. A bad query is a finding; the good ones are checked on."""
 
 from __future__ import annotations
 
@@ -8,39 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ValidationError
 
-from rag_harness.dataset.queries import EvidenceLine, QueryLine
+from rag_harness.dataset.queries import QueryLine
 from rag_harness.dataset.validation.page import At
 from rag_harness.errors import DataError
 
 T = TypeVar("T", bound=BaseModel)
 _DECODER = json.JSONDecoder()
-
-
-class GoldenEntry(BaseModel):
-    """One golden entry; ``expected_document_id`` is ``file.md``, ``file.md#heading`` or ``file.md#chunk_3``."""
-
-    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
-    query: str = Field(min_length=1)
-    expected_document_id: str = Field(min_length=1)
-    justification: str = ""
-    evidence: tuple[str | EvidenceLine, ...] = ()
-
-    @field_validator("evidence", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return () if value is None else value if isinstance(value, list | tuple) else (value,)
-
-    @property
-    def filename(self) -> str:
-        """The file of the expected document."""
-        return self.expected_document_id.partition("#")[0]
-
-    @property
-    def anchor(self) -> str:
-        """What follows the ``#``: a heading's anchor, a chunk, or nothing."""
-        return self.expected_document_id.partition("#")[2]
 
 
 @dataclass
@@ -73,7 +48,7 @@ def read_query_lines(file: Path) -> Read[QueryLine]:
     """
     read: Read[QueryLine] = Read(file)
     # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
-    for number, line in enumerate(_text(read, "--queries").split("\n"), 1):
+    for number, line in enumerate(_text(read).split("\n"), 1):
         if line.strip():
             _add_query(read, number, line)
     return read
@@ -83,38 +58,18 @@ def _add_query(read: Read[QueryLine], number: int, line: str) -> None:
     try:
         read.add(number, QueryLine, json.loads(line))
     except json.JSONDecodeError as error:
-        read.problems.append(At(number, _invalid(error)))
+        what = f"invalid JSON at column {error.colno}: {error.msg}. Mend the line."
+        read.problems.append(At(number, what))
 
 
-def read_golden(file: Path) -> Read[GoldenEntry]:
-    """Read a JSON list of golden entries.
-
-    Raises:
-        DataError: there is no such file.
-    """
-    read: Read[GoldenEntry] = Read(file)
-    text = _text(read, "--golden")
-    try:
-        for line, value in _numbered(text) if text else ():
-            read.add(line, GoldenEntry, value)
-    except json.JSONDecodeError as error:
-        read.problems.append(At(error.lineno, _invalid(error)))
-    return read
-
-
-def _numbered(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the elements of a JSON list with the lines they start on, which json does not tell."""
-    json.loads(text)
-    position, line = _skip(text, 0), 1
-    if text[position] != "[":
-        raise json.JSONDecodeError("expected a list of entries", text, position)
-    counted, position = 0, _skip(text, position + 1)
+def entry_lines(text: str) -> Iterator[int]:
+    """Yield the line that each element of a JSON list starts on, which json does not tell."""
+    counted, line, position = 0, 1, _skip(text, _skip(text, 0) + 1)
     while text[position] != "]":
         line += text.count("\n", counted, position)
         counted = position
-        value, end = _DECODER.raw_decode(text, position)
-        yield line, value
-        position = _skip(text, end)
+        yield line
+        position = _skip(text, _DECODER.raw_decode(text, position)[1])
         position = _skip(text, position + 1) if text[position] == "," else position
 
 
@@ -124,9 +79,9 @@ def _skip(text: str, position: int) -> int:
     return position
 
 
-def _text(read: Read[Any], option: str) -> str:
+def _text(read: Read[Any]) -> str:
     if not read.file.is_file():
-        raise DataError(f"No file {read.file}. Name one that exists with {option} FILE.")
+        raise DataError(f"No file {read.file}. Name one that exists with --queries FILE.")
     raw = read.file.read_bytes()
     try:
         return raw.decode("utf-8-sig")
@@ -134,7 +89,3 @@ def _text(read: Read[Any], option: str) -> str:
         line = raw[: error.start].count(b"\n") + 1
         read.problems.append(At(line, f"not UTF-8 at byte {error.start}. Save the file as UTF-8."))
         return ""
-
-
-def _invalid(error: json.JSONDecodeError) -> str:
-    return f"invalid JSON at column {error.colno}: {error.msg}. Mend the line."

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kb_builder import Kb, planned
 
 from rag_harness.dataset.validation import validate
+from tests.unit.dataset.kb_builder import Kb, planned
 
 
 @pytest.fixture

@@ -1,0 +1,138 @@
+"""A BEIR collection, a folder or a zip -> documents, queries and graded judgements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_harness.dataset.beir_files import Folder, lines, objects, opened, qrels_file
+from rag_harness.errors import DataError
+from rag_harness.types import Chunk, Document, Query
+
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
+_SHOWN = 20
+"""A corpus has millions of lines, and a mistake may be on all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BeirDataset:
+    """A collection. ``queries`` are those with judgements; ``qrels`` maps query and document to a relevance."""
+
+    documents: list[Document]
+    queries: list[Query]
+    qrels: dict[str, dict[str, int]]
+
+
+class _Judgement(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+def read_beir(path: Path, split: str = "test") -> BeirDataset:
+    """Read a BEIR folder or zip; the collection may lie in one folder inside.
+
+    The text of a document is title, blank and text, which is what MTEB embeds. Judgements of documents that the
+    corpus lacks are kept, as trec_eval keeps them.
+
+    Raises:
+        DataError: a file is missing or malformed; lists the first 20 problems as ``file:line: …``.
+    """
+    problems: list[str] = []
+    with opened(path) as folder:
+        qrels = _qrels(qrels_file(folder, split), problems)
+        documents = _documents(folder / "corpus.jsonl", problems)
+        queries = _queries(folder / "queries.jsonl", qrels, problems)
+    problems = problems or [*_unmatched(path, qrels, documents, queries)]
+    if problems:
+        more = [f"… and {len(problems) - _SHOWN} more."] if len(problems) > _SHOWN else []
+        raise DataError("\n".join([*problems[:_SHOWN], *more]))
+    return BeirDataset([*documents.values()], [*queries.values()], qrels)
+
+
+def whole_chunks(documents: Iterable[Document]) -> list[Chunk]:
+    """Return each document as a single chunk, for collections that are measured unchunked."""
+    return [
+        Chunk(f"{each.doc_id}#whole", each.doc_id, each.text, 0, len(each.text), metadata=each.metadata)
+        for each in documents
+    ]
+
+
+def _qrels(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    for number, line in lines(file):
+        judgement = _judgement(line)
+        if isinstance(judgement, str):
+            if number > 1 or not line.startswith(b"query-id"):
+                problems.append(f"{file}:{number}: {judgement}")
+            continue
+        query_id, doc_id, relevance = judgement
+        if qrels.setdefault(query_id, {}).setdefault(doc_id, relevance) != relevance:
+            problems.append(f"{file}:{number}: {doc_id!r} is judged twice for query {query_id!r}. Remove one line.")
+    if not qrels and not problems:
+        problems.append(f"{file} holds no judgement: each line is query-id, corpus-id and score, separated by tabs.")
+    return qrels
+
+
+def _judgement(line: bytes) -> _Judgement | str:
+    """Return the judgement, or what is wrong with the line. Ids keep their blanks: tabs alone separate."""
+    try:
+        cells = line.decode().split("\t")
+    except UnicodeDecodeError:
+        return "not UTF-8. Save the file as UTF-8."
+    if len(cells) != 3 or not all(cells):
+        return f"expected query-id, corpus-id and score, separated by tabs; found {len(cells)} cells in {cells!r:.80}."
+    query_id, doc_id, relevance = cells
+    if not _WHOLE_NUMBER.fullmatch(relevance):
+        return f"relevance {relevance!r:.40} is no whole number. Write 0 for not relevant, 1 or more for relevant."
+    return _Judgement(query_id, doc_id, int(relevance))
+
+
+def _documents(file: Folder, problems: list[str]) -> dict[str, Document]:
+    documents: dict[str, Document] = {}
+    for where, doc_id, row in _rows(file, problems):
+        title, text, metadata = row.get("title") or "", row.get("text"), row.get("metadata") or {}
+        if doc_id in documents:
+            problems.append(f"{where}: _id {doc_id!r} stands already on a line above. Ids name one document each.")
+        elif not isinstance(title, str) or not isinstance(text, str) or not isinstance(metadata, dict):
+            problems.append(f"{where}: document {doc_id!r} needs a string text; title is a string, metadata an object.")
+        else:
+            documents[doc_id] = Document(doc_id, f"{title} {text}".strip(), title or doc_id, metadata)
+    return documents
+
+
+def _queries(file: Folder, judged: Collection[str], problems: list[str]) -> dict[str, Query]:
+    queries: dict[str, Query] = {}
+    for where, query_id, row in _rows(file, problems):
+        text = row.get("text")
+        if query_id in queries:
+            problems.append(f"{where}: _id {query_id!r} stands already on a line above. Ids name one query each.")
+        elif query_id not in judged:
+            continue
+        elif not isinstance(text, str) or not text.strip():
+            problems.append(f"{where}: query {query_id!r} has no text. Write it, or remove its judgements.")
+        else:
+            queries[query_id] = Query(query_id, text)
+    return queries
+
+
+def _rows(file: Folder, problems: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for where, row in objects(file, problems):
+        name = row.get("_id")
+        if (isinstance(name, str) and name) or (isinstance(name, int) and not isinstance(name, bool)):
+            yield where, str(name), row
+        else:
+            problems.append(f"{where}: _id is missing or no string. Qrels name documents and queries by _id.")
+
+
+def _unmatched(
+    path: Path, qrels: dict[str, dict[str, int]], documents: Collection[str], queries: Collection[str]
+) -> Iterator[str]:
+    for query_id in qrels:
+        if query_id not in queries:
+            yield f"{path}: qrels judge query {query_id!r}, which queries.jsonl lacks. Add it there."
+    if not any(doc_id in documents for judged in qrels.values() for doc_id in judged):
+        yield f"{path}: corpus.jsonl holds none of the documents that qrels judge. Are they of one collection?"

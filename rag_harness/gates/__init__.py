@@ -1,0 +1,32 @@
+"""Thresholds on aggregates: parsed from one line of text, judged on the values of a finished run. Pure.
+
+    NAME[slice]: MEASURE OP RIGHT
+
+    golden: recall@10 >= 0.95
+    e3[query_type=multi_hop]: recall@5 >= 0.7
+    e3: recall@5 >= e2 + 0.01
+    e3: recall@5 >= baseline - 0.02
+    recall@k >= 0.95                             golden; k is the option's
+
+Importing this imports neither NumPy nor pydantic, because every pytest session of a suite that has gates does.
+"""
+
+from __future__ import annotations
+
+from rag_harness.gates.grammar import BASELINE, GOLDEN, Gate, Known, Reference, check_gate, parse_gate
+from rag_harness.gates.judging import SuiteScores, judge
+from rag_harness.gates.verdict import Verdict, verdict_lines
+
+__all__ = [
+    "BASELINE",
+    "GOLDEN",
+    "Gate",
+    "Known",
+    "Reference",
+    "SuiteScores",
+    "Verdict",
+    "check_gate",
+    "judge",
+    "parse_gate",
+    "verdict_lines",
+]

@@ -1,0 +1,180 @@
+"""The text of a gate <-> ``Gate``; and whether the names in it exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from rag_harness.errors import SettingsError, unknown
+
+GOLDEN = "golden"
+"""The name of the retrieval suite, and what a gate without a name means."""
+BASELINE = "baseline"
+"""On the right of a gate: the same measure in the saved run that this one is compared with."""
+
+_OPERATORS = (">=", "<=", ">", "<")
+_EXAMPLE = "Example: 'golden: recall@10 >= 0.95'."
+
+_HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
+_COMPARISON = re.compile(r"[<>=!]+")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_KEY = re.compile(r"[\w.-]+")
+_MEASURE = re.compile(r"[A-Za-z_][\w.-]*(?:@\w+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+# A sign needs a space before it, because names may hold a hyphen: gpt-4.
+_OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The same measure and slice of another experiment, or of the baseline, plus an offset."""
+
+    name: str
+    offset: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.name} {'-' if self.offset < 0 else '+'} {_text(abs(self.offset))}" if self.offset else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A threshold on the mean of a measure. ``str`` gives the text that parses back to it."""
+
+    suite: str
+    slice: tuple[tuple[str, str], ...]
+    measure: str
+    op: str
+    right: float | Reference
+
+    def __str__(self) -> str:
+        right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
+        return f"{self.where}: {self.measure} {self.op} {right}"
+
+    @property
+    def where(self) -> str:
+        """The cases that are meant: the suite and its slice."""
+        pairs = ",".join(f"{key}={value}" for key, value in self.slice)
+        return f"{self.suite}[{pairs}]" if pairs else self.suite
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a gate may name.
+
+    ``slices`` maps each key to the values that cases have; an empty collection admits any value. ``check_measure``
+    raises a SettingsError for a name that is no measure. ``is_share`` says that a measure lies in [0, 1], so that a
+    threshold beyond it is a slip.
+    """
+
+    names: Collection[str]
+    slices: Mapping[str, Collection[str]]
+    check_measure: Callable[[str], object]
+    is_share: Callable[[str], bool] = lambda _: False
+
+
+def parse_gate(text: str, k: int) -> Gate:
+    """Read a gate; ``@k`` becomes the option's k.
+
+    Raises:
+        SettingsError: the text is no gate; shows the text, the part that is wrong, and an example.
+    """
+    head = _HEAD.match(text)
+    name, pairs = (head[1].strip(), head[2]) if head else (GOLDEN, None)
+    if not _NAME.fullmatch(name):
+        raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
+    measure, op, right = _body(text, text[head.end() :] if head else text)
+    measure = measure.removesuffix("@k") + f"@{k}" if measure.endswith("@k") else measure
+    return Gate(name, _slice(text, pairs), measure, op, _right(text, right))
+
+
+def check_gate(gate: Gate, known: Known) -> None:
+    """Make sure that everything a gate names exists.
+
+    Raises:
+        SettingsError: an unknown measure, experiment or slice, or a threshold that a share cannot have.
+    """
+    _known(gate, "experiment", gate.suite, set(known.names) - {BASELINE})
+    for key, value in gate.slice:
+        _known(gate, "slice key", key, known.slices)
+        if known.slices[key]:
+            _known(gate, f"value of {key}", value, known.slices[key])
+    if isinstance(gate.right, Reference):
+        _known_right(gate, gate.right, known)
+    try:
+        known.check_measure(gate.measure)
+    except SettingsError as error:
+        raise SettingsError(f"Gate '{gate}': {error}") from error
+    if known.is_share(gate.measure) and not isinstance(gate.right, Reference) and not 0 <= gate.right <= 1:
+        raise _wrong(
+            str(gate), f"{gate.measure} lies between 0 and 1; {_text(gate.right)} does not. Write 0.95 for 95 %"
+        )
+
+
+def _known_right(gate: Gate, right: Reference, known: Known) -> None:
+    if right.name == BASELINE and BASELINE not in known.names:
+        raise SettingsError(
+            f"Gate '{gate}': there is no baseline in this run. Name a saved one with --rag-compare NAME."
+        )
+    if right.name == gate.suite:
+        raise _wrong(str(gate), f"{right.name!r} would be compared with itself")
+    _known(gate, "experiment", right.name, known.names)
+
+
+def _known(gate: Gate, kind: str, name: str, names: Collection[str]) -> None:
+    if name not in names:
+        raise SettingsError(f"Gate '{gate}': {unknown(kind, name, names)}")
+
+
+def _body(text: str, body: str) -> tuple[str, str, str]:
+    found = _COMPARISON.search(body)
+    if found is None:
+        raise _wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")
+    if found[0] not in _OPERATORS:
+        raise _wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
+    measure = body[: found.start()].strip()
+    if not _MEASURE.fullmatch(measure):
+        raise _wrong(text, f"{measure!r} before {found[0]!r} is no measure")
+    return measure, found[0], body[found.end() :].strip()
+
+
+def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for pair in pairs[1:-1].split(",") if pairs is not None else ():
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (equals and value and _KEY.fullmatch(key)):
+            raise _wrong(text, f"{pair.strip()!r} in the brackets is no key=value, e.g. [query_type=multi_hop]")
+        if key in found:
+            raise _wrong(text, f"{key!r} stands twice in the brackets")
+        found[key] = value
+    return tuple(found.items())
+
+
+def _right(text: str, right: str) -> float | Reference:
+    if _NUMBER.fullmatch(right):
+        return _number(text, right)
+    if right.endswith("%"):
+        number = right[:-1].strip()
+        share = f"{_text(float(number) / 100)}" if _NUMBER.fullmatch(number) else "0.95"
+        raise _wrong(text, f"a threshold is a share, not a percentage; write {share} instead of {right!r}")
+    offset = _OFFSET.fullmatch(right)
+    name = offset[1] if offset else right
+    if not _NAME.fullmatch(name) or (offset and not _NUMBER.fullmatch(offset[3])):
+        raise _wrong(text, f"{right!r} on the right is no number, no experiment, and no 'baseline - 0.02'")
+    return Reference(name, _number(text, offset[2] + offset[3]) if offset else 0.0)
+
+
+def _number(text: str, digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise _wrong(text, f"{digits!r} is too large a number")
+    return number
+
+
+def _text(number: float) -> str:
+    return repr(number).removesuffix(".0")
+
+
+def _wrong(text: str, problem: str) -> SettingsError:
+    return SettingsError(f"Gate '{text.strip()}': {problem}. {_EXAMPLE}")

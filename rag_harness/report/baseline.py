@@ -1,0 +1,138 @@
+"""A run kept for comparison: a small file of JSON, sorted, one case a line, so that a review sees what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rag_harness.errors import DataError, unknown
+from rag_harness.recording.store import write_atomically
+from rag_harness.report.scores import ScoredCase, SuiteTable
+from rag_harness.results import first_problem
+
+Slice = Mapping[str, str]
+_Value = Annotated[float, Field(allow_inf_nan=False)]
+_DEPTH_OF_CASES = 3
+
+
+class _Saved(BaseModel):
+    # A float stays a float: 0.0 read as 0 would be another line in the next diff.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SavedCase(_Saved):
+    """A case of the data; ``left out`` was not selected. A measure that it has no value of is not in ``values``."""
+
+    state: Literal["ok", "error", "lost", "left out"] = "ok"
+    slices: dict[str, str] = {}
+    values: dict[str, _Value] = {}
+
+
+class SavedSuite(_Saved):
+    """An experiment or ``golden``; answers what a gate asks of a suite."""
+
+    cases: dict[str, SavedCase]
+
+    def total_of(self, where: Slice, /) -> int:
+        """Count the cases in the data."""
+        return len(self._in(where))
+
+    def selected_of(self, where: Slice, /) -> int:
+        """Count the cases that the run was to look at."""
+        return sum(case.state != "left out" for case in self._in(where).values())
+
+    def lost_of(self, where: Slice, /) -> int:
+        """Count the cases that a crash took."""
+        return sum(case.state == "lost" for case in self._in(where).values())
+
+    def values(self, measure: str, where: Slice, /) -> dict[str, float]:
+        """Return the value of each case by its id; empty for a measure that was not saved."""
+        cases = self._in(where).items()
+        return {case_id: case.values[measure] for case_id, case in cases if measure in case.values}
+
+    def measures(self) -> list[str]:
+        """Return the measures that some case has a value of, sorted."""
+        return sorted({measure for case in self.cases.values() for measure in case.values})
+
+    def _in(self, where: Slice) -> dict[str, SavedCase]:
+        return {
+            case_id: case
+            for case_id, case in self.cases.items()
+            if all(case.slices.get(key) == value for key, value in where.items())
+        }
+
+
+class SavedRun(_Saved):
+    """A run: what it was made of and what came out.
+
+    ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each as nested as you like. Runs whose ``data``
+    differ are not comparable; the rest is what is being compared. ``date`` is ISO 8601.
+    """
+
+    schema_version: Literal[1] = 1
+    date: str
+    commit: str = ""
+    packages: dict[str, str] = {}
+    fingerprint: dict[str, Any]
+    suites: dict[str, SavedSuite]
+
+
+def saved_suite(table: SuiteTable, measures: Sequence[str]) -> SavedSuite:
+    """Take the values of each case out of a table."""
+    values = {measure: table.values(measure, {}) for measure in measures}
+    return SavedSuite(
+        cases={
+            case_id: SavedCase(
+                state=_state(table.cases.get(case_id)),
+                slices=dict(slices),
+                values={measure: found[case_id] for measure, found in values.items() if case_id in found},
+            )
+            for case_id, slices in table.everything.items()
+        }
+    )
+
+
+def save(file: Path, run: SavedRun) -> None:
+    """Write the run; a reader sees the old file or all of the new one."""
+    content = run.model_dump(mode="json")
+    content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
+    write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode("utf-8", "backslashreplace"))
+
+
+def load(file: Path) -> SavedRun:
+    """Read a saved run.
+
+    Raises:
+        DataError: there is no such file, or it is no saved run; says what is wrong and what to do.
+    """
+    if not file.is_file():
+        known = [each.stem for each in file.parent.glob(f"*{file.suffix}")]
+        raise DataError(f"{unknown('baseline', file.stem, known)} Looked for {file}. Save a run with --rag-save NAME.")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        suites = {name: {"cases": cases} for name, cases in content["suites"].items()}
+        return SavedRun.model_validate({**content, "suites": suites})
+    except ValidationError as error:
+        problem = first_problem(error)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise DataError(f"{file} is no saved run: {problem}. Save it again with --rag-save {file.stem}.")
+
+
+def _state(case: ScoredCase | None) -> Literal["ok", "error", "lost", "left out"]:
+    return case.state if case else "left out"
+
+
+def _json(value: Any, depth: int, indent: str = " ") -> str:
+    """Write an object a line a member down to ``depth``, below that on one line."""
+    if not depth or not isinstance(value, dict) or not value:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    members = (
+        f"{indent}{json.dumps(key, ensure_ascii=False)}: {_json(value[key], depth - 1, indent + ' ')}"
+        for key in sorted(value)
+    )
+    return "{\n" + ",\n".join(members) + f"\n{indent[:-1]}}}"

@@ -1,0 +1,170 @@
+"""Two runs, case by case: how far the means moved, whether chance could do that, and which cases moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from textwrap import shorten
+from typing import Any
+
+from rag_harness.errors import DataError
+from rag_harness.metrics.answers import ANSWER_MEASURES
+from rag_harness.report.baseline import SavedRun, SavedSuite
+from rag_harness.report.summary import table
+from rag_harness.stats import Interval, holm, mean_or_none, paired_bootstrap_interval, permutation_test
+
+_HEADER = ("", "before", "now", "difference", "95 % interval", "p (Holm)", "n", "gained", "lost")
+_WIDTH = 100
+_SAME = 1e-12
+_ABSENT = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A measure of a suite in two runs, over the cases that have a value in both.
+
+    ``difference`` is the mean of now - before with its 95 % paired-bootstrap interval; ``p`` is of the paired
+    permutation test, adjusted by Holm for the measures of the suite. ``gained`` cases got better: higher, or lower
+    where lower is better.
+    """
+
+    suite: str
+    measure: str
+    n: int
+    before: float
+    now: float
+    difference: float
+    interval: Interval
+    p: float
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row of the table."""
+        bounds = f"[{self.interval.low:+.3f}, {self.interval.high:+.3f}]"
+        means = f"{self.before:.3f}", f"{self.now:.3f}", f"{self.difference:+.3f}", bounds, f"{self.p:.3f}"
+        return (f"  {self.measure}", *means, str(self.n), str(len(self.gained)), str(len(self.lost)))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed between two runs. ``notes`` say what was not compared; ``differing`` what the runs differ in."""
+
+    before: str
+    differing: tuple[str, ...]
+    notes: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+    def lines(self) -> list[str]:
+        """Return the comparison for the terminal, at most 100 columns wide."""
+        head = [f"compared with the run of {self.before}", *(f"  {each}" for each in [*self.differing, *self.notes])]
+        body = [line for suite in dict.fromkeys(each.suite for each in self.changes) for line in self._suite(suite)]
+        return [shorten_line(line) for line in [*head, *body]]
+
+    def _suite(self, suite: str) -> Iterator[str]:
+        changes = [each for each in self.changes if each.suite == suite]
+        yield from table([(suite, *_HEADER[1:]), *(each.cells() for each in changes)])
+        for each in changes:
+            for word, cases in (("gained", each.gained), ("lost", each.lost)):
+                if cases:
+                    yield _listed(f"    {each.measure} {word}: ", cases)
+
+
+def compare(now: SavedRun, before: SavedRun) -> Comparison:
+    """Compare two runs on every suite and measure that both have.
+
+    Raises:
+        DataError: queries, gold or documents differ; shows how.
+    """
+    data = list(_differences(before.fingerprint.get("data", {}), now.fingerprint.get("data", {}), "data"))
+    if data:
+        shown = "\n  ".join(data)
+        raise DataError(
+            f"This run and the one of {_name(before)} are not about the same data, so their measures cannot be "
+            f"compared:\n  {shown}\nSave a new baseline of the present data with --rag-save NAME."
+        )
+    both = [name for name in sorted(now.suites) if name in before.suites]
+    changes = [change for name in both for change in _changes(name, now.suites[name], before.suites[name])]
+    return Comparison(_name(before), tuple(_others(before, now)), tuple(_notes(now, before)), tuple(changes))
+
+
+def shorten_line(line: str) -> str:
+    """Cut a line at the width of the terminal that is promised."""
+    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+
+
+def _changes(name: str, now: SavedSuite, before: SavedSuite) -> list[Change]:
+    known = set(before.measures())
+    found = [_change(name, measure, now, before) for measure in now.measures() if measure in known]
+    changes = [change for change in found if change is not None]
+    if not changes:
+        return []
+    return [replace(each, p=p) for each, p in zip(changes, holm([each.p for each in changes]), strict=True)]
+
+
+def _change(name: str, measure: str, now: SavedSuite, before: SavedSuite) -> Change | None:
+    new, old = now.values(measure, {}), before.values(measure, {})
+    cases = sorted(new.keys() & old.keys())
+    if not cases:
+        return None
+    a, b = [new[case] for case in cases], [old[case] for case in cases]
+    rose = tuple(case for case in cases if new[case] - old[case] > _SAME)
+    fell = tuple(case for case in cases if old[case] - new[case] > _SAME)
+    gained, lost = (fell, rose) if _lower_is_better(measure) else (rose, fell)
+    means = mean_or_none(b) or 0.0, mean_or_none(a) or 0.0
+    tests = paired_bootstrap_interval(a, b), permutation_test(a, b)
+    return Change(name, measure, len(cases), *means, means[1] - means[0], *tests, gained, lost)
+
+
+def _lower_is_better(measure: str) -> bool:
+    return measure in ANSWER_MEASURES and ANSWER_MEASURES[measure].worst == 1.0
+
+
+def _others(before: SavedRun, now: SavedRun) -> Iterator[str]:
+    parts = [{k: v for k, v in run.fingerprint.items() if k != "data"} for run in (before, now)]
+    yield from _differences(parts[0], parts[1], "")
+    yield from _differences(before.packages, now.packages, "packages")
+    yield from _differences(before.commit, now.commit, "commit")
+
+
+def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*before, *now}):
+            yield from _differences(before.get(key), now.get(key), f"{path}.{key}".lstrip("."))
+    elif before != now:
+        yield f"{path}: {_shown(before)} -> {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    return _ABSENT if value is None else shorten(str(value), 38, placeholder="…")
+
+
+def _notes(now: SavedRun, before: SavedRun) -> Iterator[str]:
+    for name in sorted({*now.suites, *before.suites}):
+        new, old = now.suites.get(name), before.suites.get(name)
+        if new is None or old is None:
+            yield f"{name}: only in {'the baseline' if new is None else 'this run'}"
+            continue
+        for whose, suite in (("this run", new), ("the baseline", old)):
+            yield from _incomplete(f"{name}: {whose}", suite)
+
+
+def _incomplete(whose: str, suite: SavedSuite) -> Iterator[str]:
+    total, selected, lost = suite.total_of({}), suite.selected_of({}), suite.lost_of({})
+    if selected < total:
+        yield f"{whose} looked at {selected} of {total} cases"
+    if lost:
+        yield f"{whose} lost {lost} of {total} cases to a crash; they count as the worst"
+
+
+def _name(run: SavedRun) -> str:
+    return f"{run.date} at commit {run.commit[:12]}" if run.commit else run.date
+
+
+def _listed(head: str, cases: Sequence[str]) -> str:
+    for shown in range(len(cases), 0, -1):
+        rest = f" and {len(cases) - shown} more" if shown < len(cases) else ""
+        line = f"{head}{', '.join(cases[:shown])}{rest}"
+        if len(line) <= _WIDTH:
+            return line
+    return f"{head}{len(cases)} cases"

@@ -1,0 +1,71 @@
+"""A miss of the golden suite, in words: short, aligned, readable in 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from rag_harness.retrieval import FoundHit, RetrievalResult
+
+WIDTH = 100
+_LABEL = 11
+
+
+def explain_miss(result: RetrievalResult) -> str:
+    """Return what was asked, what was expected, where it is, and what came instead."""
+    lines = [
+        *_labelled("query", result.query),
+        *_labelled("expected", f"{', '.join(result.expected)}: {_where(result)}"),
+        *(_labelled("because", result.justification) if result.justification else ()),
+        *(_labelled("passage", f"“{' '.join(result.passage.split())}”") if result.passage else ()),
+        *(_labelled("error", result.error) if result.error else ()),
+        *_found(result.top),
+        *_labelled("next", _remedy(result)),
+    ]
+    return "\n".join(lines)
+
+
+def miss_line(result: RetrievalResult) -> str:
+    """Return the miss in one line."""
+    return f"{result.case_id}: expected {', '.join(result.expected)}, {_where(result)}: {_cut(result.query, 60)}"
+
+
+def _where(result: RetrievalResult) -> str:
+    if result.rank is not None:
+        return f"rank {result.rank}, not in the top {result.k}"
+    return f"not in the top {len(result.ranked)}" if result.ranked else "nothing was returned"
+
+
+def _remedy(result: RetrievalResult) -> str:
+    if result.error:
+        return "the query could not be run; the log has the traceback"
+    if result.rank is not None:
+        return (
+            "it is found, but too low: compare its passage with the hits above; try --rag-retriever=hybrid or reranked"
+        )
+    return "it shares too little with the query: read the passage, and check that the gold is right"
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    body = textwrap.wrap(text, WIDTH - _LABEL, break_long_words=True)[:4] or [""]
+    return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body)]
+
+
+def _found(hits: Sequence[FoundHit]) -> list[str]:
+    if not hits:
+        return _labelled("found", "nothing")
+    document = min(34, max(len(hit.document) for hit in hits))
+    section = 24
+    head = f"{'found':{_LABEL}}{'rank':>4} {'score':>6}  {'document':{document}}  {'section':{section}}  "
+    return [head.rstrip(), *(_hit_line(hit, document, section) for hit in hits)]
+
+
+def _hit_line(hit: FoundHit, document: int, section: int) -> str:
+    where = f"{_cut(hit.document, document):{document}}  {_cut(hit.section.rpartition(' > ')[2], section):{section}}"
+    start = f"{'':{_LABEL}}{hit.rank:>4} {hit.score:>6.3f}  {where}  "
+    return f"{start}{_cut(hit.snippet, max(0, WIDTH - len(start)))}".rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else f"{flat[: max(0, width - 1)]}…"

@@ -1,0 +1,186 @@
+"""BEIR collections are read from folders and zips, with the counts that their authors publish."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from rag_harness.dataset.beir import BeirDataset, read_beir, whole_chunks
+from rag_harness.errors import DataError
+from rag_harness.types import Chunk, Document, Query
+
+NFCORPUS = Path(__file__).parents[3].parent / "shared/data/nfcorpus/nfcorpus.zip"
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+SHAPE = "A BEIR collection is corpus.jsonl, queries.jsonl and qrels/test.tsv"
+FILES = {
+    "corpus.jsonl": '{"_id": "a#1 b", "title": "Tea", "text": "Hot.", "metadata": {"url": "x"}}\n\n'
+    '{"_id": "c", "title": "", "text": " Cold.\u2028Cool. "}\r\n{"_id": 7, "text": "Plain."}\n',
+    "queries.jsonl": '{"_id": "q 1", "text": "tea?"}\n{"_id": "train#2", "text": ""}\n{"_id": "q2", "text": "cold?"}',
+    "qrels/test.tsv": f"{HEADER}q 1\ta#1 b\t2\r\nq 1\tc\t0\nq2\tgone\t1",
+}
+READ = BeirDataset(
+    [
+        Document("a#1 b", "Tea Hot.", "Tea", {"url": "x"}),
+        Document("c", "Cold.\u2028Cool.", "c"),
+        Document("7", "Plain.", "7"),
+    ],
+    [Query("q 1", "tea?"), Query("q2", "cold?")],
+    {"q 1": {"a#1 b": 2, "c": 0}, "q2": {"gone": 1}},
+)
+
+
+def folder_of(folder: Path, changed: dict[str, str | bytes | None] | None = None) -> Path:
+    for name, content in (FILES | (changed or {})).items():
+        if content is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def zip_of(file: Path, top: str) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("__MACOSX/corpus.jsonl", "no data")
+        for name, content in FILES.items():
+            archive.writestr(top + name, content)
+    return file
+
+
+def problem(path: Path, split: str = "test") -> str:
+    with pytest.raises(DataError) as error:
+        read_beir(path, split)
+    return str(error.value).replace(str(path), "PATH")
+
+
+def test_reads_a_folder_and_a_zip_alike(tmp_path: Path) -> None:
+    assert read_beir(folder_of(tmp_path / "outer" / "inner")) == READ
+    assert read_beir(tmp_path / "outer") == READ
+    assert read_beir(zip_of(tmp_path / "flat.zip", "")) == READ
+    assert read_beir(zip_of(tmp_path / "top.zip", "nested/")) == READ
+    marked = {name: b"\xef\xbb\xbf" + text.encode() for name, text in FILES.items()}
+    assert read_beir(folder_of(tmp_path / "marked", {**marked})) == READ
+
+
+def test_a_header_is_not_needed(tmp_path: Path) -> None:
+    assert read_beir(folder_of(tmp_path, {"qrels/test.tsv": "q 1\tc\t1\n"})).qrels == {"q 1": {"c": 1}}
+
+
+def test_reads_the_split_that_is_named(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, {"qrels/dev.tsv": f"{HEADER}q2\tc\t1\n"})
+    assert read_beir(folder, "dev").queries == [Query("q2", "cold?")]
+
+
+def test_whole_documents_are_single_chunks() -> None:
+    assert whole_chunks(READ.documents[:1]) == [Chunk("a#1 b#whole", "a#1 b", "Tea Hot.", 0, 8, metadata={"url": "x"})]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        (
+            "qrels/test.tsv",
+            f"{HEADER}q 1\tc\tgood\n",
+            "PATH/qrels/test.tsv:2: relevance 'good' is no whole number. "
+            "Write 0 for not relevant, 1 or more for relevant.",
+        ),
+        (
+            "qrels/test.tsv",
+            f"{HEADER}\nq2 0 c 1\n",
+            "PATH/qrels/test.tsv:3: expected query-id, corpus-id and score, separated by tabs; "
+            "found 1 cells in ['q2 0 c 1'].",
+        ),
+        (
+            "qrels/test.tsv",
+            f"{HEADER}q2\tc\t1\nq2\tc\t1\nq2\tc\t2\n",
+            "PATH/qrels/test.tsv:4: 'c' is judged twice for query 'q2'. Remove one line.",
+        ),
+        (
+            "qrels/test.tsv",
+            HEADER,
+            "PATH/qrels/test.tsv holds no judgement: each line is query-id, corpus-id and score, separated by tabs.",
+        ),
+        ("qrels/test.tsv", b"q2\t\xff\t1", "PATH/qrels/test.tsv:1: not UTF-8. Save the file as UTF-8."),
+        (
+            "qrels/test.tsv",
+            "q9\tc\t1\n",
+            "PATH: qrels judge query 'q9', which queries.jsonl lacks. Add it there.",
+        ),
+        (
+            "qrels/test.tsv",
+            "q2\tgone\t1\n",
+            "PATH: corpus.jsonl holds none of the documents that qrels judge. Are they of one collection?",
+        ),
+        (
+            "corpus.jsonl",
+            '{"_id": "c", "text": "x"}\n{"_id": "d"\n["c"]\n{"text": "x"}\n{"_id": "e"}\n{"_id": "c", "text": "y"}\n',
+            "PATH/corpus.jsonl:2: no JSON: Expecting ',' delimiter: line 1 column 12 (char 11). "
+            "Each line is one object.\n"
+            "PATH/corpus.jsonl:3: expected an object with _id and text.\n"
+            "PATH/corpus.jsonl:4: _id is missing or no string. Qrels name documents and queries by _id.\n"
+            "PATH/corpus.jsonl:5: document 'e' needs a string text; title is a string, metadata an object.\n"
+            "PATH/corpus.jsonl:6: _id 'c' stands already on a line above. Ids name one document each.",
+        ),
+        ("corpus.jsonl", b'{"_id": "\xff"}', "PATH/corpus.jsonl:1: not UTF-8. Save the file as UTF-8."),
+        ("corpus.jsonl", None, f"No corpus.jsonl in PATH, nor in a folder inside. {SHAPE}."),
+        (
+            "queries.jsonl",
+            '{"_id": "q 1", "text": " "}\n{"_id": "q2", "text": "a"}\n{"_id": "q2", "text": "b"}',
+            "PATH/queries.jsonl:1: query 'q 1' has no text. Write it, or remove its judgements.\n"
+            "PATH/queries.jsonl:3: _id 'q2' stands already on a line above. Ids name one query each.",
+        ),
+        ("queries.jsonl", None, f"No PATH/queries.jsonl. {SHAPE}."),
+    ],
+)
+def test_refuses(tmp_path: Path, file: str, content: str | bytes | None, message: str) -> None:
+    assert problem(folder_of(tmp_path, {file: content})) == message
+
+
+def test_names_the_splits_that_are_there(tmp_path: Path) -> None:
+    folder_of(tmp_path, {"qrels/dev.tsv": HEADER})
+    assert problem(tmp_path, "train") == f"No PATH/qrels/train.tsv. {SHAPE}. Splits there: dev, test."
+
+
+def test_refuses_a_collection_without_qrels(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, {"qrels/test.tsv": None})
+    assert problem(folder) == f"No PATH/qrels/test.tsv. {SHAPE}. Without judgements nothing can be scored."
+
+
+def test_refuses_what_is_no_collection(tmp_path: Path) -> None:
+    assert problem(tmp_path / "none") == f"No folder or zip PATH. {SHAPE}, in a folder or a zip."
+    (tmp_path / "text.zip").write_text("text")
+    advice = "Name a BEIR folder, or a zip that is whole."
+    assert problem(tmp_path / "text.zip") == f"PATH cannot be read: File is not a zip file. {advice}"
+
+
+def test_refuses_a_damaged_zip(tmp_path: Path) -> None:
+    file = zip_of(tmp_path / "damaged.zip", "")
+    with zipfile.ZipFile(file) as archive:
+        start = archive.getinfo("corpus.jsonl").header_offset + 30 + len("corpus.jsonl")
+    content = bytearray(file.read_bytes())
+    content[start : start + 20] = b"\xff" * 20
+    file.write_bytes(content)
+    assert problem(file).startswith("PATH cannot be read: ")
+
+
+def test_shows_the_first_20_of_many_problems(tmp_path: Path) -> None:
+    found = problem(folder_of(tmp_path, {"corpus.jsonl": "{\n" * 1000})).splitlines()
+    assert len(found) == 21
+    assert found[-1] == "… and 980 more."
+
+
+@pytest.mark.skipif(not NFCORPUS.is_file(), reason=f"the public collection NFCorpus is not at {NFCORPUS}")
+def test_reads_nfcorpus_in_a_second() -> None:
+    started = perf_counter()
+    collection = read_beir(NFCORPUS)
+    # About 0.1 s; the slack is for a busy machine.
+    assert perf_counter() - started < 3
+    assert (len(collection.documents), len(collection.queries)) == (3633, 323)
+    assert sum(map(len, collection.qrels.values())) == 12334
+    assert {gain for judged in collection.qrels.values() for gain in judged.values()} == {1, 2}
+    with zipfile.ZipFile(NFCORPUS) as archive:
+        first = json.loads(archive.read("nfcorpus/corpus.jsonl").split(b"\n")[0])
+    assert collection.documents[0].text == f"{first['title']} {first['text']}"

@@ -1,0 +1,239 @@
+"""The loop keeps its limit and its order, delivers everything, and ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError
+from typing import Any
+
+import pytest
+
+from rag_harness.engine import loop as loop_module
+from rag_harness.engine.loop import BackgroundLoop
+
+Job = Callable[[], Coroutine[Any, Any, str]]
+
+
+class Jobs:
+    """Jobs that end when they are told to, and remember in which order they started."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.in_flight = 0
+        self.most = 0
+        self.cancelled: list[str] = []
+        self._changed = threading.Condition()
+        self._gates: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Event]] = {}
+
+    def job(self, name: str) -> Job:
+        async def run() -> str:
+            gate = asyncio.Event()
+            with self._changed:
+                self._gates[name] = asyncio.get_running_loop(), gate
+                self.started.append(name)
+                self.in_flight += 1
+                self.most = max(self.most, self.in_flight)
+                self._changed.notify_all()
+            try:
+                await gate.wait()
+            except asyncio.CancelledError:
+                self.cancelled.append(name)
+                raise
+            finally:
+                self.in_flight -= 1
+            return f"{name} done"
+
+        return run
+
+    def end(self, name: str) -> None:
+        self.wait_for(name)
+        loop, gate = self._gates[name]
+        loop.call_soon_threadsafe(gate.set)
+
+    def wait_for(self, name: str) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: name in self._gates, timeout=5)
+
+
+@pytest.fixture
+def jobs() -> Jobs:
+    return Jobs()
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], BackgroundLoop[str]]]:
+    made: list[BackgroundLoop[str]] = []
+
+    def start(concurrency: int) -> BackgroundLoop[str]:
+        made.append(BackgroundLoop(concurrency))
+        return made[-1]
+
+    yield start
+    monkeypatch.setattr(loop_module, "STOP_WAIT", 0.01)
+    for each in made:
+        each.close()
+
+
+Make = Callable[[int], BackgroundLoop[str]]
+
+
+async def at_once() -> str:
+    return "done"
+
+
+def test_at_most_n_are_in_flight_in_the_order_of_submission(make: Make, jobs: Jobs) -> None:
+    loop, names = make(3), [f"j{n}" for n in range(12)]
+    for name in names:
+        loop.submit(name, jobs.job(name))
+    for name in names:
+        jobs.end(name)
+        assert loop.result(name) == f"{name} done"
+    assert (jobs.started, jobs.most) == (names, 3)
+
+
+def test_a_result_that_is_waited_for_goes_first(make: Make, jobs: Jobs) -> None:
+    loop = make(1)
+    for name in ("a", "b", "c", "d"):
+        loop.submit(name, jobs.job(name))
+    jobs.wait_for("a")
+    waiter = threading.Thread(target=loop.result, args=("d",))
+    waiter.start()
+    while next(iter(loop._waiting))[0] != "d":
+        pass
+    for name in ("a", "d", "b", "c"):
+        jobs.end(name)
+    assert [loop.result(name) for name in "abcd"] == [f"{name} done" for name in "abcd"]
+    waiter.join()
+    assert jobs.started == ["a", "d", "b", "c"]
+
+
+def test_a_key_is_run_once(make: Make, jobs: Jobs) -> None:
+    loop = make(4)
+    for _ in range(3):
+        loop.submit("a", jobs.job("a"))
+    jobs.end("a")
+    assert loop.result("a") == loop.result("a") == "a done"
+    assert jobs.started == ["a"]
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), KeyboardInterrupt()])
+def test_an_exception_is_delivered_and_the_others_go_on(make: Make, error: BaseException) -> None:
+    async def failing() -> str:
+        raise error
+
+    def not_even_a_coroutine() -> Any:
+        raise LookupError
+
+    loop = make(1)
+    loop.submit("bad", failing)
+    loop.submit("worse", not_even_a_coroutine)
+    loop.submit("good", at_once)
+    with pytest.raises(type(error)):
+        loop.result("bad")
+    with pytest.raises(LookupError):
+        loop.result("worse")
+    assert loop.result("good") == "done"
+    assert loop.finished() == {"good": "done"}
+
+
+def test_close_drops_what_has_not_started_and_waits_for_what_has(make: Make, jobs: Jobs) -> None:
+    loop = make(1)
+    loop.submit("running", jobs.job("running"))
+    loop.submit("waiting", jobs.job("waiting"))
+    jobs.wait_for("running")
+    closing = threading.Thread(target=loop.close)
+    closing.start()
+    while not loop._stopping:
+        pass
+    jobs.end("running")
+    closing.join(5)
+    assert loop.result("running") == "running done"
+    with pytest.raises(CancelledError):
+        loop.result("waiting")
+    assert (jobs.started, loop.finished()) == (["running"], {"running": "running done"})
+
+
+def test_close_cancels_what_does_not_come_back(make: Make, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "STOP_WAIT", 0.01)
+    loop = make(1)
+    loop.submit("endless", jobs.job("endless"))
+    jobs.wait_for("endless")
+    loop.close()
+    assert jobs.cancelled == ["endless"]
+    with pytest.raises(CancelledError):
+        loop.result("endless")
+
+
+def test_submit_after_close_raises_instead_of_hanging(make: Make) -> None:
+    loop = make(1)
+    loop.close()
+    loop.submit("late", at_once)
+    with pytest.raises(CancelledError):
+        loop.result("late")
+    loop.close()
+
+
+def test_close_runs_every_last_step_even_where_one_fails(make: Make) -> None:
+    ran: list[str] = []
+
+    async def failing() -> None:
+        ran.append("failing")
+        raise OSError("connection lost")
+
+    async def last() -> None:
+        ran.append("last")
+
+    loop = make(1)
+    loop.close(failing, last)
+    assert ran == ["failing", "last"]
+    assert not loop._thread.is_alive()
+
+
+def test_sync_work_overlaps_up_to_the_limit(make: Make) -> None:
+    together = threading.Barrier(24, timeout=5)
+
+    async def sync_work() -> str:
+        return str(await asyncio.to_thread(together.wait) >= 0)
+
+    loop = make(24)
+    for number in range(24):
+        loop.submit(str(number), sync_work)
+    assert {loop.result(str(number)) for number in range(24)} == {"True"}
+
+
+_LEFT_BEHIND = """
+import asyncio, gc
+from rag_harness.engine import loop as loop_module
+from rag_harness.engine.loop import BackgroundLoop
+
+loop_module.STOP_WAIT = 0.01
+
+async def leaves_a_task_behind():
+    global left
+    left = asyncio.get_running_loop().create_task(asyncio.Event().wait())
+    return "done"
+
+async def endless():
+    await asyncio.Event().wait()
+
+async def fails():
+    raise ValueError
+
+loop = BackgroundLoop(2)
+for key, job in {"a": leaves_a_task_behind, "b": fails, "c": endless, "d": endless, "e": endless}.items():
+    loop.submit(key, job)
+assert loop.result("a") == "done"
+loop.close()
+del loop, left
+gc.collect()
+"""
+
+
+def test_no_warning_is_left_behind() -> None:
+    command = [sys.executable, "-X", "dev", "-c", _LEFT_BEHIND]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert (ran.returncode, ran.stderr) == (0, "")

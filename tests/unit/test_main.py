@@ -1,0 +1,65 @@
+"""The command line: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import main
+from tests.unit.dataset.kb_builder import Kb, query
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kb:
+    monkeypatch.setenv("RAG_MERMAID_MODULES", "/nowhere")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    kb = Kb(tmp_path / "data" / "kb")
+    kb.write()
+    return kb
+
+
+def test_a_sound_knowledge_base_ends_with_0(kb: Kb, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "validate"]) == 0
+    assert capsys.readouterr().out.rstrip().split("\n")[-1].startswith("data/kb: valid (0 failed, ")
+
+
+def test_a_finding_ends_with_1_and_questions_are_found_where_they_lie(
+    kb: Kb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (kb.folder / "queries.jsonl").write_text(json.dumps(query(context_reference=["gone.md"])))
+    golden = kb.folder.parents[1] / "test_retrieval_golden" / "golden.json"
+    golden.parent.mkdir()
+    golden.write_text('[{"query": "q", "expected_document_id": "gone.md", "justification": "j"}]')
+    assert main(["kb", "validate", str(kb.folder), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    failed = [check["name"] for check in told["checks"] if check["state"] == "failed"]
+    assert failed == ["references", "golden"]
+
+
+def test_what_cannot_run_ends_with_2_and_no_traceback(kb: Kb, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "validate", "nowhere"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "No folder nowhere: name the one that holds your Markdown pages, or set KB_DIR.\n"
+    assert main(["kb", "validate", "--queries", "gone.jsonl"]) == 2
+    assert capsys.readouterr().err == "No file gone.jsonl. Name one that exists with --queries FILE.\n"
+
+
+def test_the_folder_is_that_of_the_environment(kb: Kb, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KB_DIR", "nowhere")
+    assert main(["kb", "graph"]) == 2
+    assert main(["kb", "graph", str(kb.folder)]) == 0
+
+
+def test_the_graph_is_printed_alone(kb: Kb, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "graph"]) == 0
+    assert capsys.readouterr().out.startswith("flowchart LR\n")
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["kb", "nonsense"])
+    assert "invalid choice: 'nonsense'" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from rag_harness.embedders.mock import MockEmbedder
+from rag_harness.errors import PrerequisiteError, RegistryError
+from rag_harness.registry import missing_package, model_name, registered, resolve
+
+
+@pytest.mark.parametrize(
+    ("group", "names"),
+    [
+        ("embedders", {"sentence-transformers", "openai", "mock"}),
+        ("indexes", {"qdrant"}),
+        ("rerankers", {"cross-encoder", "late-interaction", "mock"}),
+        ("chat", {"openai", "mock"}),
+    ],
+)
+def test_built_ins_enter_by_the_common_door(group: str, names: set[str]) -> None:
+    assert names <= set(registered(group))
+    assert all(callable(resolve(group, name)) for name in names)
+
+
+def test_resolved_part_is_the_registered_one() -> None:
+    assert isinstance(resolve("embedders", "mock")(None), MockEmbedder)
+
+
+def test_unknown_name_lists_what_there_is() -> None:
+    with pytest.raises(RegistryError, match=r"Unknown index 'qdrnt'\. Did you mean 'qdrant'\? Known: .*qdrant"):
+        resolve("indexes", "qdrnt")
+
+
+def test_unknown_group_has_nothing() -> None:
+    assert registered("nothing-of-that-kind") == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("not_there_at_all.adapter", "pip install not_there_at_all"),
+        ("torch.not_there", r"pip install 'rag-harness\[local\]'"),
+    ],
+)
+def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str, said: str) -> None:
+    def load(point: EntryPoint) -> None:
+        raise ModuleNotFoundError(name=module)
+
+    monkeypatch.setattr(EntryPoint, "load", load)
+    with pytest.raises(PrerequisiteError, match=f"embedder 'mock' needs the package .*{said}"):
+        resolve("embedders", "mock")
+
+
+def test_missing_package_without_a_name() -> None:
+    assert "needs the package 'something'" in missing_package("index 'x'", ImportError("something"))
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("openai:gpt-x", "gpt-x"),
+        ("openai:org/llama:free", "org/llama:free"),
+        ("org/llama:free", "org/llama:free"),
+        ("gpt-x", "gpt-x"),
+        ("openai/gpt-x", "openai/gpt-x"),
+    ],
+)
+def test_name_of_the_adapter_is_not_the_models(model: str, name: str) -> None:
+    assert model_name("chat", model) == name
+
+
+def test_nothing_is_imported_before_it_is_asked_for() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from rag_harness.registry import registered; registered('embedders');"
+        "print([m for m in ('torch', 'openai', 'qdrant_client', 'rag_harness.embedders.openai') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
