@@ -1,4 +1,4 @@
-"""Time `rag-harness kb validate`: the shipped pages with 280 questions, and 10,000 pages that are copies with new names.
+"""Time `rag-harness kb validate`: the shipped pages with 280 questions, and 10,000 copies of them with new names.
 
     python benchmarks/validation.py [COPIES]
 
@@ -74,9 +74,8 @@ def measure(times: int, *, own_words: bool) -> tuple[int, float]:
         questions(folder, queries)
         seconds, report = timed(folder, queries)
         failed = [check.name for check in report.checks if check.state == "failed"]
-        print(
-            f"{pages:>7} pages, {'own words' if own_words else 'same words'}: {seconds:6.2f} s  failed: {failed or 'none'}"
-        )
+        words = "own words" if own_words else "same words"
+        print(f"{pages:>7} pages, {words}: {seconds:6.2f} s  failed: {failed or 'none'}")
         return pages, seconds
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rag_harness.recording.store import write_atomically
+from rag_harness.atomic_file import write_atomically
 from rag_harness.results import ExperimentResult, numbered_lines, parse_row
 
 PREVIOUS = "previous"

@@ -124,7 +124,7 @@ class _Names:
         doc_id, _, _ = name.rpartition("#")
         if doc_id in self.by_doc:
             inner = [f"{doc_id}#{anchor}" for anchor in self.headings(doc_id)]
-            return get_close_matches(name, [*inner, *(c.chunk_id for c in self.by_doc[doc_id])], _NEAREST)
+            return get_close_matches(name, [*inner, *(c.chunk_id for c in self.by_doc[doc_id])], _NEAREST, cutoff=0)
         return get_close_matches(doc_id or name, list(self.by_doc), _NEAREST, cutoff=0.5)
 
     def _squeeze(self, chunk: Chunk) -> str:

@@ -23,7 +23,6 @@ _Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.\-]+$", max_length
 _REMEDIES = {
     "missing": "is missing. Add it.",
     "string_too_short": "is empty. Write it, or remove the entry.",
-    "too_short": "is an empty list. Name a page, a heading or a chunk.",
     "string_type": "must be a string, found {found}. Put it in quotes.",
     "string_pattern_mismatch": "becomes a test id: letters, digits and _ . - only. Rename it.",
     "tuple_type": "must be a string or a list of strings, found {found}.",
@@ -54,7 +53,7 @@ class GoldenLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
     id: _Id | None = None
     query: _Text
-    expected_document_id: tuple[_Text, ...] = Field(min_length=1)
+    expected_document_id: tuple[_Text, ...]
     justification: _Text
     evidence: tuple[_Text, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -62,7 +61,8 @@ class GoldenLine(BaseModel):
     @field_validator("expected_document_id", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+        """Accept one id and a list of them; an empty list is refused as an empty id is."""
+        return (value or "",) if isinstance(value, str) or value == [] else value
 
     @field_validator("evidence", mode="before")
     @classmethod
@@ -109,7 +109,7 @@ def _parsed(raw: Raw) -> GoldenLine | list[str]:
 
 
 def _explained(error: ErrorDetails) -> str:
-    name = ".".join(str(part) for part in error["loc"])
+    name = "".join(f"[{part}]" if isinstance(part, int) else part for part in error["loc"]).removesuffix("[0]")
     remedy = _REMEDIES.get(error["type"], f"{error['msg']}.")
     return f"{name} {remedy.format(found=kind(error['input']))}".lstrip()
 

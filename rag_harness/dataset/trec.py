@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError
 
 _LONGEST = 2**24
@@ -28,14 +27,12 @@ def write_run(file: Path, run: Mapping[str, Sequence[str]], tag: str = "rag_harn
         raise DataError(f"{file}: query {long[0]!r} has more than {_LONGEST} documents. Export fewer: --rag-k.")
     # trec_eval sorts by score as float32 and breaks ties by id, which would overrule the retriever's order: so the
     # scores count down to 1 in whole numbers, exact in float32 up to 2**24.
-    _write(
-        file,
-        (
-            f"{query_id} Q0 {doc_id} {rank} {len(ranked) + 1 - rank} {tag}\n"
-            for query_id, ranked in unique.items()
-            for rank, doc_id in enumerate(ranked, 1)
-        ),
+    lines = (
+        f"{query_id} Q0 {doc_id} {rank} {len(ranked) + 1 - rank} {tag}\n"
+        for query_id, ranked in unique.items()
+        for rank, doc_id in enumerate(ranked, 1)
     )
+    write_atomically(file, "".join(lines).encode())
 
 
 def write_qrels(file: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -45,14 +42,12 @@ def write_qrels(file: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
         DataError: an id is empty or has white space. Nothing is written.
     """
     _refuse(file, {"query": qrels, "document": (doc_id for judged in qrels.values() for doc_id in judged)})
-    _write(
-        file,
-        (
-            f"{query_id} 0 {doc_id} {relevance}\n"
-            for query_id, judged in qrels.items()
-            for doc_id, relevance in judged.items()
-        ),
+    lines = (
+        f"{query_id} 0 {doc_id} {relevance}\n"
+        for query_id, judged in qrels.items()
+        for doc_id, relevance in judged.items()
     )
+    write_atomically(file, "".join(lines).encode())
 
 
 def _refuse(file: Path, names: Mapping[str, Iterable[str]]) -> None:
@@ -63,17 +58,3 @@ def _refuse(file: Path, names: Mapping[str, Iterable[str]]) -> None:
     ]
     if problems:
         raise DataError("\n".join(problems))
-
-
-def _write(file: Path, lines: Iterable[str]) -> None:
-    """Write ``file`` whole or not at all: a reader sees the old content or the new."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(lines)
-        Path(name).chmod(0o644)  # mkstemp makes 0600, which another user could not read
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -133,7 +133,11 @@ class SentenceTransformersEmbedder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise PrerequisiteError(missing_package(f"embedder {self.model!r}", error)) from error
-        loaded = SentenceTransformer(str(self._folder), device="cpu", local_files_only=True)
+        try:
+            loaded = SentenceTransformer(str(self._folder), device="cpu", local_files_only=True)
+        except Exception as error:
+            # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
+            raise PrerequisiteError(f"The model {self.model!r} in {self._folder} cannot be loaded: {error}") from error
         loaded.max_seq_length = self.max_tokens
         return loaded
 

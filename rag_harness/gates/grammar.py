@@ -24,6 +24,7 @@ _KEY = re.compile(r"[\w.-]+")
 _MEASURE = re.compile(r"[A-Za-z_][\w.-]*(?:@\w+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 # A sign needs a space before it, because names may hold a hyphen: gpt-4.
+_GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
 
 
@@ -119,6 +120,8 @@ def _known_right(gate: Gate, right: Reference, known: Known) -> None:
         )
     if right.name == gate.suite:
         raise _wrong(str(gate), f"{right.name!r} would be compared with itself")
+    if right.name not in known.names and (glued := _GLUED.fullmatch(right.name)):
+        raise _wrong(str(gate), f"an offset needs spaces around its sign; write '{' '.join(glued.groups())}'")
     _known(gate, "experiment", right.name, known.names)
 
 

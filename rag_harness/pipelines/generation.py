@@ -69,26 +69,33 @@ def read_answer(raw: str, sources: int, reasoning: bool) -> Answer:
     Raises:
         ModelOutputError: it is no JSON of the form that was asked for, or the answer is empty.
     """
+    raw = _whole_characters(raw)
     shape = ReasonedAnswer if reasoning else PlainAnswer
     try:
         read = shape.model_validate(json.loads(_without_fence(raw)))
     except (ValueError, RecursionError) as error:
         # ValueError is also pydantic's, and json's for a number of 5,000 digits.
         raise ModelOutputError(f"The model's answer is not the JSON that was asked for: {raw[:120]!r}", raw) from error
-    if not read.answer.strip():
+    text = _whole_characters(read.answer)
+    if not text.strip():
         raise ModelOutputError("The model's answer is empty.", raw)
-    steps = tuple(read.reasoning_steps) if isinstance(read, ReasonedAnswer) else None
+    steps = tuple(map(_whole_characters, read.reasoning_steps)) if isinstance(read, ReasonedAnswer) else None
     if steps is not None and not any(step.strip() for step in steps):
         raise ModelOutputError("The model gave no reasoning steps.", raw)
-    cited = cited_sources(read.answer)
+    cited = cited_sources(text)
     return Answer(
-        text=read.answer,
+        text=text,
         reasoning_steps=steps,
         citations=tuple(n for n in cited if 1 <= n <= sources),
         invalid_citations=tuple(n for n in cited if not 1 <= n <= sources),
-        abstained=abstains(read.answer),
+        abstained=abstains(text),
         raw=raw,
     )
+
+
+def _whole_characters(text: str) -> str:
+    """Join halves of a character that a stream cut in two, and replace a lone one: no file could hold it."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL | re.IGNORECASE)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.result_file import ResultFile
     from rag_harness.results import ExperimentResult
+    from rag_harness.retrieval import RetrievalResult
 
 
 class Recorder:
@@ -22,23 +23,33 @@ class Recorder:
         self._files: dict[str, ResultFile] = {}
         self.rows: dict[str, ExperimentResult] = {}
         self.resumed: set[str] = set()
+        self.retrievals: dict[str, RetrievalResult] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
-        line: str | None = getattr(report, "rag_row", None)
-        if line is None:
-            return
+        if hasattr(report, "rag_retrieval"):
+            self._take_retrieval(report.rag_retrieval)
+        if hasattr(report, "rag_row"):
+            self._take_row(report.rag_row, report.rag_resumed)
+
+    def _take_row(self, line: str, resumed: bool) -> None:
         from rag_harness.results import parse_row
 
         row = parse_row(line)
         if row.trial_id in self.rows:
             return
         self.rows[row.trial_id] = row
-        if getattr(report, "rag_resumed", False):
+        if resumed:
             self.resumed.add(row.trial_id)
         else:
             self._file(row.experiment).append(row)
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
+
+    def _take_retrieval(self, line: str) -> None:
+        from rag_harness.retrieval import RetrievalResult
+
+        result = RetrievalResult.model_validate_json(line)
+        self.retrievals[result.case_id] = result
 
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:

@@ -59,14 +59,19 @@ class RagSession:
         return settings
 
     @cached_property
-    def cases(self) -> list[Case]:
-        """The queries with their gold."""
+    def all_cases(self) -> list[Case]:
+        """The queries with their gold, as the file has them."""
         from rag_harness.dataset.queries import distribution, read_queries
 
         settings = self.settings
         cases = read_queries(settings.queries_path, settings.path(settings.kb_dir))
         log.info("Read %d queries: %s", len(cases), distribution(cases))
-        return cases[: settings.limit or None]
+        return cases
+
+    @property
+    def cases(self) -> list[Case]:
+        """The queries that this run looks at."""
+        return self.all_cases[: self.settings.limit or None]
 
     @cached_property
     def golden(self) -> GoldenSuite:

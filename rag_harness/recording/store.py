@@ -8,8 +8,6 @@ vector computed again in another batch differs in its last bits.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError
 
 KEY_BYTES = 16
@@ -141,19 +140,3 @@ def _write_segment(file: Path, items: Mapping[bytes, Array]) -> None:
         }
     )
     write_atomically(file, content)
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write ``file`` so that a reader sees the old content or all of the new, whatever happens."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)  # noqa: PTH101 - mkstemp makes 0600, which another user's CI could not read
-        os.replace(name, file)  # noqa: PTH105
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

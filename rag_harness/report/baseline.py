@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError, unknown
-from rag_harness.recording.store import write_atomically
 from rag_harness.report.scores import ScoredCase, SuiteTable
 from rag_harness.results import first_problem
 
 Slice = Mapping[str, str]
 _Value = Annotated[float, Field(allow_inf_nan=False)]
+# As it will be when read back: a tuple that becomes a list would be a difference to itself.
+_Parts = Annotated[dict[str, Any], BeforeValidator(lambda parts: json.loads(json.dumps(parts, default=str)))]
 _DEPTH_OF_CASES = 3
 
 
 class _Saved(BaseModel):
-    # A float stays a float: 0.0 read as 0 would be another line in the next diff.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
@@ -77,7 +78,7 @@ class SavedRun(_Saved):
     date: str
     commit: str = ""
     packages: dict[str, str] = {}
-    fingerprint: dict[str, Any]
+    fingerprint: _Parts
     suites: dict[str, SavedSuite]
 
 
@@ -100,7 +101,7 @@ def save(file: Path, run: SavedRun) -> None:
     """Write the run; a reader sees the old file or all of the new one."""
     content = run.model_dump(mode="json")
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
-    write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode("utf-8", "backslashreplace"))
+    write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())
 
 
 def load(file: Path) -> SavedRun:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from textwrap import shorten
 from typing import Any
 
 from rag_harness.errors import DataError
@@ -17,6 +16,7 @@ _HEADER = ("", "before", "now", "difference", "95 % interval", "p (Holm)", "n", 
 _WIDTH = 100
 _SAME = 1e-12
 _ABSENT = "nothing"
+_SHOWN = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Comparison:
         """Return the comparison for the terminal, at most 100 columns wide."""
         head = [f"compared with the run of {self.before}", *(f"  {each}" for each in [*self.differing, *self.notes])]
         body = [line for suite in dict.fromkeys(each.suite for each in self.changes) for line in self._suite(suite)]
-        return [shorten_line(line) for line in [*head, *body]]
+        return [_cut(line) for line in [*head, *body]]
 
     def _suite(self, suite: str) -> Iterator[str]:
         changes = [each for each in self.changes if each.suite == suite]
@@ -88,8 +88,7 @@ def compare(now: SavedRun, before: SavedRun) -> Comparison:
     return Comparison(_name(before), tuple(_others(before, now)), tuple(_notes(now, before)), tuple(changes))
 
 
-def shorten_line(line: str) -> str:
-    """Cut a line at the width of the terminal that is promised."""
+def _cut(line: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
@@ -136,7 +135,8 @@ def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    return _ABSENT if value is None else shorten(str(value), 38, placeholder="…")
+    text = _ABSENT if value is None else str(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}…{text[-_SHOWN // 2 :]}"
 
 
 def _notes(now: SavedRun, before: SavedRun) -> Iterator[str]:

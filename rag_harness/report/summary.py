@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import mean
 
-from rag_harness.metrics.ranking import evaluate, first_hits
+from rag_harness.metrics.hits import place_documents
+from rag_harness.metrics.ranking import evaluate
 from rag_harness.results import ExperimentResult
 
 HEADER = (
@@ -85,13 +86,13 @@ def _retrieval(rows: Sequence[ExperimentResult]) -> tuple[float | None, float | 
 
 
 def ranking(row: ExperimentResult) -> list[str]:
-    """Return the documents of a row in their final order, first chunk of each: the prompt's, then the rest."""
+    """Return the documents of a row in their final order, the prompt's chunks first; a document's first hit counts."""
     prompt = [chunk.chunk_id for chunk in row.retrieved_chunks]
     rest = [each for each in row.candidates if each.chunk_id not in set(prompt)]
     if any(each.rerank_score is not None for each in rest):
         rest.sort(key=lambda each: -(each.rerank_score if each.rerank_score is not None else float("-inf")))
     ids = [*prompt, *(each.chunk_id for each in rest)]
-    return list(first_hits([chunk_id.rpartition("#")[0] or chunk_id for chunk_id in ids]))
+    return place_documents(ids)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

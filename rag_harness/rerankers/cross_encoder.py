@@ -64,7 +64,8 @@ class CrossEncoderReranker:
             raise PrerequisiteError(missing_package(f"reranker {self.model!r}", error)) from error
         try:
             return CrossEncoder(self.model, device="cpu", local_files_only=Path(self.model).is_dir())
-        except (OSError, ValueError, RuntimeError) as error:
+        except Exception as error:
+            # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
             why = next(iter(str(error).splitlines()), type(error).__name__)
             raise PrerequisiteError(
                 f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from rag_harness.errors import PrerequisiteError
 from rag_harness.keys import check_keys
 from rag_harness.profiles import BUILT_IN_PROFILES, Profile
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, load_settings
 
 SECRET = "sk-secret-0123456789"
 REMOTE = "https://models.example/v1"
@@ -22,8 +23,8 @@ def settings_of(profile: str, mode: Any = "live", **changes: Any) -> Settings:
 
 @pytest.fixture(autouse=True)
 def no_keys_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
-    monkeypatch.delenv("OWN_KEY", raising=False)
+    for name in ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "RAG_CHAT_API_KEY", "OWN_KEY", "DRY_RUN"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("mode", ["auto", "replay"])
@@ -57,12 +58,21 @@ def test_only_what_is_missing_is_named_and_no_key_is_shown() -> None:
     check_keys(settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET))
 
 
-def test_key_in_a_variable_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = settings_of("embedded", chat_base_url=REMOTE, chat_api_key_env="OWN_KEY")
+def test_key_in_a_variable_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        f"""[tool.rag_harness.profiles.own]
+chat_model = "own/model"
+chat_base_url = "{REMOTE}"
+chat_api_key_env = "OWN_KEY"
+embed_model = "mock/hashed-words"
+""",
+        encoding="utf-8",
+    )
+    chosen = {"profile": "own", "mode": "live"}
     with pytest.raises(PrerequisiteError, match="OWN_KEY is not set"):
-        check_keys(settings)
+        check_keys(load_settings(chosen, rootdir=tmp_path))
     monkeypatch.setenv("OWN_KEY", SECRET)
-    check_keys(settings)
+    check_keys(load_settings(chosen, rootdir=tmp_path))
 
 
 def test_remote_endpoint_without_a_named_variable() -> None:

@@ -75,5 +75,5 @@ def test_a_folder_is_checked_file_by_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "gone", "gone.jsonl"])
 def test_nothing_to_check_is_an_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DataError, match="run pytest first, or name a .jsonl file or its folder"):
+    with pytest.raises(DataError, match=r"run pytest first, or name a \.jsonl file or its folder"):
         check_results(tmp_path / name)

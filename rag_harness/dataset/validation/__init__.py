@@ -35,7 +35,7 @@ def graph(kb_dir: Path) -> str:
     Raises:
         DataError: there is no such folder, or no page in it.
     """
-    from rag_harness.dataset.validation.topology import flowchart
     from rag_harness.dataset.validation.source import read_source
+    from rag_harness.dataset.validation.topology import flowchart
 
     return flowchart(read_source(kb_dir))

@@ -95,7 +95,7 @@ def test_500_twice_then_fine() -> None:
 
 
 def test_gives_up_after_three_retries() -> None:
-    with serving(refusal(503, "overloaded")) as server, pytest.raises(ModelCallError, match="overloaded.*4 tries"):
+    with serving(refusal(503, "overloaded")) as server, pytest.raises(ModelCallError, match=r"overloaded.*4 tries"):
         ask(server, waits := Waits())
     assert len(server.requests) == 4
     assert [0.75 <= wait / base <= 1.25 for wait, base in zip(waits, (1, 2, 4), strict=True)] == [True] * 3
@@ -235,7 +235,7 @@ def test_created_from_settings(tmp_path: Path) -> None:
     settings = load_settings({"profile": "openrouter", "chat_model": "openai:gpt-x"}, rootdir=tmp_path)
 
     async def session(settings: Any) -> Completion:
-        chat = create(SimpleNamespace(settings=settings))  # type: ignore[arg-type]
+        chat = create(SimpleNamespace(settings=settings))
         try:
             return await chat.complete([Message("user", "Context:\n\nQuestion: x")])
         finally:

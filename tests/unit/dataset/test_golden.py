@@ -13,6 +13,7 @@ from rag_harness.chunking import ChunkingSettings, chunk_document
 from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.slugs import numbered
+from rag_harness.dataset.validation.page import parse_page
 from rag_harness.errors import DataError
 from rag_harness.metrics.ranking import evaluate
 from rag_harness.types import Chunk, Document
@@ -106,8 +107,7 @@ def test_accepts_a_byte_order_mark(tmp_path: Path) -> None:
         ),
         (
             [{**ENTRY, "expected_document_id": []}],
-            "FILE: entry 1 ('How long may I return?'): expected_document_id is an empty list. "
-            "Name a page, a heading or a chunk.",
+            "FILE: entry 1 ('How long may I return?'): expected_document_id is empty. Write it, or remove the entry.",
         ),
         (
             [{**ENTRY, "expected_document_id": 7}],
@@ -115,8 +115,9 @@ def test_accepts_a_byte_order_mark(tmp_path: Path) -> None:
             "found a number.",
         ),
         (
-            [{**ENTRY, "evidence": [{"filename": "a.md"}]}],
-            "FILE: entry 1 ('How long may I return?'): evidence.0 must be a string, found an object. Put it in quotes.",
+            [{**ENTRY, "evidence": ["here", {"filename": "a.md"}]}],
+            "FILE: entry 1 ('How long may I return?'): evidence[1] must be a string, found an object. "
+            "Put it in quotes.",
         ),
         (
             [{**ENTRY, "evidnce": "here"}],
@@ -161,7 +162,7 @@ def test_refuses_json(tmp_path: Path, content: Any, message: str) -> None:
         (
             'query,expected_document_id,justification\n"One\nor\ntwo?",a.md,Yes.\nLong, short?,a.md,Yes.\nWhy?,,Yes.\n',
             "FILE:5: entry 2 ('Long'): 4 cells under a header of 3. Quote cells that hold commas.\n"
-            "FILE:6: entry 3 ('Why?'): expected_document_id.0 is empty. Write it, or remove the entry.",
+            "FILE:6: entry 3 ('Why?'): expected_document_id is empty. Write it, or remove the entry.",
         ),
         (
             'query,expected_document_id,justification\n"What" is it?,a.md,Yes.\n',
@@ -177,8 +178,8 @@ def test_refuses_csv(tmp_path: Path, content: str, message: str) -> None:
 def test_names_every_problem_at_once(tmp_path: Path) -> None:
     long = {"query": "Is this a question of more than forty characters, or of fewer?"}
     assert problem(written(tmp_path, [long, 3, ENTRY])).splitlines() == [
-        "FILE: entry 1 ('Is this a question of more than forty cha…'): expected_document_id is missing. Add it.",
-        "FILE: entry 1 ('Is this a question of more than forty cha…'): justification is missing. Add it.",
+        "FILE: entry 1 ('Is this a question of more than forty ch…'): expected_document_id is missing. Add it.",
+        "FILE: entry 1 ('Is this a question of more than forty ch…'): justification is missing. Add it.",
         "FILE: entry 2: must be an object with query, expected_document_id and justification, found a number.",
     ]
 
@@ -239,7 +240,9 @@ def ids(*expected: str, max_tokens: int = 512) -> set[str]:
 
 def test_a_page_is_gold_as_a_document() -> None:
     gold = resolve([entry("a.md", "b.md")], chunks_of())["g001"]
-    assert (gold.level, gold.ids, gold.relevance) == ("document", {"a.md", "b.md"}, {"a.md": 1, "b.md": 1})
+    assert gold.level == "document"
+    assert gold.ids == {"a.md", "b.md"}
+    assert gold.relevance == {"a.md": 1, "b.md": 1}
     assert gold.holds(chunks_of()[3])
 
 
@@ -299,9 +302,10 @@ def test_ids_that_name_nothing_are_named_with_the_nearest() -> None:
         resolve(entries, chunks_of())
     start = "(How long may I return?): expected_document_id"
     assert str(error.value).splitlines() == [
-        f"Golden entry g001 {start} 'a.md#return-windows' names nothing. Nearest: a.md#return-window, a.md#returns.",
+        f"Golden entry g001 {start} 'a.md#return-windows' names nothing. "
+        "Nearest: a.md#return-window, a.md#returns, a.md#notes.",
         f"Golden entry g002 {start} 'aa.md' names nothing. Nearest: a.md, b.md.",
-        f"Golden entry g003 {start} 'b.md#' names nothing. Nearest: b.md#chunk_0.",
+        f"Golden entry g003 {start} 'b.md#' names nothing. Nearest: b.md#chunk_0, b.md#shipping.",
         f"Golden entry g004 {start} 'zzzzzzzz' names nothing. Name a page, a heading (page.md#heading) or a chunk.",
     ]
 
@@ -309,3 +313,10 @@ def test_ids_that_name_nothing_are_named_with_the_nearest() -> None:
 def test_numbers_anchors_as_github_does() -> None:
     headings = ["Notes", "Notes", "Notes 1", "Notes-1", "A_b  C", "Notes"]
     assert numbered(headings) == ["notes", "notes-1", "notes-1-1", "notes-1-2", "a_b--c", "notes-2"]
+    assert numbered(["Notes 1", "Notes", "Notes"]) == ["notes-1", "notes", "notes-2"]
+
+
+def test_numbers_anchors_as_the_validator_does() -> None:
+    headings = ["A", "a", "B 1", "B", "b", "A-1", "A", "Ä", "ä!"]
+    page = parse_page("a.md", "\n\n".join(f"# {heading}" for heading in headings))
+    assert numbered(headings) == list(page.anchors)

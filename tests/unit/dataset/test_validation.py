@@ -36,6 +36,7 @@ LINKS = {
         "returns.md has no heading with the anchor 'return-windw'. The nearest is 'return-window'. Mend the link."
     ),
     "../../etc/passwd": "refused: the name leads out of KB. Name a file inside it. Mend the link.",
+    "../": "refused: the name leads out of KB. Name a file inside it. Mend the link.",
     "../queries.jsonl": "refused: the name leads out of KB. Name a file inside it. Mend the link.",
 }
 
@@ -84,6 +85,11 @@ def test_links_in_html_in_tables_and_as_references_are_checked(kb: Kb) -> None:
     assert [error.split(":")[2] for error in kb.errors()] == ["11", "15", "15", "17"]
 
 
+def test_the_line_is_that_of_the_link_and_not_of_its_paragraph(kb: Kb) -> None:
+    kb.pages["shipping.md"] += "\none\ntwo  \n[x](zzz.md)\n"
+    assert [error.split(":")[2] for error in kb.errors()] == ["13"]
+
+
 def test_links_inside_code_are_no_links(kb: Kb) -> None:
     kb.pages["shipping.md"] += "\n`[x](gone.md)`\n\n```\n[x](gone.md)\n```\n"
     assert kb.errors() == []
@@ -100,13 +106,14 @@ def test_text_that_was_meant_as_a_link(kb: Kb) -> None:
 
 def test_markdown_that_no_author_means(kb: Kb) -> None:
     kb.plan = None
-    kb.pages |= {"a.md": " \n", "b.md": "# B\n\n~~~\nx\n```\n"}
+    kb.pages |= {"a.md": " \n", "b.md": "# B\n\n~~~\nx\n```\n", "d.md": "# D\n\n```"}
     kb.write()
     (kb.folder / "c.md").write_bytes(b"# C\n\xff")
     assert kb.errors() == [
         "markdown: KB/c.md: not UTF-8 at byte 4. Save the file as UTF-8.",
         "markdown: KB/a.md:1: the page has no text. Write it, or remove the file.",
         "markdown: KB/b.md:3: the code block is never closed. End it with a line of ~~~.",
+        "markdown: KB/d.md:3: the code block is never closed. End it with a line of ```.",
     ]
 
 

@@ -161,7 +161,7 @@ def test_what_is_worth_a_note(kb: Kb) -> None:
 
 GOLDEN = {
     "returns.md#Return-Window": "the anchor is 'return-window', and case counts.",
-    "returns.md#return-windw": "returns.md has no heading with the anchor 'return-windw'. The nearest is 'return-window'.",
+    "returns.md#return-fee": "returns.md has no heading with the anchor 'return-fee'. The nearest is 'return-fees'.",
     "refunds.md": "no such file in KB. The nearest is 'returns.md'.",
     "../../etc/passwd": "refused: the name leads out of KB. Name a file inside it.",
 }

@@ -48,7 +48,7 @@ def test_batches_of_100() -> None:
 def test_order_is_that_of_the_index_and_length_is_one() -> None:
     with serving(vectors([3, 4], [0, 2], [5, 0], order=[2, 0, 1])) as server:
         found = embed(server, ["a", "b", "c"])
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0, 1], [1, 0]], atol=1e-7)
+    np.testing.assert_allclose(found, np.array([[0.6, 0.8], [0, 1], [1, 0]]), atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_texts() -> None:
 def test_created_from_settings() -> None:
     with serving(vectors([1, 0])) as server:
         settings = Settings(embed_model=f"openai:{MODEL}", embed_base_url=server.url, openai_api_key=KEY)
-        embedder = create(SimpleNamespace(settings=settings))  # type: ignore[arg-type]
+        embedder = create(SimpleNamespace(settings=settings))
         with embedder._client:
             embedder.embed_queries(["a"])
     assert server.requests[0]["model"] == embedder.model == MODEL
@@ -137,15 +137,13 @@ class Encoding:
 def tiktoken(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """Stand in for the package, which downloads its encodings."""
     module = SimpleNamespace()
-    monkeypatch.setitem(sys.modules, "tiktoken", module)  # type: ignore[arg-type]
-    return module  # type: ignore[return-value]
+    monkeypatch.setitem(sys.modules, "tiktoken", module)
+    return module
 
 
 def test_counts_in_the_models_encoding(tiktoken: SimpleNamespace) -> None:
-    asked = []
-    tiktoken.get_encoding = lambda name: asked.append(name) or Encoding()
+    tiktoken.get_encoding = {"cl100k_base": Encoding()}.__getitem__
     assert TiktokenTokenizer().count(["abc", ""]) == [3, 0]
-    assert asked == ["cl100k_base"]
 
 
 def test_encoding_that_cannot_be_downloaded(tiktoken: SimpleNamespace) -> None:

@@ -117,10 +117,19 @@ def test_folder_without_weights_or_tokenizer(tmp_path: Path) -> None:
 
 
 @needs_weights
+def test_damaged_folder_is_explained(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
+    folder = shutil.copytree(embedder._folder, tmp_path / "model")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(PrerequisiteError, match="cannot be loaded"):
+        SentenceTransformersEmbedder(str(folder)).embed_documents(["a"])
+
+
+@needs_weights
 def test_a_folder_is_a_model(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
     folder = shutil.copytree(embedder._folder, tmp_path / "model")
     settings = Settings(embed_model=f"sentence-transformers:{folder}")
-    copy = create(SimpleNamespace(settings=settings))  # type: ignore[arg-type]
+    copy = create(SimpleNamespace(settings=settings))
     assert copy.model == str(folder)
     assert copy.revision == embedder.revision
     assert copy.dimension == 384

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.indexes.bm25 import Bm25Index, B, K1
+from rag_harness.indexes.bm25 import K1, B, Bm25Index
 from tests.unit.hits import chunks_of
 
 # Of two letters or more and no plural: what the tokenizer leaves as it is.

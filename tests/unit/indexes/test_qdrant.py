@@ -12,8 +12,8 @@ from qdrant_client import QdrantClient
 from qdrant_client.local.local_collection import LocalCollection
 
 from rag_harness.errors import CriticalError, SettingsError
-from rag_harness.indexes import qdrant
 from rag_harness.indexes.qdrant import QdrantIndex, create
+from rag_harness.log import log
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
 from tests.unit.hits import chunks_of
@@ -86,14 +86,14 @@ def test_point_carries_text_and_metadata(client: QdrantClient) -> None:
 
 def test_count_is_logged(client: QdrantClient, caplog: pytest.LogCaptureFixture) -> None:
     # The harness's log writes to its file alone, so it does not reach caplog by itself.
-    qdrant.log.addHandler(caplog.handler)
-    before = qdrant.log.level
-    qdrant.log.setLevel(logging.INFO)
+    log.addHandler(caplog.handler)
+    before = log.level
+    log.setLevel(logging.INFO)
     try:
         built(client, random_rows(3))
     finally:
-        qdrant.log.removeHandler(caplog.handler)
-        qdrant.log.setLevel(before)
+        log.removeHandler(caplog.handler)
+        log.setLevel(before)
     assert "Indexed 3 chunks (collection c, green)" in caplog.text
 
 
@@ -166,7 +166,7 @@ def test_large_index_does_not_warn(client: QdrantClient, monkeypatch: pytest.Mon
 
 def test_created_for_the_content() -> None:
     parts = SimpleNamespace(settings=Settings(overwrite=True), content_digest="0123456789abcdef" * 2)
-    index = create(parts)  # type: ignore[arg-type]
+    index = create(parts)
     index.upsert(named(2), random_rows(2))
     assert [each.name for each in index._client.get_collections().collections] == ["rag_harness_0123456789abcdef"]
     index._client.close()

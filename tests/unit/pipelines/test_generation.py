@@ -23,7 +23,7 @@ from rag_harness.types import Completion, Hit, Message, PipelineOutput, Query, U
 from tests.unit.hits import hits_of
 
 PAGES = {
-    "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n## Refunds\n\nWe refund within 5 working days.\n",
+    "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n## Refunds\n\nWe refund in 5 days.\n",
     "shipping.md": "# Shipping\n\nExpress delivery costs €9.90 in Zone 1.\n",
     "warranty.md": "# Warranty\n\nThe warranty of a lamp lasts 2 years.\n",
 }
@@ -92,7 +92,6 @@ def test_fence_inside_an_answer_stays() -> None:
         ('{"answer": null}', "not the JSON"),
         ('{"answer": ' + "9" * 5000 + "}", "not the JSON"),
         ("[" * 100_000, "not the JSON"),
-        ('{"answer": "half a character: \\ud83d"}', "not the JSON"),
         ('{"answer": ""}', "empty"),
         ('{"answer": " \\n"}', "empty"),
     ],
@@ -106,7 +105,6 @@ def test_fence_inside_an_answer_stays() -> None:
         "null",
         "huge number",
         "deep",
-        "surrogate",
         "empty",
         "blank",
     ],
@@ -118,13 +116,20 @@ def test_unreadable_answer_keeps_what_was_said(raw: str, complaint: str) -> None
     assert len(str(caught.value)) < 300
 
 
+def test_half_characters_are_joined_or_replaced() -> None:
+    # A server may cut an emoji in two, at the border of two events.
+    answer = read_answer('{"answer": "\ud83d\ude42 \\ud83d\\ude42 \\ud83d!"}', 0, reasoning=False)
+    assert answer.text == "🙂 🙂 \ufffd!"
+    (answer.raw + answer.text).encode()
+
+
 def test_reasoning_steps() -> None:
     assert read_answer(said("Yes.", reasoning_steps=["a", "b"]), 0, reasoning=True).reasoning_steps == ("a", "b")
 
 
 @pytest.mark.parametrize("more", [{}, {"reasoning_steps": []}, {"reasoning_steps": [" "]}, {"reasoning_steps": "a"}])
 def test_missing_reasoning_steps(more: dict[str, Any]) -> None:
-    with pytest.raises(ModelOutputError, match="no reasoning steps|not the JSON"):
+    with pytest.raises(ModelOutputError, match=r"no reasoning steps|not the JSON"):
         read_answer(said("Yes.", **more), 0, reasoning=True)
 
 
@@ -310,7 +315,8 @@ def test_failure_knows_its_stage_and_keeps_the_hits(
     pipeline = FilteredRag(retriever, reranker, Generator(chat, PROMPTS), candidates=3, top_k=2)
     with pytest.raises((ModelCallError, ModelOutputError)) as caught:
         run(pipeline)
-    trace: Trace = caught.value.rag_trace  # type: ignore[union-attr]
+    trace = getattr(caught.value, "rag_trace", None)
+    assert isinstance(trace, Trace)
     assert trace.failed_stage == stage
     assert (len(trace.retrieved), len(trace.context)) == (retrieved, context)
     assert (trace.timings().retrieval_ms or 0) >= 0
@@ -344,7 +350,12 @@ def test_nothing_retrieved_is_still_answered() -> None:
 
 def test_lazy_part_is_made_once_and_shows_its_own_error() -> None:
     made: list[int] = []
-    lazy = Lazy(lambda: made.append(1) or [3, 4])
+
+    def make() -> list[int]:
+        made.append(1)
+        return [3, 4]
+
+    lazy = Lazy(make)
     assert made == []
     assert (len(lazy), lazy.count(3), made) == (2, 1, [1])
 
@@ -352,4 +363,4 @@ def test_lazy_part_is_made_once_and_shows_its_own_error() -> None:
         raise AttributeError("no such thing in the user's adapter")
 
     with pytest.raises(AttributeError, match="user's adapter"):
-        Lazy(broken).search
+        getattr(Lazy(broken), "search")  # noqa: B009

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError
 from rag_harness.recording import store as module
-from rag_harness.recording.store import ArrayStore, key_of, write_atomically
+from rag_harness.recording.store import ArrayStore, key_of
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.settings import Settings
 
@@ -168,7 +169,7 @@ def test_truncated_segment_names_its_file(tmp_path: Path, keep: int) -> None:
     store.flush()
     (file,) = files(tmp_path)
     file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(DataError, match="cut short or damaged. Delete it") as caught:
+    with pytest.raises(DataError, match=r"cut short or damaged\. Delete it") as caught:
         ArrayStore([tmp_path]).get([key_of("a")])
     assert str(file) in str(caught.value)
 

@@ -48,9 +48,9 @@ def test_only_errors_count_0_where_there_is_retrieval() -> None:
     assert summarise([failed_row(context_reference=["gold.md"])], set())[0].recall_at_5 == 0
 
 
-def test_recall_counts_pages_and_not_chunks() -> None:
-    row = found("q1", "a", "a", "a", "a", "a", "gold")
-    assert summarise([row], set())[0].mrr_at_10 == 0.5
+def test_a_page_has_the_place_of_its_first_chunk() -> None:
+    (summary,) = summarise([found("q1", "a", "a", "a", "a", "a", "gold", "gold")], set())
+    assert (summary.recall_at_5, summary.mrr_at_10) == (0, 1 / 6)
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,12 @@ def test_only_missing_pairs_are_scored(folder: Path, tmp_path: Path, monkeypatch
     reranker.rerank("a lamp", hits_of(TEXTS[:2]))
     asked: list[tuple[str, str]] = []
     predict = reranker._loaded.predict
-    monkeypatch.setattr(
-        reranker._loaded, "predict", lambda pairs, **options: asked.extend(pairs) or predict(pairs, **options)
-    )
+
+    def noted(pairs: list[tuple[str, str]], **options: Any) -> Any:
+        asked.extend(pairs)
+        return predict(pairs, **options)
+
+    monkeypatch.setattr(reranker._loaded, "predict", noted)
     reranker.rerank("a lamp", hits_of(TEXTS))
     assert asked == [("a lamp", text) for text in TEXTS[2:]]
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rag_harness.recording.store import ArrayStore
+from rag_harness.recording.store import ArrayStore, key_of
 from rag_harness.rerankers.late_interaction import MODEL, LateInteractionReranker, create, max_sims
 from rag_harness.settings import Settings
 from rag_harness.types import TokenVectors
@@ -80,9 +80,9 @@ def test_score_is_the_sum_of_three_z_scores(tmp_path: Path) -> None:
 
 
 def test_what_is_equal_for_all_counts_nothing(tmp_path: Path) -> None:
-    # In float32 the mean of twenty times 0.1 is not 0.1.
-    ranker, _ = reranker(tmp_path, [0.1] * 20)
-    found = ranker.rerank("q", hits_of(["one"] * 20, [0.1] * 20))
+    # In float32 the mean of twenty times 0.3 is not 0.3.
+    ranker, _ = reranker(tmp_path, [0.3] * 20)
+    found = ranker.rerank("q", hits_of(["one"] * 20, [0.3] * 20))
     assert {hit.rerank_score for hit in found} == {0.0}
     assert [hit.chunk.chunk_id for hit in found] == [f"page.md#chunk_{n}" for n in range(20)]
 
@@ -119,15 +119,20 @@ def test_only_missing_pairs_are_computed(tmp_path: Path) -> None:
 def test_pairs_are_kept_only_when_recording(tmp_path: Path) -> None:
     ranker, _ = reranker(tmp_path, [0, 1, 2])
     ranker.rerank("q", hits_of(["none", "both", "one"]))
-    assert len(ranker._pairs) == 0  # type: ignore[arg-type]
+    assert ranker._pairs.get([key_of("q", "one")]) == [None]
 
 
 @pytest.mark.parametrize(("mode", "kept"), [("record", 2), ("auto", 0)])
 def test_created_from_settings(tmp_path: Path, mode: Any, kept: int) -> None:
-    opened, store = [], ArrayStore([], tmp_path)
-    stores = SimpleNamespace(open=lambda *names: opened.append(names) or store)
+    opened, store = list[tuple[str, ...]](), ArrayStore([], tmp_path)
+
+    def open_store(*names: str) -> ArrayStore:
+        opened.append(names)
+        return store
+
+    stores = SimpleNamespace(open=open_store)
     settings = Settings(mode=mode)
     parts = SimpleNamespace(settings=settings, stores=stores, token_embedder=Tokens(FOUND), lexical=Lexical([1, 2]))
-    create(parts).rerank("q", hits_of(["one", "both"]))  # type: ignore[arg-type]
+    create(parts).rerank("q", hits_of(["one", "both"]))
     assert opened == [("pairs", f"{MODEL}-test/tokens", "1-1")]
     assert len(store) == kept

@@ -1,0 +1,86 @@
+"""What a run leaves behind beside its rows: aggregates for machines, misses, TREC files, a baseline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.atomic_file import write_atomically
+from rag_harness.errors import SettingsError
+from rag_harness.metrics.answers import ANSWER_MEASURES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_harness.gates import Verdict
+    from rag_harness.report.scores import SuiteTable
+    from rag_harness.retrieval import RetrievalResult
+    from rag_harness.settings import Settings
+
+RANKING_MEASURES = (
+    "recall@1", "recall@3", "recall@5", "recall@10", "precision@5", "hit@5", "all@5", "mrr@10", "map@10", "ndcg@10",
+    "r_precision",
+)  # fmt: skip
+
+
+def measures_of(suite: str, k: int) -> list[str]:
+    """Return the measures that are kept of a suite."""
+    cutoff = [f"recall@{k}", f"mrr@{k}", f"ndcg@{k}"]
+    ranking = list(dict.fromkeys([*RANKING_MEASURES, *(cutoff if suite == "golden" else ())]))
+    return ranking if suite == "golden" else [*ranking, *ANSWER_MEASURES]
+
+
+def write_summary_file(settings: Settings, tables: Mapping[str, SuiteTable], verdicts: list[Verdict]) -> Path:
+    """Write ``summary.json``: every aggregate of this run, by experiment and for ``golden``."""
+    suites = {name: _aggregates(name, table, settings.k) for name, table in tables.items() if table.cases}
+    gates = [{"gate": str(each.gate), "state": each.state, "value": each.value, "n": each.n} for each in verdicts]
+    file = settings.path(settings.output) / "summary.json"
+    content: dict[str, Any] = {**suites, "gates": gates, "profile": settings.profile, "mode": settings.mode}
+    write_atomically(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    return file
+
+
+def _aggregates(name: str, table: SuiteTable, k: int) -> dict[str, Any]:
+    measures = measures_of(name, k)
+    measured = {measure: value for measure, value in table.aggregate(measures).items() if value is not None}
+    by_type = {
+        key: {"n": table.selected_of({"query_type": key}), **{m: v for m, v in values.items() if v is not None}}
+        for key, values in table.by("query_type", measures).items()
+    }
+    return {
+        "n": table.selected_of({}),
+        "total": table.total_of({}),
+        "lost": table.lost_of({}),
+        **measured,
+        "by_query_type": by_type,
+    }
+
+
+def write_misses(settings: Settings, results: Mapping[str, RetrievalResult]) -> None:
+    """Write the misses as JSONL, where --rag-misses names a file."""
+    if settings.misses:
+        misses = [result for result in results.values() if not result.found]
+        lines = "".join(result.model_dump_json() + "\n" for result in misses)
+        write_atomically(settings.path(settings.misses), lines.encode())
+
+
+def export_trec(settings: Settings, results: Mapping[str, RetrievalResult]) -> None:
+    """Write run and qrels for trec_eval, where --rag-export names a folder.
+
+    Raises:
+        SettingsError: the export is not of the form ``trec:DIR``.
+    """
+    if not settings.export:
+        return
+    from rag_harness.dataset.trec import write_qrels, write_run
+
+    kind, _, folder = settings.export.partition(":")
+    if kind != "trec" or not folder:
+        raise SettingsError(f"rag_export is {settings.export!r}. Name a folder: trec:DIR")
+    where = settings.path(folder)
+    # A place that no document takes (a second hit of one) is a name that no judgement has.
+    run = {each: [name.replace("\0", "").replace(" ", "_") for name in r.ranked] for each, r in results.items()}
+    qrels = {each: {name.replace(" ", "_"): gain for name, gain in r.relevant.items()} for each, r in results.items()}
+    write_run(where / "run.trec", run, settings.retriever)
+    write_qrels(where / "qrels.trec", qrels)

@@ -1,0 +1,90 @@
+"""Rows and golden results -> the tables that gates, summary and baselines read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rag_harness.gates import Gate, parse_gate
+from rag_harness.golden import slices_of
+from rag_harness.pipelines import known_experiments
+from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure
+from rag_harness.report.summary import ranking
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.results import ExperimentResult
+    from rag_harness.retrieval import RetrievalResult
+    from rag_harness.types import Case
+
+GOLDEN = "golden"
+_PREFIX = f"{GOLDEN}-"
+
+
+def suite_tables(session: RagSession, recorder: Recorder, selected: Sequence[str]) -> Mapping[str, SuiteTable]:
+    """Return a table for every experiment and for the golden suite, empty where nothing of it was selected."""
+    tables = _experiment_tables(session, recorder.rows, selected)
+    ids = [each.removeprefix(_PREFIX) for each in selected if each.startswith(_PREFIX)]
+    if ids or recorder.retrievals:
+        tables[GOLDEN] = _golden_table(session, recorder.retrievals, ids)
+    return tables
+
+
+def _experiment_tables(
+    session: RagSession, rows: Mapping[str, ExperimentResult], selected: Sequence[str]
+) -> dict[str, SuiteTable]:
+    chosen = {*selected, *rows}
+    names = {row.experiment for row in rows.values()} | set(known_experiments())
+    if not any(each.startswith(f"{name}-") for each in chosen for name in names):
+        return {}
+    cases = {case.query.query_id: case for case in session.all_cases}
+    everything = {query_id: case_slices(case) for query_id, case in cases.items()}
+    return {
+        name: SuiteTable(
+            [_scored(case, rows.get(f"{name}-{each}")) for each, case in cases.items() if f"{name}-{each}" in chosen],
+            everything,
+        )
+        for name in sorted(names)
+    }
+
+
+def case_slices(case: Case) -> dict[str, str]:
+    """Return what an experiment's gates can slice by."""
+    return {**slices_of(case.metadata), "query_type": case.query_type.value}
+
+
+def _scored(case: Case, row: ExperimentResult | None) -> ScoredCase:
+    return ScoredCase(
+        case.query.query_id,
+        case_slices(case),
+        ranked=ranking(row) if row else (),
+        relevant=dict.fromkeys(case.context_reference, 1),
+        row=row,
+        evidence=tuple(each.quote for each in case.evidence),
+        state="lost" if row is None else "ok" if row.ok else "error",
+    )
+
+
+def _golden_table(session: RagSession, results: Mapping[str, RetrievalResult], ids: Sequence[str]) -> SuiteTable:
+    cases = session.golden.cases
+    chosen = dict.fromkeys([*ids, *results])
+    scored = []
+    for each in chosen:
+        case, result = cases[each], results.get(each)
+        state = "lost" if result is None else "ok" if result.ok else "error"
+        ranked = result.ranked if result else ()
+        scored.append(ScoredCase(each, case.slices, ranked=ranked, relevant=case.relevant, state=state))
+    return SuiteTable(scored, {case_id: case.slices for case_id, case in cases.items()})
+
+
+def read_gates(session: RagSession) -> list[Gate]:
+    """Return the gates of this run; where two speak of the same aggregate and direction, the later one holds.
+
+    Raises:
+        SettingsError: a gate cannot be read, or names what does not exist.
+    """
+    parse = partial(parse_gate, k=session.settings.k, suites=[*known_experiments(), GOLDEN], check=check_measure)
+    gates = {(gate.suite, gate.slice, gate.measure, gate.op): gate for gate in map(parse, session.settings.gate)}
+    return list(gates.values())

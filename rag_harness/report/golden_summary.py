@@ -1,0 +1,56 @@
+"""The golden suite's aggregates in under 20 lines: by query type and in all, and the misses, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.report.misses import miss_line
+from rag_harness.report.scores import SuiteTable
+from rag_harness.report.summary import table as aligned
+from rag_harness.retrieval import RetrievalResult
+from rag_harness.stats import bootstrap_interval
+
+MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10")
+SLICE = "query_type"
+_MOST_SLICES = 8
+_MOST_MISSES = 6
+
+
+def golden_lines(table: SuiteTable, results: Sequence[RetrievalResult]) -> list[str]:
+    """Return the table of measures and the misses."""
+    slices = sorted(table.slices().get(SLICE, set()))[:_MOST_SLICES]
+    rows = [_row(table, {SLICE: each}, each) for each in slices if table.selected_of({SLICE: each})]
+    misses = [result for result in results if not result.found]
+    lines = aligned([("golden", "n", *MEASURES), *rows, _row(table, {}, "all")])
+    lines.append(f"recall@10 of all: 95 % interval {_interval(table)}; {_ranks(results)}")
+    lines += [f"miss  {miss_line(result)}"[:100] for result in misses[:_MOST_MISSES]]
+    if len(misses) > _MOST_MISSES:
+        lines.append(
+            f"… and {len(misses) - _MOST_MISSES} more misses; --rag-misses=FILE writes all, --rag-strict fails on each"
+        )
+    return lines
+
+
+def _row(table: SuiteTable, where: dict[str, str], name: str) -> tuple[str, ...]:
+    values = table.aggregate(MEASURES, where)
+    shown = (f"{value:.3f}" if value is not None else "-" for value in values.values())
+    return (name, str(table.selected_of(where)), *shown)
+
+
+def _interval(table: SuiteTable) -> str:
+    values = list(table.values("recall@10", {}).values())
+    if not values:
+        return "-"
+    low, high = bootstrap_interval(values)
+    return f"{low:.3f} to {high:.3f}"
+
+
+def _ranks(results: Sequence[RetrievalResult]) -> str:
+    """Return a histogram of the ranks at which the first expected document came."""
+    borders = ((1, 1), (2, 3), (4, 5), (6, 10), (11, 100))
+    ranks = [result.rank for result in results if result.rank is not None]
+    counts = [
+        (f"{low}-{high}" if low != high else f"{low}", sum(low <= r <= high for r in ranks)) for low, high in borders
+    ]
+    shown = ", ".join(f"{name}: {count}" for name, count in counts if count)
+    return f"first found at rank {shown or '-'}; never: {len(results) - len(ranks)}"

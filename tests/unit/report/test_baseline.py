@@ -1,0 +1,190 @@
+"""Baselines: a file that a person can review, and a comparison that refuses what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import DataError
+from rag_harness.gates import judge, parse_gate
+from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, load, save, saved_suite
+from rag_harness.report.comparison import compare
+from rag_harness.report.scores import ScoredCase, SuiteTable
+from rag_harness.stats import holm, paired_bootstrap_interval, permutation_test
+
+DATA = {"queries": "q-digest", "kb": "kb-digest"}
+BEFORE = {"q1": 1.0, "q2": 0.0, "q3": 0.0, "q4": 1.0, "q5": 0.5}
+NOW = {"q1": 1.0, "q2": 1.0, "q3": 1.0, "q4": 0.0, "q5": 0.75}
+
+
+def suite(values: dict[str, float] = NOW, others: dict[str, dict[str, float]] | None = None) -> SavedSuite:
+    found = {"recall@5": values, **(others or {})}
+    return SavedSuite(
+        cases={
+            case: SavedCase(slices={"query_type": "direct"}, values={name: each[case] for name, each in found.items()})
+            for case in values
+        }
+    )
+
+
+def run(e3: SavedSuite | None = None, **changes: Any) -> SavedRun:
+    plain = {
+        "date": "2026-11-21T10:00:00Z",
+        "commit": "0123456789abcdef",
+        "packages": {"numpy": "2.4.6"},
+        "fingerprint": {"data": DATA, "models": {"chat": "small", "embedder": ("mini", 1)}, "settings": {"top_k": 5}},
+        "suites": {"e3": e3 or suite()},
+    }
+    return SavedRun(**(plain | changes))
+
+
+def test_a_run_comes_back_as_it_was(tmp_path: Path) -> None:
+    saved = run(SavedSuite(cases={"q1": SavedCase(values={"mrr@5": 1 / 3}), "é": SavedCase(state="lost")}))
+    save(tmp_path / "deep" / "main.json", saved)
+    assert load(tmp_path / "deep" / "main.json") == saved
+    assert compare(load(tmp_path / "deep" / "main.json"), saved).differing == ()
+
+
+def test_the_file_has_sorted_keys_and_a_line_for_each_case(tmp_path: Path) -> None:
+    file = tmp_path / "main.json"
+    save(file, run(suite({"q2": 0.5, "q1": 1.0})))
+    lines = file.read_text().splitlines()
+    assert list(json.loads(file.read_text())) == sorted(json.loads(file.read_text()))
+    cases = [line for line in lines if '"slices"' in line]
+    assert cases == [
+        '   "q1": {"slices": {"query_type": "direct"}, "state": "ok", "values": {"recall@5": 1.0}},',
+        '   "q2": {"slices": {"query_type": "direct"}, "state": "ok", "values": {"recall@5": 0.5}}',
+    ]
+    assert file.read_bytes().endswith(b"}\n")
+
+
+def test_a_table_is_saved_with_what_was_left_out_and_lost() -> None:
+    slices = {"query_type": "direct"}
+    cases = [ScoredCase("q1", slices, ["b", "a"], {"a": 1}), ScoredCase("q2", slices, [], {"a": 1}, state="lost")]
+    saved = saved_suite(SuiteTable(cases, {"q1": slices, "q2": slices, "q3": {}}), ["mrr@5", "token_f1"])
+    assert saved.cases == {
+        "q1": SavedCase(slices=slices, values={"mrr@5": 0.5}),
+        "q2": SavedCase(state="lost", slices=slices, values={"mrr@5": 0.0}),
+        "q3": SavedCase(state="left out"),
+    }
+    assert (saved.total_of({}), saved.selected_of({}), saved.lost_of({})) == (3, 2, 1)
+    assert (saved.total_of(slices), saved.values("mrr@5", slices)) == (2, {"q1": 0.5, "q2": 0.0})
+
+
+def test_a_gate_reads_a_saved_suite() -> None:
+    gate = parse_gate("e3: recall@5 >= baseline", 5)
+    assert judge(gate, {"e3": suite()}, baseline={"e3": suite(BEFORE)}).state == "passed"
+    assert judge(gate, {"e3": suite(BEFORE)}, baseline={"e3": suite()}).state == "failed"
+    part = SavedSuite(cases={**suite().cases, "q9": SavedCase(state="left out")})
+    assert judge(gate, {"e3": suite()}, baseline={"e3": part}).reason == "5 of 6 cases of baseline selected"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"suites": []}',
+        '{"suites": {}}',
+        '{"suites": {"e3": 1}, "date": "", "fingerprint": {}}',
+        "\xff",
+    ],
+)
+def test_a_damaged_file_is_named_with_a_remedy(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "main.json"
+    file.write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match=r"main\.json is no saved run: .*--rag-save main"):
+        load(file)
+
+
+def test_a_value_that_is_no_number_and_another_schema_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "main.json"
+    save(file, run())
+    for old, new in (("0.75", "NaN"), ('"schema_version": 1', '"schema_version": 2')):
+        changed = tmp_path / "changed.json"
+        changed.write_text(file.read_text().replace(old, new))
+        with pytest.raises(DataError, match=r"changed\.json is no saved run"):
+            load(changed)
+
+
+def test_a_missing_baseline_names_those_there_are(tmp_path: Path) -> None:
+    save(tmp_path / "main.json", run())
+    with pytest.raises(DataError, match=r"'mian'. Did you mean 'main'\?.*--rag-save"):
+        load(tmp_path / "mian.json")
+
+
+def test_other_data_is_refused_with_the_difference_shown() -> None:
+    other = run(fingerprint={"data": {"queries": "other", "kb": "kb-digest", "gold": "g"}})
+    with pytest.raises(DataError) as error:
+        compare(other, run())
+    assert "data.queries: q-digest -> other" in str(error.value)
+    assert "data.gold: nothing -> g" in str(error.value)
+    assert "kb-digest" not in str(error.value)
+
+
+def test_other_models_settings_packages_and_commit_are_listed() -> None:
+    parts = {"data": DATA, "models": {"chat": "large", "embedder": ["mini", 1]}, "settings": {"top_k": 5, "seed": 1}}
+    now = run(fingerprint=parts, packages={"numpy": "2.5"}, commit="fedcba")
+    assert compare(now, run()).differing == (
+        "models.chat: small -> large",
+        "settings.seed: nothing -> 1",
+        "packages.numpy: 2.4.6 -> 2.5",
+        "commit: 0123456789abcdef -> fedcba",
+    )
+
+
+def test_each_measure_is_compared_case_by_case() -> None:
+    worse = dict.fromkeys(NOW, 0.0) | {"q1": 1.0}
+    now = run(suite(NOW, {"error_rate": worse, "mrr@5": NOW}))
+    before = run(suite(BEFORE, {"error_rate": dict.fromkeys(NOW, 0.0), "mrr@5": NOW}))
+    errors, mrr, recall = compare(now, before).changes
+    assert (recall.measure, recall.n, recall.before, recall.now) == ("recall@5", 5, 0.5, 0.75)
+    assert (recall.difference, recall.gained, recall.lost) == (0.25, ("q2", "q3", "q5"), ("q4",))
+    a, b = list(NOW.values()), list(BEFORE.values())
+    assert recall.interval == paired_bootstrap_interval(a, b)
+    raw = [permutation_test(list(worse.values()), [0.0] * 5), 1.0, permutation_test(a, b)]
+    assert [errors.p, mrr.p, recall.p] == holm(raw)
+    assert (errors.gained, errors.lost) == ((), ("q1",))  # more errors are no gain
+    assert (mrr.difference, mrr.gained, mrr.lost) == (0.0, (), ())
+
+
+def test_only_cases_and_measures_that_both_have_are_compared_and_the_rest_is_said() -> None:
+    part = suite({"q1": 1.0, "q2": 1.0})
+    cases = {**part.cases, "q3": SavedCase(state="left out"), "q4": SavedCase(state="lost", values={"recall@5": 0.0})}
+    found = compare(run(SavedSuite(cases=cases)), run(suite(BEFORE, {"mrr@5": BEFORE})))
+    assert [(each.measure, each.n) for each in found.changes] == [("recall@5", 3)]
+    assert found.notes == (
+        "e3: this run looked at 3 of 4 cases",
+        "e3: this run lost 1 of 4 cases to a crash; they count as the worst",
+    )
+    others = run(suites={"e4": suite()})
+    assert compare(others, run()).notes == ("e3: only in the baseline", "e4: only in this run")
+    assert compare(others, run()).changes == ()
+
+
+def test_the_lines_can_be_read() -> None:
+    now = run(
+        fingerprint={"data": DATA, "models": {"chat": "large", "embedder": ["mini", 1]}, "settings": {"top_k": 5}}
+    )
+    found = compare(now, run(suite(BEFORE))).lines()
+    assert found == [
+        "compared with the run of 2026-11-21T10:00:00Z at commit 0123456789ab",
+        "  models.chat: small -> large",
+        "e3          before    now  difference     95 % interval  p (Holm)  n  gained  lost",
+        "  recall@5   0.500  0.750      +0.250  [-0.400, +0.850]     0.625  5       3     1",
+        "    recall@5 gained: q2, q3, q5",
+        "    recall@5 lost: q4",
+    ]
+
+
+def test_no_line_is_wider_than_100_columns() -> None:
+    many = {f"q_a_rather_long_name_{n:03}": 1.0 for n in range(80)}
+    models = [{"chat_with_a_long_key" * 4: letter * 300} for letter in "xy"]
+    now, before = (run(suite(many), fingerprint={"data": DATA, "models": each}) for each in models)
+    assert max(map(len, compare(now, before).lines())) <= 100
+    short = compare(run(suite(many)), run(suite(dict.fromkeys(many, 0.0)))).lines()
+    assert short[-1] == "    recall@5 gained: q_a_rather_long_name_000, q_a_rather_long_name_001 and 78 more"

@@ -1,0 +1,297 @@
+"""Gates: what may be written, what it means, and that none is green on part of the data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import Gate, Known, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
+from rag_harness.metrics.ranking import parse_measure
+from rag_harness.stats import paired_bootstrap_interval, wilson_interval
+
+KNOWN = Known(
+    names={"golden", "e2", "e3"},
+    slices={"query_type": {"direct", "multi_hop"}, "difficulty": ()},
+    check_measure=parse_measure,
+    is_share=lambda name: True,
+)
+
+names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,8}", fullmatch=True)
+numbers = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0)
+values = st.text(st.characters(exclude_characters=",]", exclude_categories=["Cs"]), min_size=1, max_size=9).filter(
+    lambda text: text == text.strip()
+)
+gates = st.builds(
+    Gate,
+    names,
+    st.dictionaries(st.from_regex(r"[\w.-]{1,6}", fullmatch=True), values, max_size=3).map(lambda d: tuple(d.items())),
+    st.builds("{}{}".format, names, st.sampled_from(["", "@5", "@10"])),
+    st.sampled_from([">=", "<=", ">", "<"]),
+    numbers | st.builds(Reference, names, numbers),
+)
+
+
+@dataclass
+class Scores:
+    """A suite of cases by id; ``slices`` of those that are not listed are empty."""
+
+    found: Mapping[str, float | None]
+    total: int = -1
+    lost: int = 0
+    slices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def _in(self, where: Mapping[str, str]) -> list[str]:
+        return [case for case in self.found if where.items() <= self.slices.get(case, {}).items()]
+
+    def total_of(self, where: Mapping[str, str], /) -> int:
+        return self.total if self.total >= 0 and not where else len(self._in(where))
+
+    def selected_of(self, where: Mapping[str, str], /) -> int:
+        return len(self._in(where))
+
+    def lost_of(self, where: Mapping[str, str], /) -> int:
+        return self.lost
+
+    def values(self, measure: str, where: Mapping[str, str], /) -> dict[str, float]:
+        assert measure == "recall@5"
+        return {case: value for case in self._in(where) if (value := self.found[case]) is not None}
+
+
+def of(*values: float | None, total: int = -1, lost: int = 0) -> Scores:
+    return Scores({f"q{n}": value for n, value in enumerate(values)}, total, lost)
+
+
+def verdict(
+    text: str, partial: bool = False, baseline: Mapping[str, Scores] | None = None, **suites: Scores
+) -> Verdict:
+    return judge(parse_gate(text, 5), suites, partial, baseline)
+
+
+@pytest.mark.parametrize(
+    ("text", "gate"),
+    [
+        ("recall@k >= 0.95", Gate("golden", (), "recall@7", ">=", 0.95)),
+        ("golden: mrr@10>.8", Gate("golden", (), "mrr@10", ">", 0.8)),
+        ("e4: error_rate <= 5e-2", Gate("e4", (), "error_rate", "<=", 0.05)),
+        (
+            " e3 [query_type = multi_hop] :recall@5<0.7 ",
+            Gate("e3", (("query_type", "multi_hop"),), "recall@5", "<", 0.7),
+        ),
+        ("e3[a=b c,d=e:f>=g]: r_precision >= 1", Gate("e3", (("a", "b c"), ("d", "e:f>=g")), "r_precision", ">=", 1.0)),
+        ("e3: recall@5 >= e2", Gate("e3", (), "recall@5", ">=", Reference("e2"))),
+        ("e3: recall@5 >= gpt-4 + 0.01", Gate("e3", (), "recall@5", ">=", Reference("gpt-4", 0.01))),
+        ("e3: recall@k >= baseline -0.02", Gate("e3", (), "recall@7", ">=", Reference("baseline", -0.02))),
+    ],
+)
+def test_what_may_be_written(text: str, gate: Gate) -> None:
+    assert parse_gate(text, 7) == gate
+
+
+@given(gates)
+def test_the_text_of_a_gate_parses_back_to_it(gate: Gate) -> None:
+    assert parse_gate(str(gate), 3) == gate
+
+
+def test_the_canonical_text_is_what_a_person_would_write() -> None:
+    assert str(parse_gate("recall@k>=.95", 10)) == "golden: recall@10 >= 0.95"
+    assert str(parse_gate("e3[a=b , c=d]: mrr@3 < baseline -  2e-2", 10)) == "e3[a=b,c=d]: mrr@3 < baseline - 0.02"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("recall@5 >= 95%", "write 0.95 instead of '95%'"),
+        ("recall@5 >= e2%", "not a percentage"),
+        ("recall@5", "no comparison in 'recall@5'; use one of >= <= > <"),
+        ("", "no comparison"),
+        ("recall@5 => 0.9", "'=>' is no comparison"),
+        ("recall@5 == 0.9", "'==' is no comparison"),
+        ("golden: >= 0.9", "'' before '>=' is no measure"),
+        ("golden: recall @5 >= 0.9", "'recall @5' before '>=' is no measure"),
+        ("recall@5 >= ", "'' on the right is no number"),
+        ("recall@5 >= e2 - x", "'e2 - x' on the right"),
+        ("recall@5 >= 0.9 - 0.1", "'0.9 - 0.1' on the right"),
+        ("recall@5 >= nan nan", "'nan nan' on the right"),
+        ("recall@5 >= 1e999", "too large"),
+        (": recall@5 >= 0.9", "'' before the colon is no name"),
+        ("3 e: recall@5 >= 0.9", "'3 e' before the colon is no name"),
+        ("e3[]: recall@5 >= 0.9", "'' in the brackets is no key=value"),
+        ("e3[query_type]: recall@5 >= 0.9", "'query_type' in the brackets"),
+        ("e3[a=]: recall@5 >= 0.9", "'a=' in the brackets"),
+        ("e3[a=b,a=c]: recall@5 >= 0.9", "'a' stands twice"),
+    ],
+)
+def test_a_mistake_is_shown_with_the_text_the_part_and_an_example(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        parse_gate(text, 5)
+    assert problem in str(error.value)
+    assert f"Gate '{text.strip()}'" in str(error.value)
+    assert "Example: 'golden: recall@10 >= 0.95'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("e33: recall@5 >= 0.9", "Unknown experiment 'e33'. Did you mean 'e3'?"),
+        ("baseline: recall@5 >= 0.9", "Unknown experiment 'baseline'"),
+        ("e3: recal@5 >= 0.9", "Unknown measure 'recal'. Did you mean 'recall'?"),
+        ("e3: recall >= 0.9", "needs a cutoff"),
+        ("e3[query_typ=direct]: recall@5 >= 0.9", "Unknown slice key 'query_typ'. Did you mean 'query_type'?"),
+        (
+            "e3[query_type=multihop]: recall@5 >= 0.9",
+            "Unknown value of query_type 'multihop'. Did you mean 'multi_hop'?",
+        ),
+        ("e3: recall@5 >= e2-0.1", "an offset needs spaces around its sign; write 'e2 - 0.1'"),
+        ("e3: recall@5 >= gpt", "Unknown experiment 'gpt'"),
+        ("e3: recall@5 >= e3", "'e3' would be compared with itself"),
+        ("e3: recall@5 >= baseline - 0.02", "--rag-compare NAME"),
+        ("e3: recall@5 >= 95", "lies between 0 and 1; 95 does not"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_an_error_before_anything_runs(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        check_gate(parse_gate(text, 5), KNOWN)
+    assert problem in str(error.value)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["recall@k >= 0.9", "e3[query_type=direct,difficulty=hard]: mrr@5 >= e2 - 0.5"])
+def test_names_that_exist_are_fine(text: str) -> None:
+    check_gate(parse_gate(text, 5), KNOWN)
+
+
+def test_baseline_is_a_name_once_there_is_one() -> None:
+    known = Known({"e3", "baseline"}, {}, parse_measure)
+    check_gate(parse_gate("e3: recall@5 >= baseline", 5), known)
+    check_gate(parse_gate("e3: recall@5 <= 95", 5), known)
+
+
+@pytest.mark.parametrize(
+    ("op", "threshold", "state"),
+    [
+        (">=", 0.5, "passed"),
+        (">=", 0.51, "failed"),
+        (">", 0.5, "failed"),
+        (">", 0.49, "passed"),
+        ("<=", 0.5, "passed"),
+        ("<=", 0.49, "failed"),
+        ("<", 0.5, "failed"),
+        ("<", 0.51, "passed"),
+    ],
+)
+def test_the_mean_is_held_against_the_number(op: str, threshold: float, state: str) -> None:
+    found = verdict(f"e3: recall@5 {op} {threshold}", e3=of(1, 0, 1, 0))
+    assert (found.state, found.value, found.threshold, found.n) == (state, 0.5, threshold, 4)
+
+
+def test_rounding_decides_nothing() -> None:
+    tenths = of(*[0.1] * 3, *[0.7] * 3)
+    exact = sum([0.1] * 3 + [0.7] * 3) / 6
+    assert verdict(f"e3: recall@5 >= {exact + 5e-13!r}", e3=tenths).state == "passed"
+    assert verdict(f"e3: recall@5 < {exact + 5e-13!r}", e3=tenths).state == "failed"
+    assert verdict(f"e3: recall@5 >= {exact + 1e-9!r}", e3=tenths).state == "failed"
+
+
+def test_nothing_selected_is_silent() -> None:
+    assert verdict("e3: recall@5 >= 0.9").state == "silent"
+    assert verdict("e3: recall@5 >= 0.9", e3=of(total=80)).state == "silent"
+    assert verdict("e3: recall@5 >= 0.9", partial=True, e3=of(total=80)).state == "silent"
+
+
+def test_a_part_is_not_judged_unless_that_is_asked_for() -> None:
+    part = of(1, 1, total=3)
+    assert verdict("e3: recall@5 >= 0.9", e3=part).line() == ("not judged  e3: recall@5 >= 0.9   2 of 3 cases selected")
+    judged = verdict("e3: recall@5 >= 0.9", partial=True, e3=part)
+    assert (judged.state, judged.reason) == ("passed", "2 of 3 cases selected")
+
+
+def test_a_gate_that_can_never_be_judged_is_red() -> None:
+    unmeasured = verdict("e3: recall@5 >= 0", e3=of(None, None))
+    assert (unmeasured.state, unmeasured.reason) == ("failed", "no case has a value of recall@5")
+    assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).reason == "no case is in e3[a=b]"
+    assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).state == "failed"
+    assert verdict("e3: recall@5 <= 1", e3=of(1, float("nan"))).state == "failed"
+
+
+def test_a_lost_case_fails_the_gate_whatever_the_value() -> None:
+    found = verdict("e3: recall@5 >= 0.5", e3=of(1, 1, 1, 0, lost=1))
+    assert (found.state, found.value, found.reason) == ("failed", 0.75, "1 case lost to a crash, so it cannot pass")
+
+
+def test_a_slice_is_judged_on_its_own_cases() -> None:
+    hop = {"query_type": "multi_hop"}
+    scores = Scores({"q1": 1, "q2": 0, "q3": 0}, slices={"q1": hop, "q2": hop})
+    found = verdict("e3[query_type=multi_hop]: recall@5 >= 0.5", e3=scores)
+    assert (found.state, found.value, found.n) == ("passed", 0.5, 2)
+
+
+def test_against_another_experiment() -> None:
+    e2, e3 = of(1, 0, 0, 0), of(1, 1, 0, 0)
+    assert verdict("e3: recall@5 >= e2", e2=e2, e3=e3).state == "passed"
+    assert verdict("e2: recall@5 >= e3", e2=e2, e3=e3).state == "failed"
+    assert verdict("e2: recall@5 >= e3 - 0.25", e2=e2, e3=e3).state == "passed"
+    found = verdict("e3: recall@5 >= e2 + 0.3", e2=e2, e3=e3)
+    assert (found.state, found.value, found.threshold) == ("failed", 0.5, 0.55)
+    assert found.interval == paired_bootstrap_interval([1, 1, 0, 0], [1, 0, 0, 0])
+
+
+def test_a_comparison_needs_both_whole() -> None:
+    e3 = of(1, 1)
+    assert verdict("e3: recall@5 >= e2", e3=e3).reason == "e2 has no results in this run"
+    assert verdict("e3: recall@5 >= e2", e3=e3).state == "not judged"
+    assert verdict("e3: recall@5 >= e2", e3=e3, e2=of(1, total=2)).line().endswith("1 of 2 cases of e2 selected")
+    assert verdict("e3: recall@5 >= e2", partial=True, e3=e3, e2=of(total=2)).state == "not judged"
+    assert verdict("e3: recall@5 >= e2", e3=e3, e2=of(0, 0, lost=2)).state == "failed"
+    assert verdict("e3: recall@5 >= e2", e3=of(1, None), e2=of(None, 1)).state == "failed"
+
+
+def test_a_comparison_is_over_the_cases_that_both_have() -> None:
+    found = verdict("e3: recall@5 >= e2", partial=True, e3=of(0, total=2), e2=of(0, 1))
+    assert (found.state, found.value, found.threshold, found.n) == ("passed", 0.0, 0.0, 1)
+
+
+def test_against_the_baseline() -> None:
+    e3, saved = of(1, 0), {"e3": of(1, 1)}
+    assert verdict("e3: recall@5 >= baseline", baseline=saved, e3=e3).state == "failed"
+    assert verdict("e3: recall@5 >= baseline - 0.5", baseline=saved, e3=e3).state == "passed"
+    assert verdict("e3: recall@5 >= baseline", e3=e3).reason == "the baseline has no results of e3"
+    assert verdict("e3: recall@5 >= baseline", e3=e3).state == "failed"
+
+
+def test_the_interval_fits_the_values() -> None:
+    assert verdict("e3: recall@5 >= 0.9", e3=of(1, 1, 0)).interval == wilson_interval(2, 3)
+    bounds = verdict("e3: recall@5 >= 0.9", e3=of(1, 0.5, 0)).interval
+    assert bounds is not None
+    assert 0 <= bounds[0] < 0.5 < bounds[1] <= 1
+
+
+def test_the_lines_are_aligned_and_leave_out_the_silent() -> None:
+    many = of(*[1] * 78, 0, 0)
+    lines = verdict_lines(
+        [
+            verdict("recall@k >= 0.95", golden=many),
+            verdict("e9: recall@5 >= 0.95"),
+            verdict("e3: recall@5 >= golden - 0.02", golden=many, e3=of(*[1] * 79, 0)),
+        ]
+    )
+    assert lines == [
+        "passed      golden: recall@5 >= 0.95        0.975 [0.91, 0.99]  n=80",
+        "passed      e3: recall@5 >= golden - 0.02   0.988 against 0.955, difference [+0.00, +0.04]  n=80",
+    ]
+
+
+def test_a_near_miss_shows_enough_digits_to_be_one() -> None:
+    assert "0.9499" in verdict("e3: recall@5 >= 0.95", e3=of(0.9499)).line()
+    assert "0.950 [" in verdict("e3: recall@5 >= 0.95", e3=of(0.95)).line()
+
+
+def test_importing_gates_is_cheap() -> None:
+    code = "import sys, rag_harness.gates; print([m for m in ('numpy', 'pydantic', 'pytest') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
