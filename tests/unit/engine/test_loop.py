@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -81,6 +82,13 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Background
 Make = Callable[[int], BackgroundLoop[str]]
 
 
+def until(condition: Callable[[], bool]) -> None:
+    deadline = monotonic() + 5
+    while not condition():
+        assert monotonic() < deadline
+        sleep(0)
+
+
 async def at_once() -> str:
     return "done"
 
@@ -100,10 +108,9 @@ def test_a_result_that_is_waited_for_goes_first(make: Make, jobs: Jobs) -> None:
     for name in ("a", "b", "c", "d"):
         loop.submit(name, jobs.job(name))
     jobs.wait_for("a")
-    waiter = threading.Thread(target=loop.result, args=("d",))
+    waiter = threading.Thread(target=loop.result, args=("d",), daemon=True)
     waiter.start()
-    while next(iter(loop._waiting))[0] != "d":
-        pass
+    until(lambda: loop._waiting[0][0] == "d")
     for name in ("a", "d", "b", "c"):
         jobs.end(name)
     assert [loop.result(name) for name in "abcd"] == [f"{name} done" for name in "abcd"]
@@ -147,8 +154,7 @@ def test_close_drops_what_has_not_started_and_waits_for_what_has(make: Make, job
     jobs.wait_for("running")
     closing = threading.Thread(target=loop.close)
     closing.start()
-    while not loop._stopping:
-        pass
+    until(lambda: loop._stopping)
     jobs.end("running")
     closing.join(5)
     assert loop.result("running") == "running done"
