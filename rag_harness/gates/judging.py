@@ -107,7 +107,7 @@ def _unusable(gate: Gate, values: Sequence[float]) -> str:
     if not values:
         return f"no case has a value of {gate.measure}"
     bad = sum(not isfinite(value) for value in values)
-    return f"{bad} values of {gate.measure} are NaN or infinite" if bad else ""
+    return f"{bad} of the values of {gate.measure} are NaN or infinite" if bad else ""
 
 
 def _remarks(gate: Gate, sides: Sequence[SuiteScores]) -> tuple[bool, str]:

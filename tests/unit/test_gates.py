@@ -171,6 +171,8 @@ def test_baseline_is_a_name_once_there_is_one() -> None:
     known = Known({"e3", "baseline"}, {}, parse_measure)
     check_gate(parse_gate("e3: recall@5 >= baseline", 5), known)
     check_gate(parse_gate("e3: recall@5 <= 95", 5), known)
+    with pytest.raises(SettingsError, match="Unknown experiment 'baseline'"):
+        check_gate(parse_gate("baseline: recall@5 >= 0.9", 5), known)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +205,7 @@ def test_nothing_selected_is_silent() -> None:
     assert verdict("e3: recall@5 >= 0.9").state == "silent"
     assert verdict("e3: recall@5 >= 0.9", e3=of(total=80)).state == "silent"
     assert verdict("e3: recall@5 >= 0.9", partial=True, e3=of(total=80)).state == "silent"
+    assert verdict("e3[a=b]: recall@5 >= 0.9", e3=of(total=80)).state == "silent"
 
 
 def test_a_part_is_not_judged_unless_that_is_asked_for() -> None:
@@ -218,6 +221,7 @@ def test_a_gate_that_can_never_be_judged_is_red() -> None:
     assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).reason == "no case is in e3[a=b]"
     assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).state == "failed"
     assert verdict("e3: recall@5 <= 1", e3=of(1, float("nan"))).state == "failed"
+    assert verdict("e3: recall@5 <= e2", e3=of(0), e2=of(float("inf"))).reason.startswith("1 of the values")
 
 
 def test_a_lost_case_fails_the_gate_whatever_the_value() -> None:

@@ -71,6 +71,7 @@ def test_words_are_those_that_squad_compares() -> None:
         ("The 30 Days! [Source 1]", "30 days", 1.0),
         ("You have 30 days", "30 days", 2 / 3),
         ("30 30 days", "30 days", 0.8),
+        ("30 30 days", "30 30 weeks", 2 / 3),
         ("14 weeks", "30 days", 0.0),
         ("", "30 days", 0.0),
         ("the", "A", 1.0),
