@@ -22,9 +22,8 @@ ROOT = Path(__file__).parents[1]
 def main() -> None:
     cases = read_queries(ROOT / "data/kb/queries.jsonl", ROOT / "data/kb")
     queries = [case.query.text for case in cases]
-    print(
-        f"load {len(cases)} queries: {best(lambda: read_queries(ROOT / 'data/kb/queries.jsonl', ROOT / 'data/kb')):.3f} s"
-    )
+    loading = best(lambda: read_queries(ROOT / "data/kb/queries.jsonl", ROOT / "data/kb"))
+    print(f"load {len(cases)} queries: {loading:.3f} s")
     with tempfile.TemporaryDirectory() as cache:
         cold = index(cache)
         print(f"index {cold[1]} chunks from nothing: {cold[0]:.1f} s, torch's import included")

@@ -37,15 +37,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("rag-harness", description="Data and results of RAG evaluations.")
     groups = parser.add_subparsers(required=True, metavar="GROUP")
+    for name, command in ALONE.items():
+        _add(groups, name, command)
     for group, (about, commands) in COMMANDS.items():
         subparsers = groups.add_parser(group, help=about, description=about).add_subparsers(
             required=True, metavar="COMMAND"
         )
         for name, command in commands.items():
-            subparser = subparsers.add_parser(name, help=command.help, description=command.help)
-            command.arguments(subparser)
-            subparser.set_defaults(run=command.run)
+            _add(subparsers, name, command)
     return parser
+
+
+def _add(subparsers: Any, name: str, command: Command) -> None:
+    subparser = subparsers.add_parser(name, help=command.help, description=command.help)
+    command.arguments(subparser)
+    subparser.set_defaults(run=command.run)
 
 
 def _folder_argument(parser: argparse.ArgumentParser) -> None:
@@ -92,6 +98,40 @@ def _if_there(file: Path) -> Path | None:
     return file if file.is_file() else None
 
 
+def _results_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", type=Path, nargs="?", default=Path("output"), help="result file or folder; default: output"
+    )
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="each file must have a row for each of these")
+
+
+def _results_validate(chosen: argparse.Namespace) -> int:
+    from rag_harness.dataset.queries import read_queries
+    from rag_harness.result_check import check_results
+
+    wanted = [case.query.query_id for case in read_queries(chosen.queries)] if chosen.queries else []
+    checks = check_results(chosen.path, wanted)
+    for check in checks:
+        print("\n".join([check.line(), *(f"  {problem}" for problem in check.problems)]))
+    return FOUND if any(check.problems for check in checks) else 0
+
+
+def _init_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="your repository; default: this folder")
+    parser.add_argument("--kb", default="docs", metavar="DIR", help="your Markdown, below it; default: docs")
+
+
+def _init(chosen: argparse.Namespace) -> int:
+    from rag_harness.starter import start
+
+    print("\n".join(start(chosen.folder, chosen.kb).lines()))
+    return 0
+
+
+ALONE: dict[str, Command] = {
+    "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
+}
+
 COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     "kb": (
         "a knowledge base, its queries and its golden set",
@@ -99,6 +139,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "validate": Command("check pages, plan, queries and golden set", _validate_arguments, _kb_validate),
             "graph": Command("print the links between pages as Mermaid", _folder_argument, _kb_graph),
         },
+    ),
+    "results": (
+        "result files",
+        {"validate": Command("check schema and completeness of result files", _results_arguments, _results_validate)},
     ),
 }
 

@@ -20,6 +20,11 @@ def golden_ids(parts: RunParts) -> list[str]:
     return [entry.entry_id for entry in _entries(parts)]
 
 
+def golden_slices(parts: RunParts) -> list[dict[str, str]]:
+    """Return what gates can slice by, of each entry."""
+    return [] if parts.collection is not None else [slices_of(entry.metadata) for entry in _entries(parts)]
+
+
 def golden_cases(parts: RunParts) -> list[RetrievalCase]:
     """Return all entries with what counts as found.
 
@@ -44,7 +49,8 @@ def check_cutoff(parts: RunParts) -> None:
     k, size = parts.settings.k, len(parts.chunks)
     if k > size:
         raise SettingsError(
-            f"k is {k}, but the knowledge base has {size} chunks: everything would be found. Choose --rag-k below {size}."
+            f"k is {k}, but the knowledge base has {size} chunks: everything would be found. "
+            f"Choose --rag-k below {size}."
         )
 
 

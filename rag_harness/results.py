@@ -113,7 +113,9 @@ class ExperimentResult(_Row):
     rerank_time_ms: _Milliseconds | None = Field(description="null where the experiment has no reranker")
     llm_time_ms: _Milliseconds | None = Field(description="null where no model was called")
     ttft_ms: _Milliseconds | None = Field(description="time to first token; null where the model did not stream")
-    total_time_ms: _Milliseconds
+    total_time_ms: _Milliseconds = Field(
+        description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed"
+    )
     usage: TokenUsage
     retries: int = Field(0, description="model calls that were tried again")
     waited_ms: _Milliseconds = Field(0.0, description="time spent waiting between tries")

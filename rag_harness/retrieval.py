@@ -25,7 +25,8 @@ class RetrievalCase:
     """A query, what counts as found with its relevance, and what to show of it.
 
     ``by_chunk`` says whether hits are looked up as chunks or as documents, whose rank is that of their first chunk.
-    ``names_of`` maps what is looked up to the names in ``relevant``, where they differ: a heading's chunks to the heading.
+    ``names_of`` maps what is looked up to the names in ``relevant`` where they differ: a heading's chunks to the
+    heading.
     """
 
     case_id: str

@@ -25,7 +25,7 @@ from rag_harness.results import (
     first_problem,
 )
 from rag_harness.settings import Settings
-from rag_harness.types import Answer, Case, Failure, Hit, PipelineOutput, Query
+from rag_harness.types import Answer, Case, Failure, Hit, PipelineOutput, Query, Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def make_row(
         rerank_time_ms=output.timings.rerank_ms,
         llm_time_ms=output.timings.llm_ms,
         ttft_ms=output.timings.ttft_ms,
-        total_time_ms=total_ms,
+        total_time_ms=_sum_of_stages(output.timings) or total_ms,
         usage=TokenUsage(
             prompt_tokens=output.usage.prompt_tokens,
             completion_tokens=output.usage.completion_tokens,
@@ -168,6 +168,11 @@ def make_row(
         fingerprint=fingerprint,
         finished_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     )
+
+
+def _sum_of_stages(times: Timings) -> float:
+    """Add up the stages: what the query cost, not how long it stood in line behind others in flight."""
+    return sum(each or 0.0 for each in (times.retrieval_ms, times.rerank_ms, times.llm_ms))
 
 
 def _retrieved(hit: Hit) -> RetrievedChunk:

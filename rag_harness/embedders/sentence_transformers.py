@@ -127,6 +127,7 @@ class SentenceTransformersEmbedder:
         # Set before the import: no telemetry, no progress bars, no tokenizer threads that a fork would break.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
         if self.model == DEFAULT_MODEL:
             _check_weights(self._folder / "model.safetensors")
         try:

@@ -180,7 +180,8 @@ class RunParts:
 
 def embedder_name(settings: Settings) -> str:
     """Return the registered name of the embedder: ``name:model``, or guessed from the model's name."""
-    guess = "openai" if settings.embed_base_url else "sentence-transformers"
+    local = settings.embed_model.startswith("sentence-transformers/") or not settings.embed_base_url
+    guess = "sentence-transformers" if local else "openai"
     return _adapter("embedders", settings.embed_model, guess)
 
 

@@ -18,6 +18,7 @@ from rag_harness.plugin.fixtures import (
     rag_settings,
     rag_trial,
 )
+from rag_harness.plugin.gating import GateKeeper
 from rag_harness.plugin.options import add_options, is_used
 from rag_harness.plugin.recorder import Recorder
 from rag_harness.plugin.session import SESSION, SHIPPED, RagSession
@@ -55,7 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
     config.stash[SESSION] = session = RagSession(config)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Recorder(session), "rag_harness.recorder")
+        recorder = Recorder(session)
+        config.pluginmanager.register(recorder, "rag_harness.recorder")
+        config.pluginmanager.register(GateKeeper(session, recorder), "rag_harness.gates")
     if is_used(config):
         _check_usage(config, session)
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
+from datetime import datetime, timezone
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import SettingsError
+from rag_harness.fingerprint import file_digest
 from rag_harness.metrics.answers import ANSWER_MEASURES
+from rag_harness.report.baseline import SavedRun, saved_suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.gates import Verdict
+    from rag_harness.plugin.session import RagSession
     from rag_harness.report.scores import SuiteTable
     from rag_harness.retrieval import RetrievalResult
     from rag_harness.settings import Settings
@@ -84,3 +90,51 @@ def export_trec(settings: Settings, results: Mapping[str, RetrievalResult]) -> N
     qrels = {each: {name.replace(" ", "_"): gain for name, gain in r.relevant.items()} for each, r in results.items()}
     write_run(where / "run.trec", run, settings.retriever)
     write_qrels(where / "qrels.trec", qrels)
+
+
+def saved_run(session: RagSession, tables: Mapping[str, SuiteTable]) -> SavedRun:
+    """Return this run as a baseline: values of every case, and what the run was made of."""
+    settings = session.settings
+    suites = {name: saved_suite(table, measures_of(name, settings.k)) for name, table in tables.items() if table.cases}
+    return SavedRun(
+        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        commit=_commit(settings.path(".")),
+        packages={name: version(name) for name in _PACKAGES},
+        fingerprint={
+            "data": _data(session, suites),
+            "models": _only(settings, _MODELS),
+            "settings": _only(settings, _OTHER),
+        },
+        suites=suites,
+    )
+
+
+_PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "bm25s")
+_MODELS = ("profile", "mode", "chat_model", "embed_model", "rerank_model", "retriever")
+_OTHER = ("top_k", "candidates", "chunk_size", "chunk_overlap", "temperature", "seed", "embed_max_tokens", "k")
+
+
+def _only(settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in names}
+
+
+def _data(session: RagSession, suites: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of what two runs must share to be comparable, of the suites that ran."""
+    settings, data = session.settings, {}
+    if set(suites) - {"golden"}:
+        data["queries"] = file_digest(settings.queries_path)
+    if "golden" in suites:
+        golden = settings.path(settings.golden)
+        data["golden"] = settings.dataset or file_digest(golden)
+    data["documents"] = session.parts.kb_digest
+    return data
+
+
+def _commit(folder: Path) -> str:
+    try:
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, timeout=5, check=False
+        )
+    except OSError:
+        return ""
+    return found.stdout.strip() if found.returncode == 0 else ""

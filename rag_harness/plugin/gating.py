@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rag_harness.gates import Gate, Verdict
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
+    from rag_harness.report.baseline import SavedRun
     from rag_harness.report.scores import SuiteTable
+    from rag_harness.settings import Settings
 
 NODE = "rag gate"
 GOLDEN = "golden"
@@ -25,6 +29,7 @@ class GateKeeper:
         self._session, self._recorder = session, recorder
         self._selected: dict[str, None] = {}
         self.verdicts: list[Verdict] = []
+        self.comparison: list[str] = []
 
     @cached_property
     def gates(self) -> list[Gate]:
@@ -55,7 +60,7 @@ class GateKeeper:
         from rag_harness.errors import PrerequisiteError
 
         try:
-            assert self.gates is not None
+            _ = self.gates, self.baseline
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -75,12 +80,51 @@ class GateKeeper:
     def _judge(self, session: pytest.Session) -> None:
         from rag_harness.gates import judge
 
-        suites = self.tables
+        refused = self._compare()
+        baseline = self.baseline.suites if self.baseline and not refused else {}
         partial = self._session.settings.gate_partial
-        self.verdicts = [judge(gate, suites, partial) for gate in self.gates]
-        for verdict in self.verdicts:
-            if verdict.state in ("passed", "failed"):
-                session.config.hook.pytest_runtest_logreport(report=_report(verdict))
+        self.verdicts = [judge(gate, self.tables, partial, baseline) for gate in self.gates]
+        self._leave_behind()
+        judged = [each for each in self.verdicts if each.state in ("passed", "failed")]
+        for report in [*refused, *(_report(str(each.gate), each.state == "passed", each.line()) for each in judged)]:
+            session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _compare(self) -> list[pytest.TestReport]:
+        """Set this run against the baseline; return a failure where the two are not comparable."""
+        if not self.baseline:
+            return []
+        from rag_harness.errors import DataError
+        from rag_harness.plugin.artifacts import saved_run
+        from rag_harness.report.comparison import compare
+
+        try:
+            self.comparison = compare(saved_run(self._session, self.tables), self.baseline).lines()
+        except DataError as error:
+            return [_report(f"compare with {self._session.settings.compare}", False, str(error))]
+        return []
+
+    def _leave_behind(self) -> None:
+        from rag_harness.plugin import artifacts
+        from rag_harness.report.baseline import save
+
+        settings, found = self._session.settings, self._recorder.retrievals
+        artifacts.write_summary_file(settings, self.tables, self.verdicts)
+        artifacts.write_misses(settings, found)
+        artifacts.export_trec(settings, found)
+        if settings.save:
+            save(_baseline_file(settings, settings.save), artifacts.saved_run(self._session, self.tables))
+
+    @cached_property
+    def baseline(self) -> SavedRun | None:
+        """The run that --rag-compare names.
+
+        Raises:
+            DataError: there is none of that name.
+        """
+        from rag_harness.report.baseline import load
+
+        settings = self._session.settings
+        return load(_baseline_file(settings, settings.compare)) if settings.compare else None
 
     @cached_property
     def tables(self) -> Mapping[str, SuiteTable]:
@@ -88,6 +132,28 @@ class GateKeeper:
         from rag_harness.plugin.suites import suite_tables
 
         return suite_tables(self._session, self._recorder, list(self._selected))
+
+    def _write_golden(self, terminal: pytest.TerminalReporter) -> None:
+        from rag_harness.plugin.terminal import about_retrieval
+        from rag_harness.report.golden_summary import golden_lines
+
+        terminal.section("rag golden", sep="=")
+        terminal.line(about_retrieval(self._session))
+        if GOLDEN in self.tables:
+            terminal.line("\n".join(golden_lines(self.tables[GOLDEN], list(self._recorder.retrievals.values()))))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Let --lf run misses again, although they are no failures: pytest's cache forgets what was skipped."""
+        yield
+        # No attribute where the user switched the cache off.
+        cache = getattr(session.config, "cache", None)
+        if cache is None:
+            return
+        failed: dict[str, bool] = cache.get("cache/lastfailed", {})
+        missed = dict.fromkeys((node for node, found in self._recorder.found.items() if not found), True)
+        if missed:
+            cache.set("cache/lastfailed", {**failed, **missed})
 
     def pytest_report_teststatus(self, report: Any) -> Any:
         """Keep gates out of the progress: a percentage of tests, and dots. A failed one is a failure like others."""
@@ -99,28 +165,38 @@ class GateKeeper:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Write a line a gate below everything else."""
         yield
+        if self._recorder.retrievals:
+            self._write_golden(terminalreporter)
+        if self.comparison:
+            terminalreporter.section("rag comparison", sep="=")
+            terminalreporter.line("\n".join(self.comparison))
         shown = [verdict for verdict in self.verdicts if verdict.state != "silent"]
         if shown:
+            from rag_harness.gates import verdict_lines
+
             terminalreporter.section("rag gates", sep="=")
-        for verdict in shown:
-            colour = {"passed": "green", "failed": "red"}.get(verdict.state, "yellow")
-            terminalreporter.line(verdict.line(), **{colour: True})
+            for verdict, line in zip(shown, verdict_lines(shown), strict=True):
+                colour = {"passed": "green", "failed": "red"}.get(verdict.state, "yellow")
+                terminalreporter.line(line, **{colour: True})
+
+
+def _baseline_file(settings: Settings, name: str) -> Path:
+    return settings.path(settings.baselines) / f"{name}.json"
 
 
 def _param_id(nodeid: str) -> str:
     return nodeid[nodeid.index("[") + 1 : -1] if nodeid.endswith("]") else ""
 
 
-def _report(verdict: Verdict) -> pytest.TestReport:
-    """Return the verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
-    name = str(verdict.gate)
+def _report(name: str, passed: bool, text: str) -> pytest.TestReport:
+    """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
     return pytest.TestReport(
         nodeid=f"{NODE}::{name}",
         location=(NODE, None, name),
         keywords={NODE: 1},
-        outcome="passed" if verdict.state == "passed" else "failed",
-        longrepr=None if verdict.state == "passed" else verdict.line(),
+        outcome="passed" if passed else "failed",
+        longrepr=None if passed else text,
         when="call",
-        user_properties=[("rag_gate", verdict.line())],
+        user_properties=[("rag_gate", text)],
         rag_gate=name,
     )

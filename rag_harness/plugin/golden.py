@@ -1,4 +1,4 @@
-"""The golden suite: entries from a file or a public collection, the retriever under test, misses that are no failures."""
+"""The golden suite: entries of a file or a public collection, the retriever under test, misses that are no failures."""
 
 from __future__ import annotations
 
@@ -29,6 +29,13 @@ class GoldenSuite:
         from rag_harness.golden import golden_ids
 
         return golden_ids(self._session.parts)
+
+    @property
+    def slices(self) -> list[dict[str, str]]:
+        """What gates can slice by, of each entry; builds nothing."""
+        from rag_harness.golden import golden_slices
+
+        return golden_slices(self._session.parts)
 
     @cached_property
     def cases(self) -> dict[str, RetrievalCase]:
@@ -78,7 +85,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Let a miss be a miss: skipped with the reason and tolerated, or with --rag-strict a failure that explains itself."""
+    """Let a miss be skipped with the reason, and tolerated; with --rag-strict, a failure that explains itself."""
     result = item.stash.get(RETRIEVAL, None)
     if result is None:
         return
@@ -94,6 +101,8 @@ def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     report.outcome = "skipped"
     path, line, _ = item.location
     report.longrepr = (path, line or 0, f"miss: {miss_line(result)}")
+    # JUnit XML reads the properties off the teardown's report, others off this one.
+    item.user_properties.append(("rag_outcome", "miss"))
     report.user_properties.append(("rag_outcome", "miss"))
     vars(report).update(rag_outcome="miss")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from rag_harness.log import log
 from rag_harness.plugin.session import result_path
 
 if TYPE_CHECKING:
@@ -23,12 +25,14 @@ class Recorder:
         self._files: dict[str, ResultFile] = {}
         self.rows: dict[str, ExperimentResult] = {}
         self.resumed: set[str] = set()
+        self._done: Counter[str] = Counter()
         self.retrievals: dict[str, RetrievalResult] = {}
+        self.found: dict[str, bool] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
         if hasattr(report, "rag_retrieval"):
-            self._take_retrieval(report.rag_retrieval)
+            self._take_retrieval(report.nodeid, report.rag_retrieval)
         if hasattr(report, "rag_row"):
             self._take_row(report.rag_row, report.rag_resumed)
 
@@ -39,17 +43,20 @@ class Recorder:
         if row.trial_id in self.rows:
             return
         self.rows[row.trial_id] = row
+        self._done[row.experiment] += 1
+        log.info("%s query %d/%d", row.experiment, self._done[row.experiment], len(self._session.cases))
         if resumed:
             self.resumed.add(row.trial_id)
         else:
             self._file(row.experiment).append(row)
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
 
-    def _take_retrieval(self, line: str) -> None:
+    def _take_retrieval(self, nodeid: str, line: str) -> None:
         from rag_harness.retrieval import RetrievalResult
 
         result = RetrievalResult.model_validate_json(line)
         self.retrievals[result.case_id] = result
+        self.found[nodeid] = result.found
 
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:

@@ -40,6 +40,7 @@ class RagSession:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.next_item: pytest.Item | None = None
+        self.own_experiments: set[str] = set()
         self._pipelines: dict[str, Any] = {}
         self._fingerprints: dict[str, tuple[Any, str]] = {}
         self._stored_rows: dict[str, dict[str, ExperimentResult]] = {}

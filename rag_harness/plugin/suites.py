@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from rag_harness.gates import Gate, parse_gate
+from rag_harness.errors import PrerequisiteError
+from rag_harness.gates import BASELINE, GOLDEN, Gate, Known, check_gate, parse_gate
 from rag_harness.golden import slices_of
 from rag_harness.pipelines import known_experiments
-from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure
+from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure, known_measure
 from rag_harness.report.summary import ranking
+from rag_harness.retrieval import RetrievalCase
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rag_harness.retrieval import RetrievalResult
     from rag_harness.types import Case
 
-GOLDEN = "golden"
 _PREFIX = f"{GOLDEN}-"
 
 
@@ -68,15 +68,24 @@ def _scored(case: Case, row: ExperimentResult | None) -> ScoredCase:
 
 
 def _golden_table(session: RagSession, results: Mapping[str, RetrievalResult], ids: Sequence[str]) -> SuiteTable:
-    cases = session.golden.cases
+    try:
+        cases = session.golden.cases
+    except PrerequisiteError:
+        # The first test has said why; all of them are lost.
+        cases = {each: RetrievalCase(each, "", {each: 1}) for each in ids}
     chosen = dict.fromkeys([*ids, *results])
-    scored = []
-    for each in chosen:
-        case, result = cases[each], results.get(each)
-        state = "lost" if result is None else "ok" if result.ok else "error"
-        ranked = result.ranked if result else ()
-        scored.append(ScoredCase(each, case.slices, ranked=ranked, relevant=case.relevant, state=state))
+    scored = [_retrieved(cases[each], results.get(each)) for each in chosen]
     return SuiteTable(scored, {case_id: case.slices for case_id, case in cases.items()})
+
+
+def _retrieved(case: RetrievalCase, result: RetrievalResult | None) -> ScoredCase:
+    return ScoredCase(
+        case.case_id,
+        case.slices,
+        ranked=result.ranked if result else (),
+        relevant=case.relevant,
+        state="lost" if result is None else "ok" if result.ok else "error",
+    )
 
 
 def read_gates(session: RagSession) -> list[Gate]:
@@ -85,6 +94,18 @@ def read_gates(session: RagSession) -> list[Gate]:
     Raises:
         SettingsError: a gate cannot be read, or names what does not exist.
     """
-    parse = partial(parse_gate, k=session.settings.k, suites=[*known_experiments(), GOLDEN], check=check_measure)
-    gates = {(gate.suite, gate.slice, gate.measure, gate.op): gate for gate in map(parse, session.settings.gate)}
-    return list(gates.values())
+    settings = session.settings
+    gates = [parse_gate(text, settings.k) for text in settings.gate]
+    names = [*known_experiments(), GOLDEN, *session.own_experiments, *([BASELINE] if settings.compare else [])]
+    for gate in gates:
+        slices = _slices_of_suite(session, gate.suite) if gate.slice else {}
+        check_gate(gate, Known(names, slices, check_measure, known_measure))
+    return list({(gate.suite, gate.slice, gate.measure, gate.op): gate for gate in gates}.values())
+
+
+def _slices_of_suite(session: RagSession, suite: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for slices in session.golden.slices if suite == GOLDEN else map(case_slices, session.all_cases):
+        for key, value in slices.items():
+            found.setdefault(key, set()).add(value)
+    return found

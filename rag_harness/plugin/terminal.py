@@ -27,6 +27,16 @@ def about(settings: Settings) -> str:
     return f"profile {settings.profile}, mode {settings.mode}, answers by {reader}"
 
 
+def about_retrieval(session: RagSession) -> str:
+    """Name the retriever under test, its model and cutoff."""
+    settings = session.settings
+    cut = session.parts.embedder.cut if "embedder" in vars(session.parts) else 0
+    cuts = f", {cut} documents cut at the model's {session.parts.embedder.max_tokens} tokens" if cut else ""
+    return (
+        f"profile {settings.profile}, retriever {settings.retriever} ({settings.embed_model}), k = {settings.k}{cuts}"
+    )
+
+
 def _is_baseline(settings: Settings) -> bool:
     return settings.chat_model.startswith(("embedded/", "mock/"))
 
@@ -42,7 +52,8 @@ def write_summary(terminal: pytest.TerminalReporter, recorder: Recorder, setting
         terminal.line(line)
     if recorder.resumed:
         terminal.line(
-            f"{len(recorder.resumed)} trials were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
+            f"{len(recorder.resumed)} trials were taken from {settings.output}/ as they are; "
+            f"--rag-overwrite starts anew."
         )
     if recorder.set_aside:
         terminal.line(f"{recorder.set_aside} rows of other settings or data were moved to {settings.output}/previous/.")

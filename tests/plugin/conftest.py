@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 PAGES = {
-    "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n## Refunds\n\nWe refund within 5 working days.\n",
+    "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n"
+    "## Refunds\n\nWe refund within 5 working days.\n",
     "shipping.md": "# Shipping\n\nExpress delivery costs €9.90 in Zone 1.\n",
     "warranty.md": "# Warranty\n\nThe warranty lasts 2 years.\n",
 }
-QUERIES = [
-    {"query_id": "q_direct_001", "query": "return a lamp", "context_reference": ["returns.md"], "ground_truth": "45 days"},
+QUERIES: list[dict[str, object]] = [
+    {
+        "query_id": "q_direct_001",
+        "query": "return a lamp",
+        "context_reference": ["returns.md"],
+        "ground_truth": "45 days",
+    },
     {"query_id": "q_direct_002", "query": "express delivery costs", "context_reference": ["shipping.md"]},
     {"query_id": "q_direct_003", "query": "how long is the warranty", "context_reference": ["warranty.md"]},
     {"query_id": "q_negative_001", "query_type": "negative", "query": "live fish"},

@@ -21,7 +21,11 @@ def test_queries_with_problems(suite: Suite) -> None:
     result = suite.run()
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(
-        ["*queries.jsonl:2: *", "*queries.jsonl:3: query_id 'a' stands already on line 1.", "*queries.jsonl:4: query: *"]
+        [
+            "*queries.jsonl:2: *",
+            "*queries.jsonl:3: query_id 'a' stands already on line 1.",
+            "*queries.jsonl:4: query: *",
+        ]
     )
     _assert_clean(result)
 

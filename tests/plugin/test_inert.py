@@ -62,5 +62,3 @@ def test_does_not_change_how_xdist_distributes(pytester: pytest.Pytester) -> Non
 def _comparable(result: pytest.RunResult) -> list[str]:
     lines = [re.sub(r"in \d+\.\d+s", "in Ns", line) for line in result.outlines if not line.startswith("plugins:")]
     return [*lines, str(result.ret), *result.errlines]
-
-

@@ -23,8 +23,12 @@ def lines(folder: Path) -> list[str]:
 
 
 def test_every_level_and_tracebacks_go_to_the_file_alone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     open_log(tmp_path / "deep" / "logs")
     log.debug("e2-q1: ok")
     log.info("Indexed %d chunks", 512)

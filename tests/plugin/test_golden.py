@@ -1,0 +1,271 @@
+"""The golden suite and gates, as a user and a CI see them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
+ENTRIES = [
+    {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"},
+    {"query": "express delivery costs", "expected_document_id": "shipping.md", "justification": "j"},
+    {"query": "warranty lasts", "expected_document_id": "warranty.md", "justification": "j"},
+    {"query": "refund within working days", "expected_document_id": "returns.md#refunds", "justification": "j"},
+    {"query": "warranty lasts long", "expected_document_id": "shipping.md", "justification": "wrong on purpose"},
+]
+WORKERS = pytest.mark.parametrize("workers", ["-n0", "-n4"])
+
+
+@pytest.fixture
+def golden(suite: Suite) -> Suite:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_golden=TEST)
+    write_golden(suite, ENTRIES)
+    suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_golden = golden.json\nrag_k = 1\n")
+    return suite
+
+
+def write_golden(suite: Suite, entries: Any) -> None:
+    (suite.path / "golden.json").write_text(json.dumps(entries))
+
+
+@WORKERS
+def test_a_miss_is_tolerated_and_shown(golden: Suite, workers: str) -> None:
+    result = golden.run(workers)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*= rag golden =*", "all * 5 *", "miss  g005: expected shipping.md, rank *"])
+    assert "4 passed, 1 missed" in result.stdout.str()
+
+
+@WORKERS
+def test_a_failed_gate_fails_the_run_and_is_named(golden: Suite, workers: str) -> None:
+    result = golden.run(workers, "--rag-gate=recall@k >= 0.95", "--rag-gate=golden: mrr@10 >= 0.1", "-v")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["*= rag gates =*", "failed *golden: recall@1 >= 0.95 *0.800*n=5", "passed *golden: mrr@10 >= 0.1 *"]
+    )
+    text = result.stdout.str()
+    assert "105%" not in text
+    assert "0::" not in text
+    assert "1 failed, 4 passed, 1 missed" in text
+
+
+@WORKERS
+def test_gates_stand_in_junit_and_json(golden: Suite, workers: str) -> None:
+    pytest.importorskip("pytest_jsonreport")
+    gates = ["--rag-gate=recall@k >= 0.95", "--rag-gate=golden: mrr@10 >= 0.1"]
+    golden.run(workers, *gates, "--junitxml=junit.xml", "--json-report", "--json-report-file=report.json")
+    cases = {each.get("name"): each for each in ElementTree.parse(golden.path / "junit.xml").iter("testcase")}
+    assert cases["golden: recall@1 >= 0.95"].find("failure") is not None
+    assert cases["golden: mrr@10 >= 0.1"].find("failure") is None
+    missed = cases["test_finds_what_is_expected[golden-g005]"]
+    skipped = missed.find("skipped")
+    assert skipped is not None
+    assert str(skipped.get("message")).startswith("miss: g005")
+    assert {each.get("name"): each.get("value") for each in missed.iter("property")} == {"rag_outcome": "miss"}
+    report = json.loads((golden.path / "report.json").read_text())
+    outcomes = {test["nodeid"].partition("::")[2]: test["outcome"] for test in report["tests"]}
+    assert outcomes["golden: recall@1 >= 0.95"] == "failed"
+    assert outcomes["golden: mrr@10 >= 0.1"] == "gates passed"
+
+
+@WORKERS
+def test_a_gate_never_passes_on_a_part(golden: Suite, workers: str) -> None:
+    result = golden.run(workers, "-k", "g001 or g002", "--rag-gate=recall@k >= 0.5")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["not judged *golden: recall@1 >= 0.5 *2 of 5 cases selected*"])
+    result = golden.run(workers, "-k", "g001 or g002", "--rag-gate=recall@k >= 0.5", "--rag-gate-partial")
+    result.stdout.fnmatch_lines(["passed *golden: recall@1 >= 0.5 *n=2 *2 of 5 cases selected"])
+
+
+def test_a_gate_whose_cases_nobody_selected_is_silent(golden: Suite) -> None:
+    result = golden.run("--rag-gate=e3: recall@5 >= 0.9")
+    assert result.ret == 0
+    assert "e3: recall@5" not in result.stdout.str()
+
+
+def test_strict_makes_a_miss_a_failure_that_explains_itself(golden: Suite) -> None:
+    result = golden.run("--rag-strict")
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(
+        ["query      warranty lasts long", "expected   shipping.md: rank *", "found *rank*score*"]
+    )
+    assert "Traceback" not in result.stdout.str()
+    assert all(len(line) <= 100 for line in result.outlines if line.startswith(("query", "expected", "found", "  ")))
+
+
+@WORKERS
+def test_last_failed_runs_misses_again(golden: Suite, workers: str) -> None:
+    golden.run(workers)
+    result = golden.run("--lf", "-v")
+    result.stdout.fnmatch_lines(["*golden-g005* MISS *"])
+    assert "g001" not in result.stdout.str().partition("rag golden")[0]
+
+
+@pytest.mark.parametrize(
+    ("gate", "says"),
+    [
+        ("golden: recal@5 >= 0.9", "*Unknown measure 'recal@5'. Did you mean 'recall'*"),
+        ("e9: recall@5 >= 0.9", "*Unknown experiment*'e9'*"),
+        ("golden: recall@5 >= ninety", "*ninety*"),
+        ("golden: recall@5 >= baseline - 0.1", "*--rag-compare*"),
+    ],
+)
+def test_a_gate_that_cannot_be_is_a_usage_error(golden: Suite, gate: str, says: str) -> None:
+    result = golden.run(f"--rag-gate={gate}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([says])
+    assert "passed" not in result.stdout.str()
+
+
+@WORKERS
+def test_a_sabotaged_index_fails_the_gate(golden: Suite, workers: str) -> None:
+    golden.pytester.makeconftest(
+        """
+        import numpy as np
+        import pytest
+        from rag_harness.pipelines.parts import RunParts
+        from rag_harness.embedders.cached import CachedEmbedder
+
+        embed = CachedEmbedder.embed_queries
+        def shuffled(self, texts):
+            return np.roll(embed(self, texts), 100, axis=1)
+        CachedEmbedder.embed_queries = shuffled
+        """
+    )
+    result = golden.run(workers, "--rag-gate=recall@k >= 0.75")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["failed *golden: recall@1 >= 0.75 *"])
+
+
+@WORKERS
+def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite, workers: str) -> None:
+    golden.pytester.makeconftest(
+        """
+        import numpy as np
+        from rag_harness.indexes.qdrant import QdrantIndex
+
+        upsert = QdrantIndex.upsert
+        def shuffled(self, chunks, vectors):
+            return upsert(self, chunks, vectors[::-1].copy())
+        QdrantIndex.upsert = shuffled
+        """
+    )
+    result = golden.run(workers, "--rag-gate=recall@k >= 0.75")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*Index and embedder do not match: *", "failed *golden: recall@1 >= 0.75 *lost*"])
+    assert result.parseoutcomes()["failed"] <= (2 if workers == "-n0" else 5)
+
+
+def test_summary_misses_and_trec_files(golden: Suite) -> None:
+    golden.run("--rag-misses=misses.jsonl", "--rag-export=trec:trec").assert_outcomes(passed=4)
+    summary = json.loads((golden.path / "output" / "summary.json").read_text())
+    assert summary["golden"]["n"] == 5
+    assert summary["golden"]["recall@1"] == pytest.approx(0.8)
+    (miss,) = (golden.path / "misses.jsonl").read_text().splitlines()
+    assert json.loads(miss)["case_id"] == "g005"
+    assert len((golden.path / "trec" / "qrels.trec").read_text().splitlines()) == 5
+    assert (golden.path / "trec" / "run.trec").read_text().startswith("g001 Q0 returns.md 1 ")
+
+
+def test_saved_runs_are_compared_and_gate(golden: Suite) -> None:
+    golden.run("--rag-save=main")
+    result = golden.run("--rag-compare=main", "--rag-gate=golden: recall@k >= baseline - 0.02")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*= rag comparison =*", "passed *golden: recall@1 >= baseline - 0.02*"])
+    write_golden(golden, [*ENTRIES[:3], {**ENTRIES[3], "query": "something else"}])
+    result = golden.run("--rag-compare=main")
+    assert result.ret != 0
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_retrievers_by_name(golden: Suite) -> None:
+    for name in ("bm25", "hybrid", "reranked", "e3"):
+        result = golden.run(f"--rag-retriever={name}")
+        result.stdout.fnmatch_lines([f"profile mock, retriever {name} *", "all * 5 *"])
+    result = golden.run("--rag-retriever=e1")
+    result.stdout.fnmatch_lines(["*Experiment 'e1' retrieves nothing that could be tested.*"])
+    result = golden.run("--rag-retriever=dens")
+    result.stdout.fnmatch_lines(["*Unknown retriever 'dens'. Did you mean 'dense'?*"])
+
+
+@pytest.mark.parametrize(
+    ("entries", "args", "says"),
+    [
+        ({"a": 1}, [], "*golden.json*"),
+        ([{**ENTRIES[0], "query": " "}], [], "*golden.json*query is empty*"),
+        (
+            [{**ENTRIES[0], "expected_document_id": "retuns.md"}],
+            [],
+            "*g001*'retuns.md' names nothing. Nearest: returns.md*",
+        ),
+        (ENTRIES, ["--rag-k=0"], "*k is '0'*greater than or equal to 1*"),
+        (ENTRIES, ["--rag-k=-1"], "*k is '-1'*"),
+        (ENTRIES, ["--rag-k=99"], "*k is 99, but the knowledge base has 4 chunks*"),
+    ],
+)
+def test_bad_input(golden: Suite, entries: Any, args: list[str], says: str) -> None:
+    write_golden(golden, entries)
+    result = golden.run(*args)
+    assert result.ret != 0
+    (result.stderr if "k is '" in says else result.stdout).fnmatch_lines([says])
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+def test_beir_folder(golden: Suite) -> None:
+    folder = golden.path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    docs = [{"_id": f"d{n}", "title": f"t{n}", "text": f"word{n} " * 3} for n in range(5)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    queries = [{"_id": f"q{n}", "text": f"word{n}"} for n in range(5)]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    lines = ["query-id\tcorpus-id\tscore", *(f"q{n}\td{n}\t1" for n in range(5))]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines))
+    result = golden.run("--rag-dataset=beir:beir")
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines(["all * 5 *1.000*"])
+    (folder / "qrels" / "test.tsv").unlink()
+    result = golden.run("--rag-dataset=beir:beir")
+    assert result.ret != 0
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_experiment_gates_by_slice_and_against_each_other(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        """
+        import pytest
+        @pytest.mark.e2
+        @pytest.mark.e3
+        def test_both(rag_result): assert rag_result.ok
+        """
+    )
+    gates = ["e3: recall@5 >= e2", "e3[query_type=direct]: recall@5 >= 0.5", "e2: error_rate <= 0.05"]
+    result = suite.run(*(f"--rag-gate={gate}" for gate in gates))
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"passed *{gate.replace('[', '[[]')}*" for gate in gates])
+
+
+def test_a_crashed_worker_never_leaves_a_gate_green(suite: Suite) -> None:
+    suite.write_queries([{"query_id": f"q_{n:02}", "query": f"question {n}"} for n in range(12)])
+    suite.pytester.makeconftest(
+        """
+        import os, signal
+        import pytest
+        class Mine:
+            async def answer(self, query):
+                if query.query_id == "q_05":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return "fine"
+        @pytest.fixture(scope="session")
+        def rag_pipeline(): return Mine()
+        """
+    )
+    result = suite.run("-n2", "--rag-concurrency=2", "--max-worker-restart=1", "--rag-gate=e3: error_rate <= 0.01")
+    assert result.ret != 0
+    assert "passed e3: error_rate" not in result.stdout.str()
