@@ -58,7 +58,11 @@ class ModelCallError(RagHarnessError):
 
 
 class RecordingMissError(RagHarnessError):
-    """Replay was asked for a call that is not in the recording."""
+    """Replay was asked for what is not in the recording; ``texts`` are those that have no vector."""
+
+    def __init__(self, message: str, texts: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.texts = tuple(texts)
 
 
 class CriticalError(RagHarnessError):

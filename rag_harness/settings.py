@@ -55,6 +55,7 @@ class Settings:
     profile: str = option("embedded", "named set of models and endpoints: embedded, openrouter, mock or your own")
     mode: Mode = option("auto", "auto, replay, record or live")
     dry_run: bool = option(False, "the same as mode replay", env="DRY_RUN", flag=False)
+    rerecord: bool = option(False, "in mode record, call again what is recorded")
     overwrite: bool = option(False, "start result files anew instead of resuming", env="OVERWRITE")
 
     chat_model: str = option("", "chat model; default: the profile's")

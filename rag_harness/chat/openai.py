@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.profiles import EMBEDDED_URL
 from rag_harness.protocols import Parts
+from rag_harness.recording.cassettes import TOTAL, TTFT, Cassettes
 from rag_harness.registry import model_name
 from rag_harness.types import Completion, Message, Usage
 
 if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI
+
+    from rag_harness.settings import Settings
 
 RETRIES = 3
 _NO_KEY = "none"
@@ -88,6 +91,9 @@ class OpenAIChat:
         try:
             return await self._stream(messages, schema)
         except APIError as error:
+            if isinstance(error.__cause__, RagHarnessError):
+                # A recording that is missing or damaged: the SDK takes it for a broken connection.
+                raise error.__cause__ from None
             self._hide_key(error)
             self._halt_if_hopeless(error)
             # Some models know no structured output; the prompt asks for the same JSON in words.
@@ -120,8 +126,9 @@ class OpenAIChat:
             raise ConnectionError("the stream broke off before its end")
         if not text:
             raise ModelOutputError(f"{self.model} answered without any text (finish_reason {end!r}).")
-        total, to_first = perf_counter() - started, (first or started) - started
-        return Completion("".join(text), model, usage, total_ms=total * 1000, ttft_ms=to_first * 1000)
+        replayed = _recorded_times(stream.response)
+        times = replayed or _times(started, first or started)
+        return Completion("".join(text), model, usage, *times, recorded=replayed is not None)
 
     def _request(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -176,6 +183,17 @@ class _PassingError(Exception):
         return f"{what}. Gave up after {retry + 1} tries."
 
 
+def _times(started: float, first: float) -> tuple[float, float | None]:
+    """Return total and time to first token in milliseconds."""
+    return (perf_counter() - started) * 1000, (first - started) * 1000
+
+
+def _recorded_times(response: Any) -> tuple[float, float | None] | None:
+    """Return the times of the recorded call, where the response was replayed: replay's own speed is not the model's."""
+    total, ttft = response.headers.get(TOTAL), response.headers.get(TTFT)
+    return None if total is None else (float(total), float(ttft) if ttft else None)
+
+
 def _may_pass(error: APIError) -> bool:
     status = getattr(error, "status_code", 500)
     return status in _PASSING or status >= 500
@@ -227,7 +245,8 @@ async def _closing(stream: Any) -> AsyncIterator[Any]:
 
 
 def create(parts: Parts) -> OpenAIChat:
-    """Return the chat model that the settings name."""
+    """Return the chat model that the settings name, behind the recordings of its profile."""
+    import httpx2
     from openai import AsyncOpenAI
 
     settings = parts.settings
@@ -236,15 +255,36 @@ def create(parts: Parts) -> OpenAIChat:
         api_key=settings.chat_key or _NO_KEY,
         timeout=settings.timeout,
         max_retries=0,
-        http_client=_in_process() if settings.chat_base_url == EMBEDDED_URL else None,
+        http_client=httpx2.AsyncClient(transport=_transport(settings)),
     )
     sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
     return OpenAIChat(client, model_name("chat", settings.chat_model), sampling)
 
 
-def _in_process() -> Any:
+def _transport(settings: Settings) -> Any:
+    """Return the way to the model that the mode allows: recorded answers first, unless everything is live."""
+    from rag_harness.chat.recorded import RecordingTransport
+
+    local = settings.chat_base_url == EMBEDDED_URL
+    if settings.mode == "live":
+        return _way_to_the_model(local)
+    may_call = settings.mode == "record" or (settings.mode == "auto" and local)
+    keys = [settings.chat_key, settings.openrouter_api_key, settings.openai_api_key, settings.chat_api_key]
+    cassettes = Cassettes(settings.path(settings.cassettes) / settings.profile, keys)
+    return RecordingTransport(
+        cassettes,
+        _way_to_the_model(local) if may_call else None,
+        keep=settings.mode == "record",
+        ask_again=settings.rerecord and settings.mode == "record",
+        refuse=f"Record it: --rag-profile={settings.profile} --rag-mode=record",
+    )
+
+
+def _way_to_the_model(local: bool) -> Any:
     import httpx2
 
+    if not local:
+        return httpx2.AsyncHTTPTransport()
     from rag_harness.chat.embedded import app
 
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app))
+    return httpx2.ASGITransport(app=app)

@@ -86,7 +86,8 @@ class CachedEmbedder:
         if self._refuse:
             first = next(iter(missing.values()))
             raise RecordingMissError(
-                f"No vector of {self.model} for {len(missing)} texts, e.g. {first[:80]!r}. {self._refuse}"
+                f"No vector of {self.model} for {len(missing)} texts, e.g. {first[:80]!r}. {self._refuse}",
+                missing.values(),
             )
         if role == "document":
             self._check_lengths(list(missing.values()))

@@ -10,20 +10,21 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.chunking import ChunkingSettings, chunk_documents
+from rag_harness.chunking import ChunkingSettings
 from rag_harness.dataset.beir import BeirDataset, read_beir, whole_chunks
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
 from rag_harness.embedders.cached import CachedEmbedder
-from rag_harness.errors import ModelCallError, RagHarnessError, SettingsError
+from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, SettingsError
 from rag_harness.indexes.bm25 import Bm25Index
 from rag_harness.log import log
+from rag_harness.pipelines.recorded_chunking import CHUNKING_VERSION, RecordedChunking
 from rag_harness.pipelines.retrievers import DenseRetriever
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import registered, resolve
 from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Document
+from rag_harness.types import Chunk, Document, Matrix
 
 
 class Lazy:
@@ -87,7 +88,11 @@ class RunParts:
             return whole_chunks(self.documents)
         size = min(self.settings.chunk_size, self.embedder.max_tokens)
         overlap = min(self.settings.chunk_overlap, size // 4)
-        chunks = chunk_documents(self.documents, self.embedder.tokenizer(), ChunkingSettings(size, overlap))
+        chunks = RecordedChunking(
+            self.stores.open("chunks", self.embedder.model, f"{size}-{overlap}-{CHUNKING_VERSION}"),
+            ChunkingSettings(size, overlap),
+            self.embedder.tokenizer,
+        ).chunks(self.documents)
         log.info("Cut %d documents into %d chunks", len(self.documents), len(chunks))
         return chunks
 
@@ -130,8 +135,16 @@ class RunParts:
     def _build_index(self) -> Index:
         index: Index = resolve("indexes", self.settings.index)(self)
         with self._building():
-            index.upsert(self.chunks, self.embedder.embed_documents([chunk.text for chunk in self.chunks]))
+            index.upsert(self.chunks, self._chunk_vectors())
         return index
+
+    def _chunk_vectors(self) -> Matrix:
+        try:
+            return self.embedder.embed_documents([chunk.text for chunk in self.chunks])
+        except RecordingMissError as miss:
+            lost = [chunk.chunk_id for chunk in self.chunks if chunk.text in set(miss.texts)]
+            named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+            raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
 
     @contextmanager
     def _building(self) -> Iterator[None]:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from rag_harness.recording.store import ArrayStore
+from rag_harness.recording.store import Array, ArrayStore
 from rag_harness.settings import Settings
+
+NEVER_RECORDED = frozenset({"tokens"})
+"""Token vectors weigh 100 times a vector; a recording keeps the pair scores that come from them instead."""
+
+
+class RecordingStore(ArrayStore):
+    """A store that takes over what the cache has: a recording is whole by itself."""
+
+    def __init__(self, folders: Sequence[Path], write_to: Path, cache: ArrayStore) -> None:
+        super().__init__(folders, write_to)
+        self._cache = cache
+
+    def get(self, keys: Sequence[bytes]) -> list[Array | None]:
+        found = super().get(keys)
+        missing = [key for key, each in zip(keys, found, strict=True) if each is None]
+        if not missing:
+            return found
+        self.put({key: each for key, each in zip(missing, self._cache.get(missing), strict=True) if each is not None})
+        return super().get(keys)
 
 
 class StoreRoom:
@@ -26,17 +46,14 @@ class StoreRoom:
         """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision."""
         folder = Path(kind) / re.sub(r"[^\w.@-]+", "--", f"{model}@{revision}")
         if folder not in self._opened:
-            self._opened[folder] = ArrayStore(
-                [self._recordings / folder, self._cache / folder], self._write_to(kind, folder)
-            )
+            self._opened[folder] = self._store(kind, folder)
         return self._opened[folder]
 
-    def _write_to(self, kind: str, folder: Path) -> Path | None:
-        if self._mode == "replay":
-            return None
-        # Token vectors weigh 100 times a vector; a recording keeps the pair scores that come from them instead.
-        recorded = self._mode == "record" and kind != "tokens"
-        return (self._recordings if recorded else self._cache) / folder
+    def _store(self, kind: str, folder: Path) -> ArrayStore:
+        recorded, cached = self._recordings / folder, self._cache / folder
+        if self._mode == "record" and kind not in NEVER_RECORDED:
+            return RecordingStore([recorded], recorded, ArrayStore([cached]))
+        return ArrayStore([recorded, cached], None if self._mode == "replay" else cached)
 
     def flush(self) -> None:
         """Write everything that is waiting."""

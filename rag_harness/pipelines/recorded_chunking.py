@@ -1,0 +1,90 @@
+"""Chunking that needs the tokenizer only for pages that no recording knows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rag_harness.chunking import ChunkingSettings, chunk_document
+from rag_harness.errors import PrerequisiteError
+from rag_harness.protocols import Store, Tokenizer
+from rag_harness.recording.store import key_of
+from rag_harness.types import Chunk, Document
+
+CHUNKING_VERSION = 1
+"""Raise it when a change of ``chunking`` cuts the same page in another way."""
+
+
+class RecordedChunking:
+    """Cuts pages; what came of a page is kept under its text.
+
+    Args:
+        store: where cuts are kept; it belongs to one tokenizer and one pair of settings.
+        settings: longest chunk and overlap.
+        tokenizer: makes the model's tokenizer, for pages that are new.
+    """
+
+    def __init__(self, store: Store, settings: ChunkingSettings, tokenizer: Callable[[], Tokenizer]) -> None:
+        self._store, self._settings, self._tokenizer = store, settings, tokenizer
+
+    def chunks(self, documents: Sequence[Document]) -> list[Chunk]:
+        """Return the chunks of all pages, in their order."""
+        keys = [key_of(document.text) for document in documents]
+        kept = self._store.get(keys)
+        new = {key: document for key, document, cuts in zip(keys, documents, kept, strict=True) if cuts is None}
+        fresh = self._cut(new)
+        return [
+            chunk
+            for key, document, cuts in zip(keys, documents, kept, strict=True)
+            for chunk in _chunks(document, fresh[key] if cuts is None else json.loads(cuts.tobytes()))
+        ]
+
+    def _cut(self, new: dict[bytes, Document]) -> dict[bytes, list[Any]]:
+        if not new:
+            return {}
+        tokenizer, keep = self._tokenizer_or_guess()
+        fresh = {key: _cuts(chunk_document(page, tokenizer, self._settings)) for key, page in new.items()}
+        if keep:
+            self._store.put({key: _bytes(cuts) for key, cuts in fresh.items()})
+        return fresh
+
+    def _tokenizer_or_guess(self) -> tuple[Tokenizer, bool]:
+        """Without the tokenizer a page can still be cut about right: enough to name the chunk that has no vector."""
+        try:
+            return self._tokenizer(), True
+        except PrerequisiteError:
+            return _Guess(), False
+
+
+class _Guess:
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [2 + len(re.findall(r"\w{1,5}|[^\w\s]", text)) for text in texts]
+
+
+def _cuts(chunks: Sequence[Chunk]) -> list[Any]:
+    return [[each.start, each.end, each.repeated_header, list(each.section)] for each in chunks]
+
+
+def _bytes(cuts: list[Any]) -> np.ndarray:
+    return np.frombuffer(json.dumps(cuts).encode(), dtype=np.uint8).reshape(-1, 1)
+
+
+def _chunks(document: Document, cuts: list[Any]) -> list[Chunk]:
+    return [
+        Chunk(
+            chunk_id=f"{document.doc_id}#chunk_{index}",
+            doc_id=document.doc_id,
+            text=header + document.text[start:end],
+            start=start,
+            end=end,
+            section=tuple(section),
+            index=index,
+            repeated_header=header,
+            metadata=document.metadata,
+        )
+        for index, (start, end, header, section) in enumerate(cuts)
+    ]
