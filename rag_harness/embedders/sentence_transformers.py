@@ -132,9 +132,12 @@ class SentenceTransformersEmbedder:
             _check_weights(self._folder / "model.safetensors")
         try:
             from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging as transformers_logging
         except ImportError as error:
             raise PrerequisiteError(missing_package(f"embedder {self.model!r}", error)) from error
         try:
+            # Its bar would be drawn into pytest's output.
+            transformers_logging.disable_progress_bar()
             loaded = SentenceTransformer(str(self._folder), device="cpu", local_files_only=True)
         except Exception as error:
             # A damaged folder makes transformers, safetensors and torch each raise errors of their own.

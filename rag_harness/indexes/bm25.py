@@ -1,4 +1,9 @@
-"""BM25 over all chunks, by bm25s: Robertson's formula as Lucene computes it, English stop words and Snowball stems.
+"""BM25 over all chunks, by bm25s: Robertson's formula and the English analysis as Lucene has them.
+
+Words are cut as Unicode's UAX #29 says, lose a possessive 's, are lower-cased, dropped where they are one of Lucene's
+33 stop words, and stemmed by Porter's algorithm of 1980: the steps of Lucene's EnglishAnalyzer. Two things differ:
+lengths are exact where Lucene rounds them to a byte, and scripts without blanks between words are not cut.
+docs/validation.md sets it against Anserini.
 
 Source: Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; k1 = 0.9 and b = 0.4 are
 Anserini's.
@@ -6,9 +11,8 @@ Anserini's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,20 +20,38 @@ from rag_harness.types import Chunk, Hit
 
 K1, B = 0.9, 0.4
 
+_WORD = re.compile(
+    r"""\w+(?:(?:(?<=[^\W\d_])['‘’.:·](?=[^\W\d_])   # that's, e.g: between letters
+            |(?<=\d)['‘’.,;](?=\d))\w+)*            # 3.95, 1,400: between digits""",
+    re.VERBOSE,
+)
+_STOP_WORDS = {
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
+    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will",
+    "with",
+}  # fmt: skip
+_POSSESSIVE = re.compile(r"['’＇][sS]$")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of an English text as BM25 compares them, in their order, repeated ones too."""
+    import Stemmer
+
+    found = (_POSSESSIVE.sub("", word).lower() for word in _WORD.findall(text))
+    # One each time: it costs 0.3 µs, and a stemmer belongs to one thread.
+    stemmed: list[str] = Stemmer.Stemmer("porter", 0).stemWords([word for word in found if word not in _STOP_WORDS])
+    return stemmed
+
 
 class Bm25Index:
     """Scores and finds chunks by the words they share with a query."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         import bm25s
-        import Stemmer
 
         self._chunks = list(chunks)
-        self._split: Any = partial(
-            bm25s.tokenize, stopwords="en", stemmer=Stemmer.Stemmer("english"), show_progress=False, return_ids=False
-        )
         self._bm25 = bm25s.BM25(k1=K1, b=B, method="lucene")
-        tokens = self._split([chunk.text for chunk in self._chunks])
+        tokens = [words(chunk.text) for chunk in self._chunks]
         # bm25s cannot index a corpus without a single word.
         self._empty = not any(tokens)
         if not self._empty:
@@ -46,8 +68,8 @@ class Bm25Index:
         return [Hit(self._chunks[i], float(scores[i]), n, "bm25") for n, i in enumerate(best, 1)]
 
     def _scores(self, query: str) -> np.ndarray:
-        words = self._split([query])[0]
-        if self._empty or not words:
+        wanted = words(query)
+        if self._empty or not wanted:
             return np.zeros(len(self._chunks), np.float32)
-        scores: np.ndarray = self._bm25.get_scores(words)
+        scores: np.ndarray = self._bm25.get_scores(wanted)
         return scores

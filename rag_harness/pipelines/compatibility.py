@@ -32,9 +32,9 @@ def check_compatible(parts: RunParts, query: str) -> None:
         wanted, found_first = lost[0]
         raise CriticalError(
             f"Index and embedder do not match: {len(lost)} of {len(chunks)} sampled chunks do not find themselves, "
-            f"e.g. the text of {wanted} finds {found_first} first. The index holds vectors of another model, revision or "
-            f"text than {parts.embedder.model}@{parts.embedder.revision}. Build it again: --rag-overwrite, or delete "
-            f"{parts.settings.cache_dir}/."
+            f"e.g. the text of {wanted} finds {found_first} first. The index holds vectors of another model, revision "
+            f"or text than {parts.embedder.model}@{parts.embedder.revision}. Build it again: --rag-overwrite, or "
+            f"delete {parts.settings.cache_dir}/."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from typing import Any
 
@@ -60,7 +61,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(recorder, "rag_harness.recorder")
         config.pluginmanager.register(GateKeeper(session, recorder), "rag_harness.gates")
     if is_used(config):
+        _share_cores(config)
         _check_usage(config, session)
+
+
+def _share_cores(config: pytest.Config) -> None:
+    """Leave a worker's matrix products to one thread: four workers with a pool each would wait for each other."""
+    if hasattr(config, "workerinput"):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _check_usage(config: pytest.Config, session: RagSession) -> None:

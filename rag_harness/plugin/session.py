@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +15,7 @@ from rag_harness.errors import RecordingMissError
 from rag_harness.log import close_log, log, open_log
 from rag_harness.plugin.batches import plan
 from rag_harness.plugin.options import read_settings
+from rag_harness.recording.network_guard import allow_connections, refuse_connections
 
 if TYPE_CHECKING:
     from rag_harness.engine.loop import BackgroundLoop
@@ -59,6 +61,8 @@ class RagSession:
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
         log.info("Settings: %s", masked(settings))
+        if settings.mode == "replay":
+            _close_the_network(settings)
         return settings
 
     @cached_property
@@ -201,7 +205,8 @@ class RagSession:
         return self._batches
 
     def close(self) -> None:
-        """Stop the engine and write what is waiting."""
+        """Stop the engine, write what is waiting, and let the network be used again."""
+        allow_connections()
         if "engine" in vars(self):
             self.engine.close(*(each for each in [getattr(self._chat(), "aclose", None)] if each))
         if "parts" in vars(self) and "stores" in vars(self.parts):
@@ -212,6 +217,13 @@ class RagSession:
 
     def _chat(self) -> Any:
         return vars(self.parts).get("chat") if "parts" in vars(self) else None
+
+
+def _close_the_network(settings: Settings) -> None:
+    """Refuse connections in replay, but to a Qdrant server on this machine that the user configured."""
+    host = urlsplit(settings.qdrant_url).hostname
+    local = host in ("127.0.0.1", "localhost", "::1")
+    refuse_connections({"127.0.0.1", "::1", "localhost"} if local else ())
 
 
 def _check_keys(settings: Settings) -> None:

@@ -50,6 +50,11 @@ def write_summary(terminal: pytest.TerminalReporter, recorder: Recorder, setting
     lines = table([HEADER, *(each.cells() for each in summarise(recorder.rows.values(), recorder.resumed))])
     for line in lines:
         terminal.line(line)
+    replayed = sum(row.timings_recorded for row in recorder.rows.values())
+    if settings.mode in ("auto", "record") and replayed:
+        terminal.line(
+            f"{replayed} answers are replayed from {settings.cassettes}/, {len(recorder.rows) - replayed} are new."
+        )
     if recorder.resumed:
         terminal.line(
             f"{len(recorder.resumed)} trials were taken from {settings.output}/ as they are; "

@@ -1,9 +1,9 @@
 """HTTP recordings in vcrpy's file format: one file an interaction, named by what was asked.
 
-``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, so look-up takes no search,
-experiments that ask the same share a file, and workers that record at once write different files or the same one. Headers are
-not kept but for the content type, so no key, cookie or organisation reaches the disk; the keys of this run are also
-taken out of the bodies. Times are those below the recording and stand in the file's metadata.
+``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body. So look-up takes no
+search, experiments that ask the same share a file, and workers that record at once lose nothing. Headers are not kept
+but for the content type: no key, cookie or organisation reaches the disk; the keys of this run are taken out of bodies
+too. Times are those below the recording, and stand in the file's metadata.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class Cassettes:
     """
 
     def __init__(self, folder: Path, secrets: Sequence[str] = ()) -> None:
+        # Imported here, on one thread: two that import vcr at once meet it half made.
+        import vcr.serialize
+        import vcr.serializers.yamlserializer  # noqa: F401
+
         self._folder = folder
         self._secrets = [each for each in secrets if each]
         self.used: set[Path] = set()

@@ -17,7 +17,9 @@ from rag_harness.recording.store import key_of
 from rag_harness.types import Hit, TokenVectors
 
 MODEL = "embedded/late-interaction"
-REVISION = "1"
+REVISION = "2"
+MAX_SIM = "1"
+"""Version of the stored part: a new BM25 does not make MaxSim scores old."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -84,5 +86,5 @@ def _z_scores(values: Floats) -> Floats:
 def create(parts: Parts) -> LateInteractionReranker:
     """Return the reranker over the run's embedder and chunks."""
     embedder = parts.token_embedder
-    pairs = parts.stores.open("pairs", f"{MODEL}-{embedder.model}", f"{REVISION}-{embedder.revision}")
+    pairs = parts.stores.open("pairs", f"max-sim-{embedder.model}", f"{MAX_SIM}-{embedder.revision}")
     return LateInteractionReranker(embedder, parts.lexical, pairs, keep=parts.settings.mode == "record")

@@ -8,12 +8,21 @@ from itertools import combinations
 
 from rag_harness.chat.embedded import scoring
 from rag_harness.chat.embedded.prompt import Prompt
-from rag_harness.chat.embedded.scoring import Candidate, Coverage, Question
+from rag_harness.chat.embedded.question import Question
+from rag_harness.chat.embedded.scoring import Candidate, Coverage
 from rag_harness.chat.embedded.units import split_sources
 from rag_harness.chat.embedded.versions import Version, asks_for_history, same_thing, versions
 
-# A page names its subject once and then speaks of "it": so the whole page counts too, but less than what is quoted.
-SOURCE_SHARE = 0.4
+SOURCE_SHARE = 0.6
+"""How much of the support the whole page gives: it names its subject once and then speaks of "it".
+
+Of 0.4, 0.5 and 0.6 the best on the development half of ``benchmarks/reader_calibration.py`` (AUC 0.69, 0.69, 0.70).
+"""
+TERMS_THAT_COUNT = 5
+"""The support is measured against this many of the question's heaviest terms: nobody's answer repeats a long letter.
+
+Of 4, 5 and 6 the best on the same half (AUC 0.69, 0.70, 0.70; balanced accuracy 0.65, 0.66, 0.66).
+"""
 # Conflicts matter only among units that could be quoted, and every pair is compared.
 COMPARED = 12
 
@@ -104,10 +113,11 @@ def _support(
     weights: Mapping[str, float],
     kind: float,
 ) -> float:
-    """Return the share of the question's weight that the quoted units, and the best page behind them, cover."""
-    total = sum(weights.values()) + kind
+    """Return how much of the weight of the heaviest terms the quoted units, and the best page behind them, cover."""
+    total = sum(sorted(weights.values())[-TERMS_THAT_COUNT:]) + kind
     if not chosen or total <= 0:
         return 0.0
     quoted = sum(weights[key] * share for key, share in sorted(covered.share.items()))
     pages = (sum(weights[key] for key in sorted(relevant[c.unit.source])) for c in chosen)
-    return ((1 - SOURCE_SHARE) * quoted + SOURCE_SHARE * max(pages) + kind * covered.kind) / total
+    covers = (1 - SOURCE_SHARE) * quoted + SOURCE_SHARE * max(pages) + kind * covered.kind
+    return min(1.0, covers / total)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from rag_harness.chat.embedded.evidence import Conflict, Evidence
 from rag_harness.chat.embedded.prompt import Prompt
-from rag_harness.chat.embedded.scoring import Question
+from rag_harness.chat.embedded.question import Question
 
 SHOWN = 5
 

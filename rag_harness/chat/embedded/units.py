@@ -16,7 +16,8 @@ MAX_UNIT_CHARS = 600
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.S)
 _FENCE = re.compile(r"```+|~~~+")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
-_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_BREAK = re.compile(r"<br ?/?>", re.I)
 _CELL = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 # A chunk must not bring citations of its own into an answer.
@@ -44,12 +45,15 @@ def split_sources(sources: tuple[Source, ...]) -> list[Unit]:
 
 def _units(source: Source) -> Iterator[Unit]:
     headings: list[tuple[int, str]] = []
-    lead = ""
+    lead, led = "", ""
     for kind, lines in _blocks(_FRONT_MATTER.sub("", source.text)):
         if kind == "heading":
-            headings, lead = _nest(headings, lines[0]), ""
+            headings, lead, led = _nest(headings, lines[0]), "", ""
             continue
-        lead = "" if kind == "text" else lead
+        # A lead-in introduces one list or one table, not the table after the list.
+        if kind == "text" or led not in ("", kind):
+            lead = ""
+        led = "" if kind == "text" else kind
         for text in _pieces(kind, lines):
             # A question or "as follows:" answers nothing, it says what the next lines are about.
             if text.endswith(("?", ":")) and kind != "table":
@@ -126,8 +130,8 @@ def _cells(line: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` on one line without emphasis, code marks, link targets and citations."""
-    text = _LINK.sub(r"\1", _CITATION.sub("", text))
+    """Return ``text`` on one line without emphasis, code marks, line breaks, link targets and citations."""
+    text = _LINK.sub(r"\1", _CITATION.sub("", _BREAK.sub(" ", text)))
     return " ".join(text.replace("**", "").replace("__", "").replace("`", "").split())
 
 

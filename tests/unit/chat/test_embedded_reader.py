@@ -94,6 +94,57 @@ def test_answer_is_quoted_from_the_right_source(question: str, quoted: str, sour
     assert f"[Source {source}]" in reading.answer
 
 
+@pytest.mark.parametrize(
+    "story",
+    [
+        "Hello! My sister Anna gave me a sofa on 14 May, order 48213, and we moved to Leeds last month. {} Thanks!",
+        "Good evening. I spent Tuesday on the phone with Karen, who was no use at all, and my iPad broke. {} Best, Tom",
+    ],
+)
+def test_story_around_a_question_changes_nothing(story: str) -> None:
+    plain = "How much does express shipping to Norway cost?"
+    told = ask(story.format(plain), RETURNS, SHIPPING, WARRANTY)
+    assert told.supported
+    assert "Express: €24.00" in told.answer
+    assert not ask(story.format("Do you offer gift wrapping?"), RETURNS, SHIPPING, WARRANTY).supported
+
+
+def test_story_names_what_the_question_means() -> None:
+    reading = ask("I bought a Hearthlet pan. How long is the warranty?", WARRANTY)
+    assert reading.answer.startswith("Hearthlet pans carry a 10-year warranty.")
+
+
+RATES = """# Delivery rates
+
+We deliver to these countries:
+
+- Ireland, within **2 days**
+- [x] Norway, within 6 days
+
+| Size | Price |
+|:--|--:|
+| Small parcel | €4 |
+| Large parcel | €9<br>plus a fee |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "How many days does it take to Norway or Ireland?",
+            "We deliver to these countries: Ireland, within 2 days [Source 1]\nNorway, within 6 days [Source 1]",
+        ),
+        (
+            "What is the price of a large parcel and of a small parcel?",
+            "Size: Small parcel; Price: €4 [Source 1]\nSize: Large parcel; Price: €9 plus a fee [Source 1]",
+        ),
+    ],
+)
+def test_items_and_rows_have_their_own_line_and_lead_in(question: str, answer: str) -> None:
+    assert ask(question, ("rates.md", RATES)).answer == answer
+
+
 def test_two_hops_cite_both_sources() -> None:
     reading = ask(
         "I ordered a pan with express shipping to Norway; how much was it and how long is its warranty?",

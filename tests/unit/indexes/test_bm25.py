@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.indexes.bm25 import K1, B, Bm25Index
+from rag_harness.indexes.bm25 import K1, B, Bm25Index, words
 from tests.unit.hits import chunks_of
 
 # Of two letters or more and no plural: what the tokenizer leaves as it is.
@@ -57,6 +57,21 @@ def test_stems_and_stop_words() -> None:
     lamps, rug = scored(["Two lamps were returned.", "The rug."], "the RETURNING of a lamp")
     assert lamps > 0
     assert rug == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The retailer's CUSTOMERS’ returns", ["retail", "custom", "return"]),
+        ("Pay £3.95 or 1,400 by 5 p.m.", ["pai", "3.95", "1,400", "5", "p.m"]),
+        ("next-day e-mail, order_no", ["next", "dai", "e", "mail", "order_no"]),
+        ("can't 5.x 3:1 a.b:c", ["can't", "5", "x", "3", "1", "a.b:c"]),
+        ("the of", []),
+    ],
+)
+def test_words_are_those_of_lucene(text: str, expected: list[str]) -> None:
+    """By hand, from UAX #29 (rules WB6, WB7, WB11, WB12), Lucene's 33 stop words and Porter's algorithm of 1980."""
+    assert words(text) == expected
 
 
 def test_search_is_ordered_and_leaves_out_what_shares_no_word() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rag_harness.recording.store import ArrayStore, key_of
-from rag_harness.rerankers.late_interaction import MODEL, LateInteractionReranker, create, max_sims
+from rag_harness.rerankers.late_interaction import LateInteractionReranker, create, max_sims
 from rag_harness.settings import Settings
 from rag_harness.types import TokenVectors
 from tests.unit.hits import hits_of
@@ -134,5 +134,5 @@ def test_created_from_settings(tmp_path: Path, mode: Any, kept: int) -> None:
     settings = Settings(mode=mode)
     parts = SimpleNamespace(settings=settings, stores=stores, token_embedder=Tokens(FOUND), lexical=Lexical([1, 2]))
     create(parts).rerank("q", hits_of(["one", "both"]))
-    assert opened == [("pairs", f"{MODEL}-test/tokens", "1-1")]
+    assert opened == [("pairs", "max-sim-test/tokens", "1-1")]
     assert len(store) == kept

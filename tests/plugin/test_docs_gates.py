@@ -1,0 +1,122 @@
+"""The page about gates does what it says: its gates are read, its configuration is run, its tables are complete."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iniconfig import IniConfig
+
+from rag_harness.gates import parse_gate
+from rag_harness.metrics.answers import ANSWER_MEASURES
+from rag_harness.metrics.ranking import KNOWN_MEASURES, NO_CUTOFF
+from rag_harness.report.scores import check_measure
+from rag_harness.settings import options
+from tests.plugin.conftest import Suite
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
+OTHER_PAGES = ("docs/golden.md", "CONTRIBUTING.md", "data/README.md")
+_FLAG = re.compile(r"--rag-[a-z-]*[a-z]")
+TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
+ENTRIES = [
+    {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j", "query_type": "plain"},
+    {"query": "express costs", "expected_document_id": "shipping.md", "justification": "j", "query_type": "table"},
+    {"query": "zone 1 delivery", "expected_document_id": "shipping.md", "justification": "j", "query_type": "table"},
+]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def _gates() -> list[str]:
+    alone = [line for block in blocks(PAGE, "gates") for line in block.splitlines() if line.strip()]
+    from_ini = [line for text in blocks(PAGE, "ini") for line in IniConfig("", text)["pytest"]["rag_gate"].split("\n")]
+    return [*alone, *from_ini, *re.findall(r'--rag-gate[ =]"(.+?)"', PAGE)]
+
+
+def test_the_page_has_gates_of_every_form() -> None:
+    gates = [parse_gate(text, k=10) for text in _gates()]
+    assert len(gates) >= 20
+    assert {gate.op for gate in gates} == {">=", "<=", ">", "<"}
+    assert any(len(gate.slice) > 1 for gate in gates)
+
+
+@pytest.mark.parametrize("text", dict.fromkeys(_gates()))
+def test_gate(text: str) -> None:
+    gate = parse_gate(text, k=10)
+    assert check_measure(gate.measure) == gate.measure
+    assert parse_gate(str(gate), k=10) == gate
+
+
+def test_configuration(suite: Suite) -> None:
+    """Every gate of the ini example is judged, and holds."""
+    (config,) = blocks(PAGE, "ini")
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makeini(config)
+    suite.pytester.makepyfile(test_retrieval=TEST)
+    (suite.path / "golden.json").write_text(json.dumps(ENTRIES))
+    result = suite.run("--rag-profile=mock")
+    assert result.ret == 0
+    wanted = [parse_gate(each, k=3) for each in IniConfig("", config)["pytest"]["rag_gate"].split("\n")]
+    result.stdout.fnmatch_lines([f"passed *{str(gate).replace('[', '[[]')} *" for gate in wanted])
+
+
+def test_save_and_compare_as_the_page_says(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_retrieval=TEST)
+    (suite.path / "golden.json").write_text(json.dumps(ENTRIES))
+    (section,) = re.findall(r"## Baselines\n(.*?)\n## ", PAGE, re.DOTALL)
+    saves, compares = (shlex.split(line) for line in re.findall(r"^    pytest (.*)", section, re.MULTILINE))
+    assert suite.run(*saves, "--rag-k=3").ret == 0
+    result = suite.run(*compares, "--rag-k=3")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["passed *golden: ndcg@10 >= baseline - 0.02 *"])
+
+
+def test_every_measure_is_in_the_tables() -> None:
+    section = PAGE.partition("## Measures")[2].partition("\n## ")[0]
+    wanted = {each if each in NO_CUTOFF else f"{each}@k" for each in KNOWN_MEASURES} | set(ANSWER_MEASURES)
+    assert set(re.findall(r"^\| `([\w@]+)` \|", section, re.MULTILINE)) == wanted
+    lower = set(re.findall(r"^\| `([\w@]+)` \| lower ", section, re.MULTILINE))
+    assert lower == {name for name, measure in ANSWER_MEASURES.items() if measure.worst == 1}
+
+
+def test_workflows_are_yaml_that_runs_pytest() -> None:
+    yaml: Any = pytest.importorskip("yaml")
+    workflows = [yaml.safe_load(block) for block in blocks(PAGE, "yaml")]
+    assert len(workflows) == 2
+    for workflow in workflows:
+        (job,) = workflow["jobs"].values()
+        (command,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("pytest ")]
+        assert shlex.split(command)[0] == "pytest"
+        assert "\n" not in command.strip()
+        assert [step["if"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")] == ["always()"]
+
+
+def test_summary_example_is_json_of_the_shape_that_is_written() -> None:
+    (example,) = map(json.loads, blocks(PAGE, "json"))
+    assert {"golden", "gates", "profile", "mode"} == set(example)
+    for each in example["gates"]:
+        assert set(each) == {"gate", "state", "value", "n"}
+        assert parse_gate(each["gate"], k=10)
+
+
+@pytest.mark.parametrize("page", ["docs/gates.md", *OTHER_PAGES])
+def test_every_option_on_the_page_exists(page: str) -> None:
+    known = {f"--rag-{each.name.replace('_', '-')}" for each in options()} | {"--rag-kb"}
+    assert set(_FLAG.findall((ROOT / page).read_text(encoding="utf-8"))) <= known
+
+
+@pytest.mark.parametrize("page", ["docs/gates.md", *OTHER_PAGES])
+def test_links_lead_somewhere(page: str) -> None:
+    file = ROOT / page
+    for target in re.findall(r"\]\((?!http)([^)#]+)", file.read_text(encoding="utf-8")):
+        assert (file.parent / target).exists(), target

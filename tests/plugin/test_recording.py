@@ -1,0 +1,165 @@
+"""Record and replay, as a user sees them: the embedded reader behind the openai SDK, mock vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+CHAT = "--rag-chat-model=embedded/extractive"
+TEST = """
+import pytest
+
+@pytest.mark.e1
+@pytest.mark.e3
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+# What differs between two replays, and must: who ran when, and the stages that ran here.
+VOLATILE = {"finished_at", "retrieval_time_ms", "rerank_time_ms", "total_time_ms"}
+
+
+@pytest.fixture
+def recorded(suite: Suite) -> Suite:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_both=TEST)
+    suite.run(CHAT, "--rag-mode=record").assert_outcomes(passed=8)
+    return suite
+
+
+def replay(suite: Suite, *args: str) -> pytest.RunResult:
+    return suite.run(CHAT, "--rag-mode=replay", "--rag-cache-dir=elsewhere", *args)
+
+
+def cassettes(suite: Suite) -> list[Path]:
+    return sorted((suite.path / "cassettes").rglob("*.yaml"))
+
+
+def test_replay_gives_the_recorded_answers_and_times(recorded: Suite) -> None:
+    before = {str(row["query_id"]): row for row in recorded.rows()}
+    replay(recorded, "--rag-output=replayed").assert_outcomes(passed=8)
+    lines = (recorded.path / "replayed" / "e3_filtered_rag.jsonl").read_text().splitlines()
+    after = {row["query_id"]: row for row in map(json.loads, lines)}
+    for query_id, row in before.items():
+        assert after[query_id]["llm_answer"] == row["llm_answer"]
+        assert after[query_id]["dry_run"] is True
+        assert after[query_id]["timings_recorded"] is True
+    replay(recorded, "--rag-output=again", "-n2").assert_outcomes(passed=8)
+    again = [json.loads(line) for line in (recorded.path / "again" / "e3_filtered_rag.jsonl").read_text().splitlines()]
+    assert _steady(again) == _steady(list(after.values()))
+
+
+def _steady(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    kept = [{key: value for key, value in row.items() if key not in VOLATILE} for row in rows]
+    return sorted(kept, key=lambda row: str(row["query_id"]))
+
+
+def test_four_workers_recording_at_once_lose_nothing(suite: Suite) -> None:
+    suite.write_queries([{"query_id": f"q_{n:02}", "query": f"question {n} about a lamp"} for n in range(40)])
+    suite.run(CHAT, "--rag-mode=record", "-n4", "--rag-concurrency=8").assert_outcomes(passed=40)
+    assert len(cassettes(suite)) == 40
+    replay(suite, "--rag-output=replayed", "-n4").assert_outcomes(passed=40)
+
+
+def test_record_calls_only_what_is_missing(recorded: Suite) -> None:
+    stamps = {file: file.stat().st_mtime_ns for file in cassettes(recorded)}
+    recorded.run(CHAT, "--rag-mode=record", "--rag-overwrite").assert_outcomes(passed=8)
+    assert {file: file.stat().st_mtime_ns for file in cassettes(recorded)} == stamps
+    recorded.run(CHAT, "--rag-mode=record", "--rag-overwrite", "--rag-rerecord").assert_outcomes(passed=8)
+    assert all(file.stat().st_mtime_ns > stamp for file, stamp in stamps.items())
+
+
+def test_a_miss_says_what_was_asked_what_is_nearest_and_what_to_do(recorded: Suite) -> None:
+    result = replay(recorded, "--rag-seed=8", "--rag-output=replayed", "-m", "e1", "-k", "e1-q_direct_001")
+    result.assert_outcomes(failed=1, deselected=7)
+    result.stdout.fnmatch_lines(
+        [
+            "*RecordingMissError: No recording of embedded/extractive for 'return a lamp'. The nearest recording, *.yaml, "
+            "differs in seed (7 recorded). Record it: --rag-profile=mock --rag-mode=record*"
+        ]
+    )
+
+
+def test_an_edited_page_is_named_and_only_trials_that_retrieve_fail(recorded: Suite) -> None:
+    page = recorded.path / "kb" / "returns.md"
+    page.write_text(page.read_text().replace("45 days", "46 days"))
+    result = replay(recorded, "--rag-output=replayed")
+    result.assert_outcomes(passed=4, failed=4)
+    result.stdout.fnmatch_lines(["*RecordingMissError: returns.md#chunk_0: No vector of mock/hashed-words*"])
+    recorded.run(CHAT, "--rag-mode=record", "--rag-output=again").assert_outcomes(passed=8)
+    replay(recorded, "--rag-output=third").assert_outcomes(passed=8)
+
+
+def test_plain_vcrpy_reads_a_recording(recorded: Suite) -> None:
+    vcr = pytest.importorskip("vcr")
+    from openai import AsyncOpenAI
+
+    file = cassettes(recorded)[0]
+    asked = json.loads(vcr.serialize.deserialize(file.read_text(), vcr.serializers.yamlserializer)[0][0].body)
+
+    async def ask() -> str:
+        async with AsyncOpenAI(api_key="x", base_url="http://embedded/v1") as client:
+            stream = await client.chat.completions.create(**asked)
+            return "".join([c.choices[0].delta.content or "" async for c in stream if c.choices])
+
+    with vcr.use_cassette(str(file), record_mode="none"):
+        assert "answer" in json.loads(asyncio.run(ask()))
+
+
+def test_replay_opens_no_connection(recorded: Suite) -> None:
+    recorded.pytester.makeconftest(
+        """
+        import socket
+        import pytest
+        class Mine:
+            async def answer(self, query):
+                socket.create_connection(("127.0.0.1", 9), timeout=1)
+        @pytest.fixture
+        def rag_pipeline(): return Mine()
+        """
+    )
+    result = replay(recorded, "-k", "e1-q_direct_001", "--rag-output=replayed")
+    result.stdout.fnmatch_lines(["*Replay opens no connection, but *conftest.py:* (answer) asked for 127.0.0.1.*"])
+
+
+def test_keys_reach_no_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-planted-0123456789"
+    for name in ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "RAG_CHAT_API_KEY"):
+        monkeypatch.setenv(name, key)
+    suite.write_queries([{"query_id": "q1", "query": "lamp"}])
+    suite.run(CHAT, "--rag-mode=record", "--junitxml=junit.xml").assert_outcomes(passed=1)
+    written = [file for file in suite.path.rglob("*") if file.is_file()]
+    assert any(file.suffix == ".yaml" for file in written)
+    assert [file for file in written if key.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: text[: len(text) // 2], "*The recording *.yaml cannot be read: *Delete it and record it again.*"),
+        (lambda text: text.replace("rag_harness: 1", "rag_harness: 99"), "*made by a newer release (schema 99)*"),
+    ],
+)
+def test_a_damaged_recording_is_named(recorded: Suite, damage: object, says: str) -> None:
+    for file in cassettes(recorded):
+        file.write_text(damage(file.read_text()))  # type: ignore[operator]
+    result = replay(recorded, "-k", "e1-q_direct_001", "--rag-output=replayed")
+    result.stdout.fnmatch_lines([says])
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_auto_replays_and_says_nothing_else(recorded: Suite) -> None:
+    recorded.run(CHAT, "--rag-output=auto").assert_outcomes(passed=8)
+    rows = [json.loads(line) for line in (recorded.path / "auto" / "e1_baseline.jsonl").read_text().splitlines()]
+    assert {row["timings_recorded"] for row in rows} == {True}
+    assert {row["dry_run"] for row in rows} == {False}
+
+
+def test_auto_never_calls_a_network_model(suite: Suite) -> None:
+    result = suite.run("--rag-chat-model=some/model", "--rag-chat-base-url=http://127.0.0.1:9/v1", "-k", "q_direct_001")
+    result.stdout.fnmatch_lines(["*RecordingMissError: No recording of some/model for 'return a lamp'. Nothing of *"])
