@@ -36,7 +36,7 @@ Analysis = Callable[[str], list[str]]
 def slices(run: str) -> None:
     """Print each suite's measures: all cases, by query type, by difficulty."""
     for name, suite in load(Path(run)).suites.items():
-        rows = [(name, "n", *MEASURES)]
+        rows: list[tuple[str, ...]] = [(name, "n", *MEASURES)]
         keys = {(key, value) for case in suite.cases.values() for key, value in case.slices.items()}
         wanted = sorted((k, v) for k, v in keys if k in ("query_type", "difficulty"))
         for where in [{}, *({key: value} for key, value in reversed(wanted))]:
@@ -48,7 +48,7 @@ def slices(run: str) -> None:
 
 def pair(before: str, now: str, suite: str = "golden", other: str = "") -> None:
     """Print the second run's difference to the first, measure by measure."""
-    rows = [("measure", "before", "now", "difference", "95 % interval", "p", "n", "differ")]
+    rows: list[tuple[str, ...]] = [("measure", "before", "now", "difference", "95 % interval", "p", "n", "differ")]
     old, new = load(Path(before)).suites[suite], load(Path(now)).suites[other or suite]
     for measure in PAIRED:
         a, b = new.values(measure, {}), old.values(measure, {})
@@ -122,4 +122,5 @@ def ndcg(data: BeirDataset, analysis: Analysis, lengths: Callable[[int], int]) -
 
 
 if __name__ == "__main__":
-    {"slices": slices, "pair": pair, "bm25": bm25}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {"slices": slices, "pair": pair, "bm25": bm25}
+    commands[sys.argv[1]](*sys.argv[2:])

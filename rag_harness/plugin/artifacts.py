@@ -40,11 +40,23 @@ def measures_of(suite: str, k: int) -> list[str]:
 def write_summary_file(settings: Settings, tables: Mapping[str, SuiteTable], verdicts: list[Verdict]) -> Path:
     """Write ``summary.json``: every aggregate of this run, by experiment and for ``golden``."""
     suites = {name: _aggregates(name, table, settings.k) for name, table in tables.items() if table.cases}
-    gates = [{"gate": str(each.gate), "state": each.state, "value": each.value, "n": each.n} for each in verdicts]
+    gates = [_verdict(each) for each in verdicts]
     file = settings.path(settings.output) / "summary.json"
     content: dict[str, Any] = {**suites, "gates": gates, "profile": settings.profile, "mode": settings.mode}
     write_atomically(file, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return file
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "gate": str(verdict.gate),
+        "state": verdict.state,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "interval": list(verdict.interval) if verdict.interval else None,
+        "n": verdict.n,
+        "reason": verdict.reason,
+    }
 
 
 def _aggregates(name: str, table: SuiteTable, k: int) -> dict[str, Any]:
@@ -107,6 +119,18 @@ def saved_run(session: RagSession, tables: Mapping[str, SuiteTable]) -> SavedRun
         },
         suites=suites,
     )
+
+
+def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]:
+    """Leave out the data of suites that only one of the runs has: what is not compared need not be the same."""
+    shared = set(now.suites) & set(before.suites)
+    kept = {"documents", *({"golden"} & shared), *(["queries"] if shared - {"golden"} else [])}
+
+    def reduced(run: SavedRun) -> SavedRun:
+        data = {key: value for key, value in run.fingerprint.get("data", {}).items() if key in kept}
+        return run.model_copy(update={"fingerprint": {**run.fingerprint, "data": data}})
+
+    return reduced(now), reduced(before)
 
 
 _PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "bm25s")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.plugin.options import is_used
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -45,8 +47,6 @@ class GateKeeper:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note the trials and golden entries that were selected."""
         self._note(_param_id(item.nodeid) for item in session.items)
-        if self._selected:
-            self._check()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -54,7 +54,11 @@ class GateKeeper:
         self._note(_param_id(nodeid) for nodeid in ids)
 
     def _note(self, ids: Iterable[str]) -> None:
-        self._selected |= dict.fromkeys(each for each in ids if each)
+        if not is_used(self._session.config):
+            return
+        self._selected |= dict.fromkeys(self._session.selected(each for each in ids if each))
+        if self._selected:
+            self._check()
 
     def _check(self) -> None:
         from rag_harness.errors import PrerequisiteError
@@ -68,37 +72,48 @@ class GateKeeper:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Judge when all tests have run, also where one of ours stopped the run; not after Ctrl-C."""
         try:
-            return (yield)
-        finally:
-            if self._used and not session.config.option.collectonly:
-                self._judge(session)
+            result = yield
+        except (pytest.UsageError, KeyboardInterrupt):
+            raise
+        except BaseException:
+            self._judge(session)
+            raise
+        self._judge(session)
+        return result
 
     @property
     def _used(self) -> bool:
         return bool(self._recorder.rows or self._recorder.retrievals or self._selected)
 
     def _judge(self, session: pytest.Session) -> None:
-        from rag_harness.gates import judge
-
+        if not self._used or session.config.option.collectonly:
+            return
         refused = self._compare()
-        baseline = self.baseline.suites if self.baseline and not refused else {}
-        partial = self._session.settings.gate_partial
-        self.verdicts = [judge(gate, self.tables, partial, baseline) for gate in self.gates]
+        self.verdicts = [self._verdict(gate, bool(refused)) for gate in self.gates]
         self._leave_behind()
         judged = [each for each in self.verdicts if each.state in ("passed", "failed")]
         for report in [*refused, *(_report(str(each.gate), each.state == "passed", each.line()) for each in judged)]:
             session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _verdict(self, gate: Gate, refused: bool) -> Verdict:
+        from rag_harness.gates import BASELINE, Reference, Verdict, judge
+
+        if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
+            return Verdict(gate, "failed", reason="the baseline is of other data")
+        baseline = self.baseline.suites if self.baseline else {}
+        return judge(gate, self.tables, self._session.settings.gate_partial, baseline)
 
     def _compare(self) -> list[pytest.TestReport]:
         """Set this run against the baseline; return a failure where the two are not comparable."""
         if not self.baseline:
             return []
         from rag_harness.errors import DataError
-        from rag_harness.plugin.artifacts import saved_run
+        from rag_harness.plugin import artifacts
         from rag_harness.report.comparison import compare
 
+        now = artifacts.saved_run(self._session, self.tables)
         try:
-            self.comparison = compare(saved_run(self._session, self.tables), self.baseline).lines()
+            self.comparison = compare(*artifacts.on_common_data(now, self.baseline)).lines()
         except DataError as error:
             return [_report(f"compare with {self._session.settings.compare}", False, str(error))]
         return []
@@ -191,7 +206,8 @@ def _param_id(nodeid: str) -> str:
 def _report(name: str, passed: bool, text: str) -> pytest.TestReport:
     """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
     return pytest.TestReport(
-        nodeid=f"{NODE}::{name}",
+        # Brackets would be taken for the id of a parameter, and be cut off.
+        nodeid=f"{NODE}::{name.replace('[', '(').replace(']', ')')}",
         location=(NODE, None, name),
         keywords={NODE: 1},
         outcome="passed" if passed else "failed",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_harness.settings import Settings, env_name, options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 
@@ -35,10 +38,19 @@ def command_line(config: pytest.Config) -> dict[str, Any]:
     given = {each: config.getoption(f"rag_{each.name}", None) for each in options()}
     here = config.invocation_params.dir
     return {
-        each.name: str(here / value) if each.metadata.get("path") else value
+        each.name: _from_here(here, each.name, value) if each.metadata.get("path") or each.name in _SCHEMED else value
         for each, value in given.items()
         if value is not None
     }
+
+
+_SCHEMED = ("dataset", "export")
+"""Options that hold a path behind a scheme: ``beir:DIR``."""
+
+
+def _from_here(here: Path, name: str, value: str) -> str:
+    scheme, colon, path = value.partition(":") if name in _SCHEMED else ("", "", value)
+    return f"{scheme}{colon}{here / path}" if path else value
 
 
 def ini(config: pytest.Config) -> dict[str, Any]:
@@ -63,6 +75,7 @@ def read_settings(config: pytest.Config) -> Settings:
     # Not config.rootpath: `--rag-kb DIR` makes pytest take DIR for a test path and rootdir for its parent.
     base = config.inipath.parent if config.inipath else config.invocation_params.dir
     given, from_ini = command_line(config), ini(config)
-    # The command line adds to the ini's gates: a release's thresholds are not switched off by asking one more.
-    gates = [*from_ini.get("gate", ()), *given.get("gate", ())]
-    return load_settings({**given, "gate": gates} if gates else given, from_ini, base)
+    asked = given.pop("gate", [])
+    settings = load_settings(given, from_ini, base)
+    # The command line adds to the gates that are set: thresholds are not switched off by asking one more.
+    return replace(settings, gate=(*settings.gate, *asked))

@@ -105,6 +105,22 @@ class RagSession:
     def _workers(self) -> int:
         return int(getattr(self.config, "workerinput", {}).get("workercount", 1))
 
+    def selected(self, param_ids: Iterable[str]) -> list[str]:
+        """Return those ids of parameters that are trials or golden entries: ``<experiment>-<query id>``, ``golden-<id>``.
+
+        Experiments that only a marker names are learnt on the way.
+        """
+        from rag_harness.pipelines import known_experiments
+
+        known = tuple(f"{each}-" for each in [*known_experiments(), "golden"])
+        ids = list(param_ids)
+        strange = [each for each in ids if "-" in each and not each.startswith(known)]
+        if strange and self.settings.queries_path.is_file():
+            queries = {case.query.query_id for case in self.all_cases}
+            cuts = ((each[:n], each[n + 1 :]) for each in strange for n, sign in enumerate(each) if sign == "-")
+            self.own_experiments |= {name for name, query_id in cuts if name and query_id in queries}
+        return [each for each in ids if each.startswith((*known, *(f"{name}-" for name in self.own_experiments)))]
+
     def pipeline(self, experiment: str) -> Any:
         """Return the registered pipeline of ``experiment``, built on first use."""
         if experiment not in self._pipelines:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.gates import BASELINE, GOLDEN, Gate, Known, check_gate, parse_gate
+from rag_harness.gates import BASELINE, GOLDEN, Gate, Known, Reference, check_gate, parse_gate
 from rag_harness.golden import slices_of
 from rag_harness.pipelines import known_experiments
 from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure, known_measure
@@ -36,7 +36,7 @@ def _experiment_tables(
     session: RagSession, rows: Mapping[str, ExperimentResult], selected: Sequence[str]
 ) -> dict[str, SuiteTable]:
     chosen = {*selected, *rows}
-    names = {row.experiment for row in rows.values()} | set(known_experiments())
+    names = {row.experiment for row in rows.values()} | set(known_experiments()) | session.own_experiments
     if not any(each.startswith(f"{name}-") for each in chosen for name in names):
         return {}
     cases = {case.query.query_id: case for case in session.all_cases}
@@ -100,7 +100,12 @@ def read_gates(session: RagSession) -> list[Gate]:
     for gate in gates:
         slices = _slices_of_suite(session, gate.suite) if gate.slice else {}
         check_gate(gate, Known(names, slices, check_measure, known_measure))
-    return list({(gate.suite, gate.slice, gate.measure, gate.op): gate for gate in gates}.values())
+    return list({(gate.suite, gate.slice, gate.measure, gate.op, _kind(gate)): gate for gate in gates}.values())
+
+
+def _kind(gate: Gate) -> str:
+    """A number, the baseline and each other experiment are questions of their own."""
+    return gate.right.name if isinstance(gate.right, Reference) else ""
 
 
 def _slices_of_suite(session: RagSession, suite: str) -> dict[str, set[str]]:

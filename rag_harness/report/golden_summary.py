@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.report.misses import miss_line
+from rag_harness.report.misses import WIDTH, cut, miss_line
 from rag_harness.report.scores import SuiteTable
 from rag_harness.report.summary import table as aligned
 from rag_harness.retrieval import RetrievalResult
@@ -22,8 +22,8 @@ def golden_lines(table: SuiteTable, results: Sequence[RetrievalResult]) -> list[
     rows = [_row(table, {SLICE: each}, each) for each in slices if table.selected_of({SLICE: each})]
     misses = [result for result in results if not result.found]
     lines = aligned([("golden", "n", *MEASURES), *rows, _row(table, {}, "all")])
-    lines.append(f"recall@10 of all: 95 % interval {_interval(table)}; {_ranks(results)}")
-    lines += [f"miss  {miss_line(result)}"[:100] for result in misses[:_MOST_MISSES]]
+    lines += [f"recall@10 of all: 95 % interval {_interval(table)}", _ranks(results)]
+    lines += [cut(f"miss  {miss_line(result)}", WIDTH) for result in misses[:_MOST_MISSES]]
     if len(misses) > _MOST_MISSES:
         lines.append(
             f"… and {len(misses) - _MOST_MISSES} more misses; --rag-misses=FILE writes all, --rag-strict fails on each"

@@ -27,7 +27,7 @@ def explain_miss(result: RetrievalResult) -> str:
 
 def miss_line(result: RetrievalResult) -> str:
     """Return the miss in one line."""
-    return f"{result.case_id}: expected {', '.join(result.expected)}, {_where(result)}: {_cut(result.query, 60)}"
+    return f"{result.case_id}: expected {', '.join(result.expected)}, {_where(result)}: {cut(result.query, 60)}"
 
 
 def _where(result: RetrievalResult) -> str:
@@ -47,7 +47,7 @@ def _remedy(result: RetrievalResult) -> str:
 
 
 def _labelled(label: str, text: str) -> list[str]:
-    body = textwrap.wrap(text, WIDTH - _LABEL, break_long_words=True)[:4] or [""]
+    body = textwrap.wrap(text, WIDTH - _LABEL, break_on_hyphens=False, max_lines=4, placeholder=" …") or [""]
     return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body)]
 
 
@@ -61,11 +61,12 @@ def _found(hits: Sequence[FoundHit]) -> list[str]:
 
 
 def _hit_line(hit: FoundHit, document: int, section: int) -> str:
-    where = f"{_cut(hit.document, document):{document}}  {_cut(hit.section.rpartition(' > ')[2], section):{section}}"
+    where = f"{cut(hit.document, document):{document}}  {cut(hit.section.rpartition(' > ')[2], section):{section}}"
     start = f"{'':{_LABEL}}{hit.rank:>4} {hit.score:>6.3f}  {where}  "
-    return f"{start}{_cut(hit.snippet, max(0, WIDTH - len(start)))}".rstrip()
+    return f"{start}{cut(hit.snippet, max(0, WIDTH - len(start)))}".rstrip()
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """Return ``text`` on one line of at most ``width`` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else f"{flat[: max(0, width - 1)]}…"

@@ -39,7 +39,7 @@ def write_golden(suite: Suite, entries: Any) -> None:
 def test_a_miss_is_tolerated_and_shown(golden: Suite, workers: str) -> None:
     result = golden.run(workers)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*= rag golden =*", "all * 5 *", "miss  g005: expected shipping.md, rank *"])
+    result.stdout.fnmatch_lines(["*= rag golden =*", "all * 5 *", "miss g005: expected shipping.md, rank *"])
     assert "4 passed, 1 missed" in result.stdout.str()
 
 
@@ -269,3 +269,23 @@ def test_a_crashed_worker_never_leaves_a_gate_green(suite: Suite) -> None:
     result = suite.run("-n2", "--rag-concurrency=2", "--max-worker-restart=1", "--rag-gate=e3: error_rate <= 0.01")
     assert result.ret != 0
     assert "passed e3: error_rate" not in result.stdout.str()
+
+
+@WORKERS
+def test_gates_of_an_experiment_that_only_a_marker_names(suite: Suite, workers: str) -> None:
+    suite.pytester.makepyfile(
+        """
+        import pytest
+        class Mine:
+            async def answer(self, query): return "fine"
+        @pytest.fixture
+        def rag_pipeline(): return Mine()
+        @pytest.mark.rag_experiment("mine-own")
+        def test_mine(rag_result): assert rag_result.ok
+        """
+    )
+    result = suite.run(workers, "--rag-gate=mine-own: error_rate <= 0.05")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["passed *mine-own: error_rate <= 0.05*n=4"])
+    result = suite.run(workers, "--rag-gate=mine-own: error_rate >= 0.5", "--rag-gate=nobody: error_rate <= 1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -30,7 +30,7 @@ def test_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
 
 
 def test_writes_no_file_and_no_line(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_one(): pass")
+    pytester.makepyfile("import pytest\n@pytest.mark.parametrize('a', ['e3-x', 'golden-1', 2])\ndef test_one(a): pass")
     with_plugin = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     without = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:rag_harness")
     assert _comparable(with_plugin) == _comparable(without)

@@ -79,8 +79,9 @@ def test_a_miss_says_what_was_asked_what_is_nearest_and_what_to_do(recorded: Sui
     result.assert_outcomes(failed=1, deselected=7)
     result.stdout.fnmatch_lines(
         [
-            "*RecordingMissError: No recording of embedded/extractive for 'return a lamp'. The nearest recording, *.yaml, "
-            "differs in seed (7 recorded). Record it: --rag-profile=mock --rag-mode=record*"
+            "*RecordingMissError: No recording of embedded/extractive for 'return a lamp'. "
+            "The nearest recording, *.yaml, differs in seed (7 recorded). "
+            "Record it: --rag-profile=mock --rag-mode=record*"
         ]
     )
 

@@ -141,7 +141,7 @@ def test_golden_lines(n: int, snapshot: SnapshotAssertion) -> None:
     assert "\n".join(lines) == snapshot
 
 
-@pytest.mark.parametrize("n", [0, 3, pytest.param(12, marks=TOO_WIDE), pytest.param(40, marks=TOO_WIDE)])
+@pytest.mark.parametrize("n", [0, 3, 12, 40])
 def test_golden_lines_fit(n: int) -> None:
     narrow("\n".join(golden_lines(*_table_and_results(n))))
 
