@@ -106,7 +106,7 @@ class RagSession:
         return int(getattr(self.config, "workerinput", {}).get("workercount", 1))
 
     def selected(self, param_ids: Iterable[str]) -> list[str]:
-        """Return those ids of parameters that are trials or golden entries: ``<experiment>-<query id>``, ``golden-<id>``.
+        """Return those ids of parameters that are trials or golden entries, e.g. ``e3-q_direct_001``, ``golden-g001``.
 
         Experiments that only a marker names are learnt on the way.
         """

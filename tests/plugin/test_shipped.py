@@ -1,0 +1,67 @@
+"""What ships replays: the study's recordings, without torch, weights, tokenizers, keys or a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCKED = ["sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers"]
+BLOCKER = f"""
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {BLOCKED!r}:
+            raise ImportError(f"{{name}} is not there", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def replay(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "sitecustomize.py").write_text(BLOCKER)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN"))}
+    places = [f"--rag-output={tmp_path / 'out'}", f"--rag-logs={tmp_path}", f"--rag-cache-dir={tmp_path / 'none'}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rag-mode=replay", *places, *args]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**kept, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_study_replays(tmp_path: Path) -> None:
+    result = replay(tmp_path, "-m", "e1 or e2 or e3 or e4", "--rag-limit=25")
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "100 passed" in result.stdout
+    rows = [json.loads(line) for line in (tmp_path / "out" / "e4_reasoning_rag.jsonl").read_text().splitlines()]
+    assert {(row["dry_run"], row["timings_recorded"], row["profile"]) for row in rows} == {(True, True, "embedded")}
+
+
+def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:
+    result = replay(tmp_path, "test_retrieval_golden", "--k=10")
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "passed      golden: recall@10 >= " in result.stdout
+
+
+def test_recordings_are_small(tmp_path: Path) -> None:
+    weight = sum(file.stat().st_size for file in (ROOT / "cassettes").rglob("*") if file.is_file())
+    assert weight < 30_000_000
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_the_blocker_blocks(tmp_path: Path, name: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCKER)
+    command = [sys.executable, "-c", f"import {name}"]
+    result = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert f"{name} is not there" in result.stderr
