@@ -10,7 +10,7 @@ from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.errors import SettingsError
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval import RetrievalCase
-from rag_harness.types import Chunk
+from rag_harness.types import Chunk, Query
 
 
 def golden_ids(parts: RunParts) -> list[str]:
@@ -33,7 +33,7 @@ def golden_cases(parts: RunParts) -> list[RetrievalCase]:
     """
     if parts.collection is not None:
         qrels = parts.collection.qrels
-        return [RetrievalCase(each.query_id, each.text, qrels[each.query_id]) for each in parts.collection.queries]
+        return [_judged(query, qrels[query.query_id]) for query in parts.collection.queries]
     entries = _entries(parts)
     gold = resolve(entries, parts.chunks)
     by_id = {chunk.chunk_id: chunk for chunk in parts.chunks}
@@ -61,6 +61,12 @@ def slices_of(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 def _entries(parts: RunParts) -> list[GoldenEntry]:
     return read_golden(parts.settings.path(parts.settings.golden))
+
+
+def _judged(query: Query, relevance: Mapping[str, int]) -> RetrievalCase:
+    wanted = [doc_id for doc_id, gain in relevance.items() if gain > 0]
+    more = [f"{len(wanted) - 3} more"] if len(wanted) > 3 else []
+    return RetrievalCase(query.query_id, query.text, relevance, expected=(*wanted[:3], *more))
 
 
 def _case(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> RetrievalCase:

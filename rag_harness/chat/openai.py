@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.chat.failures import LONGEST_WAIT, PassingError, may_pass, refusals, refuse_json, transport_errors
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.profiles import EMBEDDED_URL
 from rag_harness.protocols import Parts
@@ -24,15 +23,10 @@ if TYPE_CHECKING:
 
 RETRIES = 3
 _NO_KEY = "none"
-_FIRST_WAIT = 1.0
-_LONGEST_WAIT = 60.0
-"""Seconds. A server that asks for more is not waited for: the run has to end in bounded time."""
 _HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
 """A rejected key, no credit, no permission, no such model: no later call can succeed either."""
 _NO_SUCH_MODEL = "not a valid model"
 """How OpenRouter says so, with status 400."""
-_PASSING = {408, 409, 425, 429}
-"""What a client may try again; so are 5xx and errors without a status."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +70,9 @@ class OpenAIChat:
             try:
                 completion = await self._once(messages, response_format)
                 return replace(completion, retries=retry, waited_ms=waited * 1000)
-            except _PassingError as failure:
+            except PassingError as failure:
                 pause = failure.pause(retry)
-                if retry == RETRIES or pause > _LONGEST_WAIT:
+                if retry == RETRIES or pause > LONGEST_WAIT:
                     raise ModelCallError(f"{self.model}: {failure.explain(retry, pause)}") from failure.cause
             waited += pause
             await self._wait(pause)
@@ -97,19 +91,19 @@ class OpenAIChat:
             self._hide_key(error)
             self._halt_if_hopeless(error)
             # Some models know no structured output; the prompt asks for the same JSON in words.
-            if schema is not None and isinstance(error, _refusals()) and "response_format" in str(error):
+            if schema is not None and isinstance(error, refusals()) and "response_format" in str(error):
                 self._has_schemas = False
                 return await self._once(messages, None)
-            if not _may_pass(error):
+            if not may_pass(error):
                 raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
-            raise _PassingError(error) from error
-        except _transport_errors() as error:
-            raise _PassingError(error) from error
+            raise PassingError(error) from error
+        except transport_errors() as error:
+            raise PassingError(error) from error
 
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
         started = perf_counter()
         stream: Any = await self._client.chat.completions.create(**self._request(messages, schema))
-        await _refuse_json(stream.response)
+        await refuse_json(stream.response)
         text, first, usage, model, end = [], None, Usage(calls=1), self.model, ""
         async for chunk in _closing(stream):
             model = chunk.model or model
@@ -165,24 +159,6 @@ class OpenAIChat:
         await self._client.close()
 
 
-class _PassingError(Exception):
-    """A failure that may pass: a timeout, a broken connection, 429, 5xx, an error in the middle of a stream."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-    def pause(self, retry: int) -> float:
-        asked = _retry_after(self.cause)
-        return asked if asked is not None else _FIRST_WAIT * 2**retry * random.uniform(0.75, 1.25)
-
-    def explain(self, retry: int, pause: float) -> str:
-        what = f"{type(self.cause).__name__}: {self.cause}"
-        if pause > _LONGEST_WAIT:
-            return f"{what}. The server asks to wait {pause:.0f} s, longer than the {_LONGEST_WAIT:.0f} s we wait."
-        return f"{what}. Gave up after {retry + 1} tries."
-
-
 def _times(started: float, first: float) -> tuple[float, float | None]:
     """Return total and time to first token in milliseconds."""
     return (perf_counter() - started) * 1000, (first - started) * 1000
@@ -192,48 +168,6 @@ def _recorded_times(response: Any) -> tuple[float, float | None] | None:
     """Return the times of the recorded call, where the response was replayed: replay's own speed is not the model's."""
     total, ttft = response.headers.get(TOTAL), response.headers.get(TTFT)
     return None if total is None else (float(total), float(ttft) if ttft else None)
-
-
-def _may_pass(error: APIError) -> bool:
-    status = getattr(error, "status_code", 500)
-    return status in _PASSING or status >= 500
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    from openai import BadRequestError, UnprocessableEntityError
-
-    return BadRequestError, UnprocessableEntityError
-
-
-async def _refuse_json(response: Any) -> None:
-    """Raise the error that a server sent with status 200: the SDK would read it as a stream without events."""
-    from openai import APIError
-
-    if "json" not in response.headers.get("content-type", ""):
-        return
-    said = (await response.aread()).decode(errors="replace")
-    try:
-        error = json.loads(said)["error"]
-    except (ValueError, LookupError, TypeError):
-        error = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
-    body = error if isinstance(error, dict) else {"message": str(error)}
-    raise APIError(str(body.get("message")), response.request, body=body)
-
-
-def _retry_after(error: Exception) -> float | None:
-    response = getattr(error, "response", None)
-    value = response.headers.get("retry-after") if response is not None else None
-    try:
-        return max(0.0, float(value)) if value else None
-    except ValueError:
-        return None
-
-
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """Return what the SDK lets through when a stream breaks off: errors of its transport, and half a JSON."""
-    from httpx2 import HTTPError
-
-    return HTTPError, ValueError, ConnectionError
 
 
 async def _closing(stream: Any) -> AsyncIterator[Any]:

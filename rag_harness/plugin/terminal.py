@@ -18,7 +18,8 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     trials = {trial.trial_id for item in items if (trial := trial_of(item)) is not None}
     if not trials:
         return None
-    return f"rag: {len(trials)} trials, {about(session.settings)}"
+    calls = f"; at most {len(trials)} model calls" if session.settings.mode in ("record", "live") else ""
+    return f"rag: {len(trials)} trials, {about(session.settings)}{calls}"
 
 
 def about(settings: Settings) -> str:

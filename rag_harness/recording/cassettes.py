@@ -66,7 +66,6 @@ class Cassettes:
 
         self._folder = folder
         self._secrets = [each for each in secrets if each]
-        self.used: set[Path] = set()
 
     def load(self, method: str, path: str, body: Mapping[str, Any]) -> Recorded | None:
         """Return the recording of a request, None where there is none.
@@ -77,7 +76,6 @@ class Cassettes:
         file = self._file(method, path, body)
         if not file.is_file():
             return None
-        self.used.add(file)
         return _read(file)
 
     def save(self, method: str, url: str, body: Mapping[str, Any], response: Recorded) -> None:
@@ -110,7 +108,6 @@ class Cassettes:
             raise DataError(
                 f"The recording {file} cannot be written: {error}. Choose a folder: --rag-cassettes"
             ) from error
-        self.used.add(file)
 
     def nearest(self, body: Mapping[str, Any]) -> str:
         """Say which recording is most like a request that has none, and what differs."""
@@ -120,10 +117,6 @@ class Cassettes:
         _, name, best = max(candidates, key=lambda each: each[0])
         differing = ", ".join(_differences(body, best.request)) or "nothing that can be named"
         return f"The nearest recording, {name}, differs in {differing}."
-
-    def unused(self) -> list[Path]:
-        """Return the recordings that this run did not ask for."""
-        return sorted(set(self._folder.rglob("*.yaml")) - self.used)
 
     def _file(self, method: str, path: str, body: Mapping[str, Any]) -> Path:
         return self._model_folder(body) / f"{digest_of(method, path, body)}.yaml"

@@ -232,7 +232,7 @@ def test_no_text(body: bytes) -> None:
 
 
 def test_created_from_settings(tmp_path: Path) -> None:
-    settings = load_settings({"profile": "openrouter", "chat_model": "openai:gpt-x"}, rootdir=tmp_path)
+    settings = load_settings({"profile": "openrouter", "mode": "live", "chat_model": "openai:gpt-x"}, rootdir=tmp_path)
 
     async def session(settings: Any) -> Completion:
         chat = create(SimpleNamespace(settings=settings))
