@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.plugin import collect, golden, hookspecs
+from rag_harness.plugin import hookspecs
 from rag_harness.plugin.fixtures import (
     rag_golden_id,
     rag_index,
@@ -19,10 +19,8 @@ from rag_harness.plugin.fixtures import (
     rag_settings,
     rag_trial,
 )
-from rag_harness.plugin.gating import GateKeeper
 from rag_harness.plugin.options import add_options, is_used
-from rag_harness.plugin.recorder import Recorder
-from rag_harness.plugin.session import SESSION, SHIPPED, RagSession
+from rag_harness.plugin.stash import RETRIEVAL, SESSION, SHIPPED, Waker, wake
 
 __all__ = [
     "rag_golden_id",
@@ -55,14 +53,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for experiment, module in built_in().items():
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
-    config.stash[SESSION] = session = RagSession(config)
-    if not hasattr(config, "workerinput"):
-        recorder = Recorder(session)
-        config.pluginmanager.register(recorder, "rag_harness.recorder")
-        config.pluginmanager.register(GateKeeper(session, recorder), "rag_harness.gates")
+    config.pluginmanager.register(Waker(config), "rag_harness.waker")
     if is_used(config):
         _share_cores(config)
-        _check_usage(config, session)
+        _check_usage(config)
 
 
 def _share_cores(config: pytest.Config) -> None:
@@ -71,28 +65,34 @@ def _share_cores(config: pytest.Config) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _check_usage(config: pytest.Config, session: RagSession) -> None:
+def _check_usage(config: pytest.Config) -> None:
     from rag_harness.errors import PrerequisiteError
     from rag_harness.plugin.markers import check_marker_expression
 
     try:
         check_marker_expression(config)
-        assert session.settings
+        _ = wake(config).settings
     except PrerequisiteError as error:
         raise pytest.UsageError(str(error)) from None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Turn a test that uses ``rag_result`` into one test a trial."""
+    """Turn a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one a golden entry."""
     if "rag_result" in metafunc.fixturenames:
-        collect.parametrize(metafunc, metafunc.config.stash[SESSION])
+        from rag_harness.plugin import collect
+
+        collect.parametrize(metafunc, wake(metafunc.config))
     if "rag_retrieval" in metafunc.fixturenames:
-        golden.parametrize(metafunc)
+        from rag_harness.plugin import golden
+
+        golden.parametrize(metafunc, wake(metafunc.config))
 
 
 def pytest_report_teststatus(report: Any) -> Any:
     """Show a miss of the golden suite as ``m``."""
-    return golden.status_of(report)
+    if getattr(report, "rag_outcome", "") == "miss":
+        return "missed", "m", ("MISS", {"yellow": True})
+    return None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -113,7 +113,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Remember the next test: under xdist its batch may be run ahead too."""
-    item.config.stash[SESSION].next_item = nextitem
+    if SESSION in item.config.stash:
+        item.config.stash[SESSION].next_item = nextitem
 
 
 @pytest.hookimpl(wrapper=True)
@@ -126,12 +127,17 @@ def pytest_runtest_makereport(
     if shipped is not None and call.when == "teardown":
         # A JSON string: xdist ships nothing else, and one numpy float would end the session.
         vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
-    golden.judge_report(item, call, report)
+    if RETRIEVAL in item.stash:
+        from rag_harness.plugin import golden
+
+        golden.judge_report(item, call, report)
     return report
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:
     """Say what is about to run, where there is a trial to run."""
+    if SESSION not in config.stash:
+        return None
     from rag_harness.plugin.terminal import announcement
 
     return announcement(config.stash[SESSION], items)
@@ -139,6 +145,5 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the engine and close the log."""
-    session = config.stash.get(SESSION, None)
-    if session is not None:
-        session.close()
+    if SESSION in config.stash:
+        config.stash[SESSION].close()

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.plugin.collect import experiments_of
-from rag_harness.plugin.golden import RETRIEVAL
-from rag_harness.plugin.session import SESSION, SHIPPED, RagSession, trial_of
+from rag_harness.plugin.stash import RETRIEVAL, SHIPPED, wake
 
 if TYPE_CHECKING:
+    from rag_harness.plugin.session import RagSession
     from rag_harness.results import ExperimentResult
     from rag_harness.retrieval import RetrievalResult
     from rag_harness.settings import Settings
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def rag_session(pytestconfig: pytest.Config) -> RagSession:
     """Return the state of the run; the other fixtures read it."""
-    return pytestconfig.stash[SESSION]
+    return wake(pytestconfig)
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +47,9 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any
     Override it in a conftest.py or a test module, with any scope, to return your own: an object with
     ``async def answer(self, query) -> PipelineOutput`` (a sync method and a plain string are taken too).
     """
+    from rag_harness.plugin.collect import experiments_of
+    from rag_harness.plugin.session import trial_of
+
     trial = trial_of(request.node)
     with _halting(request):
         experiment = trial.experiment if trial else experiments_of(request.node)[0]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.plugin.session import SESSION, RagSession
+from rag_harness.plugin.stash import RETRIEVAL, SESSION
 
 if TYPE_CHECKING:
+    from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Retriever
     from rag_harness.retrieval import RetrievalCase, RetrievalResult
-
-RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()
 
 
 class GoldenSuite:
@@ -73,12 +72,12 @@ class GoldenSuite:
         return run_retrieval(self.cases[entry_id], self._retriever, settings.retriever, settings.k)
 
 
-def parametrize(metafunc: pytest.Metafunc) -> None:
+def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
     """Make a test that uses ``rag_retrieval`` into one test a golden entry."""
     from rag_harness.errors import PrerequisiteError
 
     try:
-        ids = metafunc.config.stash[SESSION].golden.ids
+        ids = session.golden.ids
     except PrerequisiteError as error:
         raise pytest.Collector.CollectError(str(error)) from None
     metafunc.parametrize("rag_golden_id", ids, ids=[f"golden-{each}" for each in ids])
@@ -105,10 +104,3 @@ def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     item.user_properties.append(("rag_outcome", "miss"))
     report.user_properties.append(("rag_outcome", "miss"))
     vars(report).update(rag_outcome="miss")
-
-
-def status_of(report: Any) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-    """Show a miss as ``m``."""
-    if getattr(report, "rag_outcome", "") == "miss":
-        return "missed", "m", ("MISS", {"yellow": True})
-    return None

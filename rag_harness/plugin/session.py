@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from rag_harness.trial import Outcome, Trial
     from rag_harness.types import Case
 
-SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
-SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
-
 
 @dataclass(frozen=True)
 class Shipped:

@@ -9,7 +9,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from rag_harness.plugin.batches import plan
 from rag_harness.plugin.options import is_used
-from rag_harness.plugin.session import SESSION
+from rag_harness.plugin.stash import wake
 
 
 def wants_batches(config: pytest.Config) -> bool:
@@ -21,7 +21,7 @@ def make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | Non
     """Return the scheduler by batches, None to leave the choice to xdist."""
     if not wants_batches(config):
         return None
-    return BatchScheduling(config, log, config.stash[SESSION].settings.concurrency)
+    return BatchScheduling(config, log, wake(config).settings.concurrency)
 
 
 class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
