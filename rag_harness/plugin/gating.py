@@ -88,9 +88,14 @@ class GateKeeper:
     def _judge(self, session: pytest.Session) -> None:
         if not self._used or session.config.option.collectonly:
             return
+        from rag_harness.errors import PrerequisiteError
+
         refused = self._compare()
         self.verdicts = [self._verdict(gate, bool(refused)) for gate in self.gates]
-        self._leave_behind()
+        try:
+            self._leave_behind()
+        except PrerequisiteError as error:
+            refused.append(_report("write results", False, str(error)))
         judged = [each for each in self.verdicts if each.state in ("passed", "failed")]
         for report in [*refused, *(_report(str(each.gate), each.state == "passed", each.line()) for each in judged)]:
             session.config.hook.pytest_runtest_logreport(report=report)

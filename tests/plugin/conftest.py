@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+# Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
+# be imported twice.
+import numpy  # noqa: F401
+import openai  # noqa: F401
 import pytest
+import yaml  # noqa: F401
 
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n"
