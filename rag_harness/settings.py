@@ -19,7 +19,6 @@ from rag_harness.profiles import Profile, profiles
 
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
-RetrieverName = Literal["dense", "bm25", "hybrid", "reranked"]
 
 
 def option(default: T, help_: str, *, env: str = "", flag: bool = True, **limits: Any) -> T:

@@ -47,7 +47,7 @@ class RagSession:
         self._stored_rows: dict[str, dict[str, ExperimentResult]] = {}
         self._batches: dict[str, str] = {}
         self._batches_ahead: set[str | None] = {None}
-        self._ahead_done = False
+        self._walked: frozenset[tuple[str, Any]] = frozenset()
         self._prepared = False
 
     @cached_property
@@ -152,8 +152,8 @@ class RagSession:
         if stored is not None:
             return Shipped(stored, resumed=True)
         self._submit(trial, pipeline)
-        for ahead in self._ahead_of(item):
-            self._submit_ahead(ahead)
+        for ahead in self._ahead_of(item, trial.experiment):
+            self._submit_ahead(ahead, item, pipeline)
         outcome = self.engine.result(trial.trial_id)
         if outcome.critical:
             item.session.shouldstop = f"rag_harness: {outcome.row.why}"
@@ -180,24 +180,29 @@ class RagSession:
         fingerprint, settings = self.fingerprint(trial.experiment, pipeline), self.settings
         self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint))
 
-    def _submit_ahead(self, item: pytest.Item) -> None:
-        trial, pipeline = trial_of(item), self._pipeline_of(item)
-        if trial is not None and pipeline is not None and self._stored(trial, pipeline) is None:
-            self._submit(trial, pipeline)
+    def _submit_ahead(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> None:
+        trial, own = trial_of(item), self._pipeline_of(item, current, pipeline)
+        if trial is not None and own is not None and self._stored(trial, own) is None:
+            self._submit(trial, own)
 
-    def _pipeline_of(self, item: pytest.Item) -> Any:
-        """Return the pipeline that ``item`` will get, None where a fixture of the user's own has yet to make it."""
-        trial = trial_of(item)
-        fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
-        if trial is None or len(fixtures) > 1:
+    def _pipeline_of(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> Any:
+        """Return the pipeline that ``item`` will get: None where a fixture of the user's own has yet to make it."""
+        trial, fixture = trial_of(item), _own_fixture(item)
+        if trial is None:
             return None
-        return self.pipeline(trial.experiment)
+        if fixture is None:
+            return self.pipeline(trial.experiment)
+        shared = fixture.params is None and fixture.scope == "session"
+        return pipeline if shared and fixture is _own_fixture(current) else None
 
-    def _ahead_of(self, item: pytest.Item) -> Iterable[pytest.Item]:
+    def _ahead_of(self, item: pytest.Item, experiment: str) -> Iterable[pytest.Item]:
         """Yield the tests whose trials this process may run ahead of time, in their order."""
         items = item.session.items
         if not hasattr(self.config, "workerinput"):
-            return () if self._ahead_done else self._once(items)
+            # Once for each pipeline: what a fixture of the user's own makes is known when its first test has come.
+            walked, asked = self._walked, (experiment, _own_fixture(item))
+            self._walked = walked | {asked}
+            return () if asked in walked else items
         batch_of = self._batch_of(items)
         mine = {batch_of.get(item.nodeid)}
         if self.next_item is not None:
@@ -205,10 +210,6 @@ class RagSession:
         new = mine - self._batches_ahead
         self._batches_ahead |= new
         return [each for each in items if batch_of.get(each.nodeid) in new] if new else ()
-
-    def _once(self, items: list[pytest.Item]) -> list[pytest.Item]:
-        self._ahead_done = True
-        return items
 
     def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
         if not self.config.workerinput.get("rag_batches"):  # type: ignore[attr-defined]
@@ -224,7 +225,6 @@ class RagSession:
             self.engine.close(*(each for each in [getattr(self._chat(), "aclose", None)] if each))
         if "parts" in vars(self) and "stores" in vars(self.parts):
             self.parts.stores.flush()
-
         if "settings" in vars(self):
             close_log()
 
@@ -243,6 +243,12 @@ def _check_keys(settings: Settings) -> None:
     from rag_harness.keys import check_keys
 
     check_keys(settings)
+
+
+def _own_fixture(item: pytest.Item) -> Any:
+    """Return the user's own definition of ``rag_pipeline`` that ``item`` gets, None where it gets the plugin's."""
+    fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
+    return fixtures[-1] if len(fixtures) > 1 else None
 
 
 def trial_of(item: pytest.Item) -> Trial | None:

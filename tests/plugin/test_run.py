@@ -252,3 +252,31 @@ def test_log_is_a_file_only(suite: Suite) -> None:
     assert "ERROR e3-q_direct_001: pipeline failed" in log
     assert "RuntimeError: the lamp broke" in log
     assert "Captured log" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+def test_trials_of_a_pipeline_of_ones_own_are_in_flight_together(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.write_queries([{"query_id": f"q_{n:02}", "query": f"question {n}"} for n in range(8)])
+    suite.pytester.makeconftest(
+        """
+        import asyncio
+        import pytest
+
+        class Mine:
+            waiting = 0
+
+            async def answer(self, query):
+                self.waiting += 1
+                for _ in range(500):
+                    if self.waiting >= 2:
+                        return "together"
+                    await asyncio.sleep(0.01)
+                return "alone"
+
+        @pytest.fixture(scope="session")
+        def rag_pipeline():
+            return Mine()
+        """
+    )
+    suite.run(*workers, "--rag-concurrency=8").assert_outcomes(passed=8)
+    assert {row["llm_answer"] for row in suite.rows()} == {"together"}
