@@ -8,8 +8,11 @@
     ├── ChunkTooLongError        a chunk is longer than the embedder reads
     ├── ModelOutputError         a model answered, but not in a form that can be used
     ├── ModelCallError           a call to a model failed after its retries
+    ├── BudgetError              the next call could pass the budget, so it is not made
+    ├── DeadlineError            a call or a trial took longer than it may
     ├── RecordingMissError       replay was asked for something that nobody recorded
     └── CriticalError            the run must stop now: a rejected key, an unknown model, a dead index
+        └── RecordingWriteError  an answer cannot be kept: going on would pay for others that cannot either
 
 A message says what was asked, what was found, and what to do. The plugin prints a
 PrerequisiteError and a CriticalError without a traceback.
@@ -57,6 +60,14 @@ class ModelCallError(RagHarnessError):
     """A call to a model failed for good, after the retries that made sense."""
 
 
+class BudgetError(RagHarnessError):
+    """The next call could pass the budget. What was not asked is no failure: it is "not run"."""
+
+
+class DeadlineError(RagHarnessError):
+    """A call or a trial took longer than it may."""
+
+
 class RecordingMissError(RagHarnessError):
     """Replay was asked for what is not in the recording; ``texts`` are those that have no vector."""
 
@@ -67,6 +78,10 @@ class RecordingMissError(RagHarnessError):
 
 class CriticalError(RagHarnessError):
     """Nothing that follows can succeed, so the run stops at once."""
+
+
+class RecordingWriteError(CriticalError):
+    """What a model answered cannot be kept: the disk is full, or refuses."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

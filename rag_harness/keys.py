@@ -1,4 +1,4 @@
-"""Keys are checked before the first query, and only where the profile and the mode need them."""
+"""Keys and prices are checked before the first query, and only where the profile and the mode need them."""
 
 from __future__ import annotations
 
@@ -6,26 +6,40 @@ from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.pipelines.parts import chat_name, embedder_name
+from rag_harness.prices import Prices
 from rag_harness.profiles import EMBEDDED_URL
+from rag_harness.registry import model_name
 from rag_harness.settings import Settings
 
 _LOCAL = {"127.0.0.1", "localhost", "::1"}
 
 
 def check_keys(settings: Settings) -> None:
-    """Make sure that every endpoint that this run calls has a key.
+    """Make sure that every endpoint that this run calls has a key, and its model a price where there is a budget.
 
     Raises:
-        PrerequisiteError: says which key is missing, what needs it, and how to run without.
+        PrerequisiteError: says which key or price is missing, what needs it, and how to run without.
     """
     if settings.mode in ("replay", "auto"):
         return
+    _check_price(settings)
     missing = [*_chat_key(settings), *_embedding_key(settings)]
     if missing:
         raise PrerequisiteError(
             "\n".join(missing)
             + "\nSet it in the environment or in .env. Without a key: --rag-profile=embedded, or replay: DRY_RUN=true."
         )
+
+
+def _check_price(settings: Settings) -> None:
+    model = model_name("chat", settings.chat_model)
+    if not settings.budget or Prices.load(settings.prices_path).price(model) is not None:
+        return
+    raise PrerequisiteError(
+        f"The budget is {settings.budget:g} USD, but {model!r} has no price. Give it one in a file for --rag-prices, "
+        f'USD per million tokens, 0 where it is free: [models."{model}"] input = …, output = …. '
+        f"Or leave the budget out."
+    )
 
 
 def _chat_key(settings: Settings) -> list[str]:

@@ -94,6 +94,11 @@ class Parts(Protocol):
         ...
 
     @property
+    def cassettes(self) -> Any:
+        """The recorded answers of the profile: a ``recording.cassettes.Cassettes``."""
+        ...
+
+    @property
     def embedder(self) -> Embedder:
         """The embedder of the run."""
         ...

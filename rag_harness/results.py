@@ -117,8 +117,15 @@ class ExperimentResult(_Row):
         description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed"
     )
     usage: TokenUsage
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        None,
+        description="what the model call costs, for a replayed answer what the recorded call cost; "
+        "null where the price of the model or its tokens are not known",
+    )
     retries: int = Field(0, description="model calls that were tried again")
-    waited_ms: _Milliseconds = Field(0.0, description="time spent waiting between tries")
+    waited_ms: _Milliseconds = Field(
+        0.0, description="time spent waiting between tries, and for a turn where calls are limited"
+    )
     model: Text = Field(description="chat model; empty where no answer was asked for")
     profile: Text
     mode: Literal["auto", "replay", "record", "live"]

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.prices import Prices
 from rag_harness.profiles import Profile, profiles
 
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
+Precision = Literal["float32", "bfloat16"]
 
 
 def option(default: T, help_: str, *, env: str = "", flag: bool = True, **limits: Any) -> T:
@@ -61,6 +63,7 @@ class Settings:
     chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's")
     embed_model: str = option("", "embedding model; default: the profile's")
     embed_max_tokens: int = option(0, "longest input of a local embedding model in tokens; 0 is its default", ge=0)
+    precision: Precision = option("float32", "of local models' weights: float32, or bfloat16 where the CPU knows it")
     embed_base_url: str = option("", "endpoint for embeddings; default: the profile's")
     rerank_model: str = option("", "reranker; default: the profile's")
     index: str = option("qdrant", "vector index, by its registered name")
@@ -90,6 +93,13 @@ class Settings:
     concurrency: int = option(16, "trials in flight at once, in the whole run", ge=1)
     limit: int = option(0, "only the first N queries; 0 is all", ge=0)
     timeout: float = option(60.0, "seconds one model call may take", gt=0, allow_inf_nan=False)
+    deadline: float = option(
+        300.0, "seconds one trial may take, waiting for caps not counted", gt=0, allow_inf_nan=False
+    )
+    rpm: float = option(0.0, "most chat calls a minute, in the whole run; 0 is no cap", ge=0, allow_inf_nan=False)
+    tpm: float = option(0.0, "most tokens a minute, in the whole run; 0 is no cap", ge=0, allow_inf_nan=False)
+    budget: float = option(0.0, "most USD the run's chat calls may cost; 0 is no limit", ge=0, allow_inf_nan=False)
+    prices: str = path_option("", "TOML table of prices that extends and overrides the one shipped")
 
     openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
@@ -109,6 +119,11 @@ class Settings:
             return self.chat_api_key
         own = {"OPENROUTER_API_KEY": self.openrouter_api_key, "OPENAI_API_KEY": self.openai_api_key}
         return own.get(self.chat_api_key_env, "")
+
+    @property
+    def prices_path(self) -> Path | None:
+        """The user's own table of prices, if there is one."""
+        return self.path(self.prices) if self.prices else None
 
     @property
     def queries_path(self) -> Path:
@@ -144,6 +159,8 @@ def load_settings(
         raise SettingsError(
             f"chunk_overlap is {settings.chunk_overlap}, but must be less than chunk_size {settings.chunk_size}."
         )
+    if settings.prices:
+        Prices.load(settings.prices_path)  # now, not in the first row
     return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
 
 

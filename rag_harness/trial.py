@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import perf_counter
@@ -12,9 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rag_harness.errors import CriticalError, ModelOutputError, PrerequisiteError
+from rag_harness.deadline import Deadline
+from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelOutputError, PrerequisiteError
+from rag_harness.local_work import in_a_thread, inline
 from rag_harness.log import log
 from rag_harness.pipelines.trace import Trace
+from rag_harness.prices import Prices
+from rag_harness.registry import model_name
 from rag_harness.results import (
     Candidate,
     ExperimentResult,
@@ -43,28 +46,36 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a trial came to: its row, and whether no later trial can succeed either."""
+    """What a trial came to: its row, and whether no later trial can succeed either.
 
-    row: ExperimentResult
+    ``row`` is None where the trial was not run, and ``not_run`` says why. ``error`` is what a debugger should see.
+    """
+
+    row: ExperimentResult | None
     critical: bool = False
+    not_run: str = ""
+    error: Exception | None = None
 
 
 async def run_trial(trial: Trial, pipeline: Any, settings: Settings, fingerprint: str) -> Outcome:
-    """Answer the case's query and make the row. Only cancellation gets out."""
+    """Answer the case's query and make the row, in bounded time. Only cancellation gets out."""
     started = perf_counter()
 
     def row_of(output: PipelineOutput, failure: Failure | None) -> ExperimentResult:
         return make_row(trial, output, failure, (perf_counter() - started) * 1000, settings, fingerprint)
 
-    failure = None
+    failure, raised = None, None
     try:
-        row = row_of(await _answer(pipeline, trial.case.query), None)
+        row = row_of(await _in_time(_answer(pipeline, trial.case.query), settings.deadline), None)
+    except BudgetError as error:
+        log.info("%s: not run: budget: %s", trial.trial_id, error)
+        return Outcome(None, not_run=f"budget: {error}")
     except Exception as error:
-        failure = _failure(error)
+        failure, raised = _failure(error), error
         log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
         row = _failed_row(error, failure, row_of)
     log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, row.total_time_ms)
-    return Outcome(row, critical=failure is not None and failure.critical)
+    return Outcome(row, critical=failure is not None and failure.critical, error=raised)
 
 
 def _failed_row(
@@ -76,11 +87,18 @@ def _failed_row(
         return row_of(PipelineOutput(Answer("")), failure)
 
 
+async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) -> PipelineOutput:
+    """Bound ``work``, but not while a person looks at it in a debugger."""
+    if inline.get():
+        return await work
+    return await Deadline(seconds, f"deadline: no answer within {seconds:g} s. Allow more: --rag-deadline").bound(work)
+
+
 async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
     if inspect.iscoroutinefunction(pipeline.answer):
         answered = await pipeline.answer(query)
     else:
-        answered = await asyncio.to_thread(_call, pipeline, query)
+        answered = await in_a_thread(lambda: _call(pipeline, query))
         if inspect.isawaitable(answered):
             answered = await answered
     if isinstance(answered, str):
@@ -101,8 +119,10 @@ def _call(pipeline: Any, query: Query) -> Any:
         raise RuntimeError(f"{type(pipeline).__name__}.answer raised StopIteration") from error
 
 
-def _trace(error: Exception) -> Trace:
-    trace = getattr(error, "rag_trace", None)
+def _trace(error: BaseException) -> Trace:
+    """Return what a failure's pipeline had done; the end of a deadline knows it through the cancellation it made."""
+    told_by = error.__cause__ if isinstance(error, DeadlineError) else error
+    trace = getattr(told_by, "rag_trace", None)
     return trace if isinstance(trace, Trace) else Trace()
 
 
@@ -156,6 +176,7 @@ def make_row(
             completion_tokens=output.usage.completion_tokens,
             calls=output.usage.calls,
         ),
+        cost_usd=_cost(output, settings),
         retries=output.retries,
         waited_ms=output.waited_ms,
         model=output.model,
@@ -168,6 +189,16 @@ def make_row(
         fingerprint=fingerprint,
         finished_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     )
+
+
+def _cost(output: PipelineOutput, settings: Settings) -> float | None:
+    """Return USD: by the model that answered, or else by the one that was asked for."""
+    prices, usage = Prices.load(settings.prices_path), output.usage
+    asked = model_name("chat", settings.chat_model)
+    known = next((name for name in (output.model, asked) if prices.price(name)), None)
+    if known is None or not usage.calls or not (usage.prompt_tokens or prices.is_free(known)):
+        return None
+    return prices.cost(known, usage.prompt_tokens, usage.completion_tokens)
 
 
 def _sum_of_stages(times: Timings) -> float:

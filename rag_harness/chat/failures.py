@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+from rag_harness.chat.limits import LONGEST_WAIT
 
 if TYPE_CHECKING:
     from openai import APIError
 
 _FIRST_WAIT = 1.0
-LONGEST_WAIT = 60.0
-"""Seconds. A server that asks for more is not waited for: the run has to end in bounded time."""
 _PASSING = {408, 409, 425, 429}
 """What a client may try again; so are 5xx and errors without a status."""
 
@@ -24,7 +26,8 @@ class PassingError(Exception):
         self.cause = cause
 
     def pause(self, retry: int) -> float:
-        asked = _retry_after(self.cause)
+        response = getattr(self.cause, "response", None)
+        asked = retry_after(response.headers) if response is not None else None
         return asked if asked is not None else _FIRST_WAIT * 2**retry * random.uniform(0.75, 1.25)
 
     def explain(self, retry: int, pause: float) -> str:
@@ -62,13 +65,13 @@ async def refuse_json(response: Any) -> None:
     raise APIError(str(body.get("message")), response.request, body=body)
 
 
-def _retry_after(error: Exception) -> float | None:
-    response = getattr(error, "response", None)
-    value = response.headers.get("retry-after") if response is not None else None
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, None where it names none; a date counts as none."""
     try:
-        return max(0.0, float(value)) if value else None
+        seconds = float(headers.get("retry-after", ""))
     except ValueError:
         return None
+    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 def transport_errors() -> tuple[type[Exception], ...]:

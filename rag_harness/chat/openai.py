@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.chat.failures import LONGEST_WAIT, PassingError, may_pass, refusals, refuse_json, transport_errors
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.chat.call import CALL, Call
+from rag_harness.chat.failures import PassingError, may_pass, refusals, refuse_json, transport_errors
+from rag_harness.chat.limits import LONGEST_WAIT
+from rag_harness.chat.streamed import Streamed
+from rag_harness.deadline import Deadline
+from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.profiles import EMBEDDED_URL
 from rag_harness.protocols import Parts
-from rag_harness.recording.cassettes import TOTAL, TTFT, Cassettes
+from rag_harness.recording.cassettes import TOTAL, TTFT
 from rag_harness.registry import model_name
 from rag_harness.types import Completion, Message, Usage
 
@@ -45,13 +49,19 @@ class OpenAIChat:
         client: the SDK's client, with its own retries off: they would hide what was waited for.
         model: name as the server knows it.
         sampling: temperature, seed, longest answer.
+        timeout: seconds that one call may take, from its turn to its last token.
         wait: sleeps; replaced in tests.
     """
 
     def __init__(
-        self, client: AsyncOpenAI, model: str, sampling: Sampling | None = None, wait: Any = asyncio.sleep
+        self,
+        client: AsyncOpenAI,
+        model: str,
+        sampling: Sampling | None = None,
+        timeout: float = 60.0,
+        wait: Any = asyncio.sleep,
     ) -> None:
-        self.model = model
+        self.model, self.timeout = model, timeout
         self._client, self._sampling, self._wait = client, sampling or Sampling(), wait
         self._has_schemas = True
 
@@ -61,29 +71,35 @@ class OpenAIChat:
         """Return the model's answer.
 
         Raises:
+            BudgetError: the call could pass the budget.
             CriticalError: the key, the credit or the model is refused.
             ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them.
             ModelOutputError: the server answered without any text.
         """
         waited = 0.0
         for retry in range(RETRIES + 1):
+            time = Deadline(self.timeout, f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout")
             try:
-                completion = await self._once(messages, response_format)
-                return replace(completion, retries=retry, waited_ms=waited * 1000)
+                completion = await self._once(messages, response_format, time)
+                return replace(completion, retries=retry, waited_ms=(waited + time.waited) * 1000)
             except PassingError as failure:
                 pause = failure.pause(retry)
                 if retry == RETRIES or pause > LONGEST_WAIT:
                     raise ModelCallError(f"{self.model}: {failure.explain(retry, pause)}") from failure.cause
-            waited += pause
+            waited += time.waited + pause
             await self._wait(pause)
         raise AssertionError("unreachable")
 
-    async def _once(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
+    async def _once(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, time: Deadline
+    ) -> Completion:
         from openai import APIError
 
         schema = response_format if self._has_schemas else None
         try:
-            return await self._stream(messages, schema)
+            return await time.bound(self._stream(messages, schema))
+        except DeadlineError as error:
+            raise PassingError(error) from error
         except APIError as error:
             if isinstance(error.__cause__, RagHarnessError):
                 # A recording that is missing or damaged: the SDK takes it for a broken connection.
@@ -93,7 +109,7 @@ class OpenAIChat:
             # Some models know no structured output; the prompt asks for the same JSON in words.
             if schema is not None and isinstance(error, refusals()) and "response_format" in str(error):
                 self._has_schemas = False
-                return await self._once(messages, None)
+                return await self._once(messages, None, time)
             if not may_pass(error):
                 raise ModelCallError(f"{self.model}: the request was refused: {error}") from error
             raise PassingError(error) from error
@@ -101,28 +117,19 @@ class OpenAIChat:
             raise PassingError(error) from error
 
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
-        started = perf_counter()
-        stream: Any = await self._client.chat.completions.create(**self._request(messages, schema))
-        await refuse_json(stream.response)
-        text, first, usage, model, end = [], None, Usage(calls=1), self.model, ""
-        async for chunk in _closing(stream):
-            model = chunk.model or model
-            if chunk.usage:
-                usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens, calls=1)
-                end = end or "usage"
-            for choice in (chunk.choices or ())[:1]:
-                end = choice.finish_reason or end
-                if choice.delta and choice.delta.content:
-                    first = first or perf_counter()
-                    text.append(choice.delta.content)
-        if not end:
-            # Half an answer must not pass for a whole one: a connection that is closed early looks like a stream's end.
-            raise ConnectionError("the stream broke off before its end")
-        if not text:
-            raise ModelOutputError(f"{self.model} answered without any text (finish_reason {end!r}).")
-        replayed = _recorded_times(stream.response)
-        times = replayed or _times(started, first or started)
-        return Completion("".join(text), model, usage, *times, recorded=replayed is not None)
+        started, said = perf_counter(), Streamed(self.model)
+        async with await self._client.chat.completions.create(**self._request(messages, schema)) as opened:
+            stream: Any = opened
+            call: Call | None = stream.response.extensions.get(CALL)
+            await refuse_json(stream.response)
+            async for chunk in stream:
+                said.add(chunk)
+                if call and said.usage:
+                    call.settle(said.usage)
+        text, replayed = said.text(), _recorded_times(stream.response)
+        sent = call.started if call else started
+        times = replayed or _times(sent, said.first or sent)
+        return Completion(text, said.model, said.usage or Usage(calls=1), *times, recorded=replayed is not None)
 
     def _request(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -170,55 +177,54 @@ def _recorded_times(response: Any) -> tuple[float, float | None] | None:
     return None if total is None else (float(total), float(ttft) if ttft else None)
 
 
-async def _closing(stream: Any) -> AsyncIterator[Any]:
-    try:
-        async for chunk in stream:
-            yield chunk
-    finally:
-        await stream.close()
-
-
 def create(parts: Parts) -> OpenAIChat:
     """Return the chat model that the settings name, behind the recordings of its profile."""
+    return chat_over(_transport(parts), parts.settings)
+
+
+def chat_over(transport: Any, settings: Settings) -> OpenAIChat:
+    """Return the chat model that the settings name, with ``transport`` below the SDK."""
     import httpx2
     from openai import AsyncOpenAI
 
-    settings = parts.settings
     client = AsyncOpenAI(
         base_url="http://embedded/v1" if settings.chat_base_url == EMBEDDED_URL else settings.chat_base_url,
         api_key=settings.chat_key or _NO_KEY,
-        timeout=settings.timeout,
+        timeout=None,  # OpenAIChat bounds the whole call, without the time in line
         max_retries=0,
-        http_client=httpx2.AsyncClient(transport=_transport(settings)),
+        http_client=httpx2.AsyncClient(transport=transport),
     )
     sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
-    return OpenAIChat(client, model_name("chat", settings.chat_model), sampling)
+    return OpenAIChat(client, model_name("chat", settings.chat_model), sampling, settings.timeout)
 
 
-def _transport(settings: Settings) -> Any:
+def _transport(parts: Parts) -> Any:
     """Return the way to the model that the mode allows: recorded answers first, unless everything is live."""
     from rag_harness.chat.recorded import RecordingTransport
 
+    settings = parts.settings
     local = settings.chat_base_url == EMBEDDED_URL
     if settings.mode == "live":
-        return _way_to_the_model(local)
+        return _way_to_the_model(settings)
     may_call = settings.mode == "record" or (settings.mode == "auto" and local)
-    keys = [settings.chat_key, settings.openrouter_api_key, settings.openai_api_key, settings.chat_api_key]
-    cassettes = Cassettes(settings.path(settings.cassettes) / settings.profile, keys)
     return RecordingTransport(
-        cassettes,
-        _way_to_the_model(local) if may_call else None,
+        parts.cassettes,
+        _way_to_the_model(settings) if may_call else None,
         keep=settings.mode == "record",
         ask_again=settings.rerecord and settings.mode == "record",
         refuse=f"Record it: --rag-profile={settings.profile} --rag-mode=record",
     )
 
 
-def _way_to_the_model(local: bool) -> Any:
+def _way_to_the_model(settings: Settings) -> Any:
     import httpx2
 
-    if not local:
-        return httpx2.AsyncHTTPTransport()
-    from rag_harness.chat.embedded import app
+    if settings.chat_base_url == EMBEDDED_URL:
+        from rag_harness.chat.embedded import app
 
-    return httpx2.ASGITransport(app=app)
+        return httpx2.ASGITransport(app=app)
+    from rag_harness.chat.metered import metered
+
+    # The line bounds the calls in flight. httpx2 keeps 20 connections open, and would make the others anew each time.
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    return metered(httpx2.AsyncHTTPTransport(limits=limits), settings)

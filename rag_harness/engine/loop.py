@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 from rag_harness.log import log
 
 T = TypeVar("T")
+Job = Callable[[], Coroutine[Any, Any, T]]
+Keep = Callable[[T], Awaitable[None]]
 
 STOP_WAIT = 5.0
 """Seconds that calls under way get to come back when a run is stopped."""
@@ -21,20 +23,25 @@ class BackgroundLoop(Generic[T]):
     """Jobs by key, run in the order of submission, at most ``concurrency`` at once.
 
     All methods are called from the thread of the tests.
+
+    Args:
+        concurrency: jobs in flight at once.
+        keep: makes a result safe before anybody sees it. The next job starts meanwhile.
     """
 
-    def __init__(self, concurrency: int) -> None:
-        self._concurrency = concurrency
-        self._waiting: deque[tuple[str, Callable[[], Coroutine[Any, Any, T]]]] = deque()
+    def __init__(self, concurrency: int, keep: Keep[T] | None = None) -> None:
+        self._concurrency, self._keep = concurrency, keep
+        self._waiting: OrderedDict[str, Job[T]] = OrderedDict()
         self._futures: dict[str, Future[T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self.in_flight = 0
         self._lock = threading.Lock()
         self._stopping = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
         self._thread.start()
 
-    def submit(self, key: str, job: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    def submit(self, key: str, job: Job[T]) -> None:
         """Queue ``job`` under ``key``, unless it is known already; after ``close`` it counts as cancelled."""
         with self._lock:
             if key in self._futures:
@@ -43,8 +50,10 @@ class BackgroundLoop(Generic[T]):
             if self._stopping:
                 self._futures[key].cancel()
                 return
-            self._waiting.append((key, job))
-        self._loop.call_soon_threadsafe(self._start_jobs)
+            self._waiting[key] = job
+            first = len(self._waiting) == 1
+        if first:
+            self._loop.call_soon_threadsafe(self._start_jobs)
 
     def result(self, key: str) -> T:
         """Wait for a job that was submitted; if it has not started, it goes first.
@@ -52,26 +61,25 @@ class BackgroundLoop(Generic[T]):
         Raises:
             CancelledError: the loop was closed before the job was done. Any other error is the job's own.
         """
+        future = self._futures[key]
+        if not future.done():
+            self._hurry(key)
+        return future.result()
+
+    def _hurry(self, key: str) -> None:
         with self._lock:
-            late = next((each for each in self._waiting if each[0] == key), None)
-            if late is not None:
-                self._waiting.remove(late)
-                self._waiting.appendleft(late)
-        return self._futures[key].result()
+            if key in self._waiting:
+                self._waiting.move_to_end(key, last=False)
 
-    def finished(self) -> dict[str, T]:
-        """Return the results that are there."""
-        return {
-            key: future.result()
-            for key, future in self._futures.items()
-            if future.done() and not future.cancelled() and future.exception() is None
-        }
-
-    def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
-        """Drop what has not started, give what is under way a few seconds, run ``finally_`` and end the loop."""
+    def stop(self) -> None:
+        """Start nothing more."""
         with self._lock:
             self._stopping = True
             self._waiting.clear()
+
+    def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
+        """Drop what has not started, give what is under way a few seconds, run ``finally_`` and end the loop."""
+        self.stop()
         if self._thread.is_alive():
             try:
                 asyncio.run_coroutine_threadsafe(self._wind_down(finally_), self._loop).result()
@@ -92,26 +100,33 @@ class BackgroundLoop(Generic[T]):
         self._loop.close()
 
     def _start_jobs(self) -> None:
-        while len(self._tasks) < self._concurrency:
+        while self.in_flight < self._concurrency:
             with self._lock:
                 if not self._waiting:
                     return
-                key, job = self._waiting.popleft()
+                key, job = self._waiting.popitem(last=False)
+            self.in_flight += 1
             task = self._loop.create_task(self._finish(self._futures[key], job))
             self._tasks.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(self._tasks.discard)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._start_jobs()
-
-    async def _finish(self, future: Future[T], job: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    async def _finish(self, future: Future[T], job: Job[T]) -> None:
         try:
-            future.set_result(await job())
+            result = await self._in_flight(job)
+            if self._keep is not None:
+                await self._keep(result)
+            future.set_result(result)
         except asyncio.CancelledError:
             future.cancel()
         except BaseException as error:
             future.set_exception(error)
+
+    async def _in_flight(self, job: Job[T]) -> T:
+        try:
+            return await job()
+        finally:
+            self.in_flight -= 1
+            self._start_jobs()
 
     async def _wind_down(self, finally_: tuple[Callable[[], Awaitable[None]], ...]) -> None:
         if self._tasks:

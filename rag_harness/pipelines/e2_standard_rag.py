@@ -21,7 +21,7 @@ class StandardRag:
 
     async def answer(self, query: Query) -> PipelineOutput:
         trace = Trace()
-        trace.retrieved = await trace.off_loop("retrieve", self.retriever.retrieve, query.text, self.top_k)
+        await trace.retrieve(self.retriever, query.text, self.top_k)
         trace.context = trace.retrieved
         return await self.generator.answer(query, trace)
 

@@ -23,9 +23,8 @@ class FilteredRag:
 
     async def answer(self, query: Query) -> PipelineOutput:
         trace = Trace()
-        trace.retrieved = await trace.off_loop("retrieve", self.retriever.retrieve, query.text, self.candidates)
-        ranked = await trace.off_loop("rerank", self.reranker.rerank, query.text, trace.retrieved)
-        trace.keep_best(ranked, self.top_k)
+        await trace.retrieve(self.retriever, query.text, self.candidates)
+        await trace.rerank(self.reranker, query.text, self.top_k)
         return await self.generator.answer(query, trace)
 
 

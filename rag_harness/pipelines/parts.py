@@ -19,8 +19,11 @@ from rag_harness.indexes.bm25 import Bm25Index
 from rag_harness.log import log
 from rag_harness.pipelines.recorded_chunking import CHUNKING_VERSION, RecordedChunking
 from rag_harness.pipelines.retrievers import DenseRetriever
+from rag_harness.pipelines.shared import SharedReranker, SharedRetriever
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
+from rag_harness.recording.cassettes import Cassettes
+from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import registered, resolve
 from rag_harness.settings import Settings
@@ -50,12 +53,18 @@ class Lazy:
 class RunParts:
     """The parts of one run in one process."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, scrub: Callable[[str], str] | None = None) -> None:
+        self.settings, self.scrub = settings, scrub
 
     @cached_property
     def stores(self) -> StoreRoom:
         return StoreRoom(self.settings)
+
+    @cached_property
+    def cassettes(self) -> Cassettes:
+        """The recorded answers of the profile."""
+        settings = self.settings
+        return Cassettes(settings.path(settings.cassettes) / settings.profile, secrets_of(settings), self.scrub)
 
     @cached_property
     def collection(self) -> BeirDataset | None:
@@ -158,12 +167,12 @@ class RunParts:
     @cached_property
     def retriever(self) -> Retriever:
         """The first stage of E2 to E4."""
-        return DenseRetriever(self.embedder, self.index)
+        return SharedRetriever(DenseRetriever(self.embedder, self.index))
 
     @cached_property
     def reranker(self) -> Reranker:
         """The reranker that the settings name."""
-        return cast("Reranker", resolve("rerankers", reranker_name(self.settings))(self))
+        return SharedReranker(resolve("rerankers", reranker_name(self.settings))(self), self._building)
 
     @cached_property
     def chat(self) -> ChatModel:

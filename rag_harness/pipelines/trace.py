@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from rag_harness.local_work import on_local_thread
 from rag_harness.types import Answer, Completion, Hit, PipelineOutput, Timings
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from rag_harness.protocols import Reranker, Retriever
 
-# One thread: in-memory indexes and models are not made for several, and a second would not make the cores faster.
-_local_work = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rag-local")
+T = TypeVar("T")
 
 
 @dataclass
@@ -33,9 +33,10 @@ class Trace:
         started = perf_counter()
         try:
             yield
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            # A deadline ends a trial by cancelling it.
             self.failed_stage = self.failed_stage or name
-            error.rag_trace = self  # type: ignore[attr-defined]
+            error.rag_trace = self  # type: ignore[union-attr]
             raise
         finally:
             self.milliseconds[name] = (perf_counter() - started) * 1000
@@ -47,9 +48,28 @@ class Trace:
             with self.stage(name):
                 return work(*args)
 
-        return await asyncio.get_running_loop().run_in_executor(_local_work, timed)
+        return await on_local_thread(timed)
 
-    def keep_best(self, ranked: Sequence[Hit], k: int) -> None:
+    async def retrieve(self, retriever: Retriever, query: str, k: int) -> None:
+        """Run the stage ``retrieve``; what another trial has asked for is not looked up again."""
+        self.retrieved = await self._share("retrieve", retriever, retriever.retrieve, query, k)
+
+    async def rerank(self, reranker: Reranker, query: str, k: int) -> None:
+        """Run the stage ``rerank`` over what was retrieved, and keep the best ``k`` as context."""
+        ranked = await self._share("rerank", reranker, reranker.rerank, query, tuple(self.retrieved))
+        self._keep_best(ranked, k)
+
+    async def _share(self, name: str, part: object, work: Callable[..., T], *args: Any) -> T:
+        shared = getattr(part, "shared", None)
+        if shared is None:
+            return await self.off_loop(name, work, *args)
+        with self.stage(name):
+            result: T
+            result, milliseconds = await shared.ask(args)
+        self.milliseconds[name] = milliseconds
+        return result
+
+    def _keep_best(self, ranked: Sequence[Hit], k: int) -> None:
         """Take the first ``k`` reranked hits as context; what was retrieved keeps its order and gains the scores."""
         by_id = {hit.chunk.chunk_id: hit for hit in ranked}
         self.context = list(ranked[:k])

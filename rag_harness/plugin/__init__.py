@@ -20,14 +20,17 @@ from rag_harness.plugin.fixtures import (
     rag_trial,
 )
 from rag_harness.plugin.options import add_options, is_used
-from rag_harness.plugin.stash import RETRIEVAL, SESSION, SHIPPED, Waker, wake
+from rag_harness.plugin.own_recording import rag_recording, rag_scrub
+from rag_harness.plugin.stash import RECORDER, RETRIEVAL, SESSION, SHIPPED, Waker, wake
 
 __all__ = [
     "rag_golden_id",
     "rag_index",
     "rag_pipeline",
+    "rag_recording",
     "rag_result",
     "rag_retrieval",
+    "rag_scrub",
     "rag_session",
     "rag_settings",
     "rag_trial",
@@ -114,7 +117,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Remember the next test: under xdist its batch may be run ahead too."""
     if SESSION in item.config.stash:
-        item.config.stash[SESSION].next_item = nextitem
+        item.config.stash[SESSION].trials.next_item = nextitem
 
 
 @pytest.hookimpl(wrapper=True)
@@ -143,7 +146,22 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     return announcement(config.stash[SESSION], items)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Make no more calls, before failures are printed."""
+    if SESSION not in session.config.stash:
+        return
+    state = session.config.stash[SESSION]
+    state.trials.stop()
+    if hasattr(session.config, "workeroutput"):
+        from rag_harness.plugin.recording_report import used_recordings
+
+        session.config.workeroutput.update(used_recordings(state))
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the engine and close the log."""
+    """Stop the engine, write what came back, and close the log."""
     if SESSION in config.stash:
         config.stash[SESSION].close()
+    if RECORDER in config.stash:
+        config.stash[RECORDER].finish()

@@ -14,6 +14,8 @@ from rag_harness.errors import SettingsError
 from rag_harness.fingerprint import file_digest
 from rag_harness.metrics.answers import ANSWER_MEASURES
 from rag_harness.report.baseline import SavedRun, saved_suite
+from rag_harness.report.speed import stage_quantiles
+from rag_harness.report.summary import total_cost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.gates import Verdict
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.scores import SuiteTable
+    from rag_harness.results import ExperimentResult
     from rag_harness.retrieval import RetrievalResult
     from rag_harness.settings import Settings
 
@@ -72,7 +75,13 @@ def _aggregates(name: str, table: SuiteTable, k: int) -> dict[str, Any]:
         "lost": table.lost_of({}),
         **measured,
         "by_query_type": by_type,
+        **_times_and_cost([case.row for case in table.cases.values() if case.row]),
     }
+
+
+def _times_and_cost(rows: list[ExperimentResult]) -> dict[str, Any]:
+    """Return what only the rows of an experiment know; nothing of the golden suite."""
+    return {"stages_ms": stage_quantiles(rows), "cost_usd": total_cost(rows)} if rows else {}
 
 
 def write_misses(settings: Settings, results: Mapping[str, RetrievalResult]) -> None:

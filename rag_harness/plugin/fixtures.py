@@ -10,6 +10,7 @@ from rag_harness.plugin.stash import RETRIEVAL, SHIPPED, wake
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
+    from rag_harness.recording.scrubbing import Scrub
     from rag_harness.results import ExperimentResult
     from rag_harness.retrieval import RetrievalResult
     from rag_harness.settings import Settings
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def rag_session(pytestconfig: pytest.Config) -> RagSession:
+def rag_session(pytestconfig: pytest.Config, rag_scrub: Scrub | None) -> RagSession:
     """Return the state of the run; the other fixtures read it."""
-    return wake(pytestconfig)
+    session = wake(pytestconfig)
+    session.scrub = rag_scrub
+    return session
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +51,7 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any
     ``async def answer(self, query) -> PipelineOutput`` (a sync method and a plain string are taken too).
     """
     from rag_harness.plugin.collect import experiments_of
-    from rag_harness.plugin.session import trial_of
+    from rag_harness.plugin.trials import trial_of
 
     trial = trial_of(request.node)
     with _halting(request):
@@ -62,8 +65,10 @@ def rag_result(
 ) -> ExperimentResult:
     """Return the result of the trial that this test is about; a failed trial is a result too."""
     with _halting(request):
-        shipped = rag_session.result(request.node, rag_trial, rag_pipeline)
+        shipped = rag_session.trials.result(request.node, rag_trial, rag_pipeline)
     request.node.stash[SHIPPED] = shipped
+    if shipped.error is not None:
+        raise shipped.error
     return shipped.row
 
 

@@ -103,6 +103,10 @@ class GateKeeper:
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge
 
+        spent = [each for each in self._recorder.not_run if each.startswith(f"{gate.suite}-")]
+        if spent and not self._session.settings.gate_partial:
+            # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
+            return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {len(spent)} trials")
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
             return Verdict(gate, "failed", reason="the baseline is of other data")
         baseline = self.baseline.suites if self.baseline else {}

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rag_harness.log import log
-from rag_harness.plugin.session import result_path
 
 if TYPE_CHECKING:
-    import pytest
-
     from rag_harness.plugin.session import RagSession
     from rag_harness.result_file import ResultFile
     from rag_harness.results import ExperimentResult
     from rag_harness.retrieval import RetrievalResult
+
+
+NOT_RUN = "not run: budget"
+"""What a test is skipped with whose trial could have passed the budget."""
 
 
 class Recorder:
@@ -28,6 +31,34 @@ class Recorder:
         self._done: Counter[str] = Counter()
         self.retrievals: dict[str, RetrievalResult] = {}
         self.found: dict[str, bool] = {}
+        self.adopted: int | None = None
+        self.not_run: set[str] = set()
+
+    def pytest_collection_finish(self) -> None:
+        """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
+        self._adopt_once()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Do the same under xdist, before work is handed out."""
+        self._adopt_once()
+
+    def _adopt_once(self) -> None:
+        if self.adopted is None and not self._session.config.option.collectonly:
+            self.adopted = self._adopt()
+
+    def _adopt(self) -> int:
+        from rag_harness.engine.stored import adopt_journals
+
+        settings = self._session.settings
+        return adopt_journals(settings.path(settings.output))
+
+    def finish(self) -> None:
+        """Make the result files safe, and add to them what came back without a test that looked at it."""
+        for file in self._files.values():
+            file.close()
+        if self._files or self.adopted is not None:
+            self._adopt()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
@@ -35,6 +66,8 @@ class Recorder:
             self._take_retrieval(report.nodeid, report.rag_retrieval)
         if hasattr(report, "rag_row"):
             self._take_row(report.rag_row, report.rag_resumed)
+        if report.skipped and report.when == "setup" and NOT_RUN in str(report.longrepr):
+            self.not_run.add(report.nodeid.rpartition("[")[2].rstrip("]"))
 
     def _take_row(self, line: str, resumed: bool) -> None:
         from rag_harness.results import parse_row
@@ -60,20 +93,29 @@ class Recorder:
 
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:
+            from rag_harness.engine.stored import result_path
             from rag_harness.result_file import ResultFile
 
             settings = self._session.settings
-            self._files[experiment] = ResultFile(result_path(settings, experiment), settings.overwrite)
+            file = result_path(settings.path(settings.output), experiment)
+            self._files[experiment] = ResultFile(file, settings.overwrite)
         return self._files[experiment]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one section, where there was a trial."""
-        if self.rows:
+        if self.rows or self.not_run:
             from rag_harness.plugin.terminal import write_summary
 
-            write_summary(terminalreporter, self, self._session.settings)
+            recording = self._session.config.pluginmanager.get_plugin("rag_harness.recording")
+            more = recording.unused_lines() if recording is not None else []
+            write_summary(terminalreporter, self, self._session.settings, more)
 
     @property
     def set_aside(self) -> int:
-        """Rows of other fingerprints, and damaged lines, that were moved out of the way."""
+        """Rows of other fingerprints that were moved out of the way."""
         return sum(file.set_aside for file in self._files.values())
+
+    @property
+    def repaired(self) -> int:
+        """Damaged lines and rows that stood twice, moved out of the way."""
+        return sum(file.repaired for file in self._files.values())

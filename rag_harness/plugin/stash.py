@@ -8,7 +8,8 @@ import pytest
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.plugin.session import RagSession, Shipped
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Shipped
     from rag_harness.retrieval import RetrievalResult
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
@@ -21,7 +22,9 @@ def wake(config: pytest.Config) -> RagSession:
     """Return the state of the run. The first call makes it, and in the process that writes, recorder and gates."""
     if SESSION not in config.stash:
         from rag_harness.plugin.gating import GateKeeper
+        from rag_harness.plugin.progress import Progress
         from rag_harness.plugin.recorder import Recorder
+        from rag_harness.plugin.recording_report import RecordingReport
         from rag_harness.plugin.session import RagSession
 
         config.stash[SESSION] = session = RagSession(config)
@@ -29,6 +32,8 @@ def wake(config: pytest.Config) -> RagSession:
             config.stash[RECORDER] = recorder = Recorder(session)
             config.pluginmanager.register(recorder, "rag_harness.recorder")
             config.pluginmanager.register(GateKeeper(session, recorder), "rag_harness.gates")
+            config.pluginmanager.register(Progress(session), "rag_harness.progress")
+            config.pluginmanager.register(RecordingReport(session, recorder), "rag_harness.recording")
     return config.stash[SESSION]
 
 

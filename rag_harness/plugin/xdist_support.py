@@ -38,7 +38,14 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         if not self._batch_of and self.collection_is_completed:
             collection = next(iter(self.registered_collections.values()))
             self._batch_of = plan(collection, len(self.nodes), self._concurrency)
+            self._send_home()
         super().schedule()
+
+    def _send_home(self) -> None:
+        """Shut down workers beyond the number of calls that may be in flight: none of them could make one."""
+        for node in list(self.nodes)[self._concurrency :]:
+            del self.assigned_work[node]
+            node.shutdown()
 
     def _split_scope(self, nodeid: str) -> str:
         return self._batch_of.get(nodeid, nodeid)

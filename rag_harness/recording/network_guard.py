@@ -16,6 +16,9 @@ from rag_harness.errors import RecordingMissError
 _FAMILIES = {2, 10, 23, 30}
 """AF_INET and AF_INET6, by the numbers of Linux, Windows and macOS. AF_UNIX stays: asyncio needs it."""
 
+_LOOKUPS = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+_SENDS = ("socket.connect", "socket.sendto", "socket.sendmsg")
+
 
 class _Guard:
     """Whether attempts are refused, and which hosts are let through."""
@@ -25,15 +28,16 @@ class _Guard:
     allowed: Collection[str] = ()
 
     def hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self.up or event not in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        if not self.up or event not in (*_LOOKUPS, *_SENDS):
             return
         host = self._host(event, args)
         if host is not None and host not in self.allowed:
             raise RecordingMissError(f"Replay opens no connection, but {_caller()} asked for {host}.")
 
     def _host(self, event: str, args: tuple[Any, ...]) -> str | None:
-        if event == "socket.getaddrinfo":
-            return str(args[0])
+        if event in _LOOKUPS:
+            # Without a host it is a question about this machine, which a server asks before it listens.
+            return (args[0].decode(errors="replace") if isinstance(args[0], bytes) else args[0]) or None
         connection, address = args[0], args[1]
         if getattr(connection, "family", 0) not in _FAMILIES or not isinstance(address, tuple):
             return None

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.atomic_file import write_atomically
-from rag_harness.errors import DataError
+from rag_harness.errors import DataError, RecordingWriteError
 
 KEY_BYTES = 16
 Array = npt.NDArray[Any]
@@ -80,7 +80,13 @@ class ArrayStore:
             new = {key: array for key, array in self._pending.items() if key not in self._where}
             if new:
                 file = self._write_to / f"{blake2b(b''.join(sorted(new)), digest_size=8).hexdigest()}.safetensors"
-                _write_segment(file, new)
+                try:
+                    _write_segment(file, new)
+                except OSError as error:
+                    raise RecordingWriteError(
+                        f"{len(new)} vectors or scores cannot be kept in {file.parent}: {error.strerror or error}. What "
+                        f"was there is whole. Make room, or name other folders: --rag-cassettes, --rag-cache-dir."
+                    ) from error
                 self._look_for_new_segments()
             self._pending = {}
 

@@ -12,13 +12,16 @@ from rag_harness.metrics.ranking import evaluate
 from rag_harness.results import ExperimentResult
 
 HEADER = (
-    "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "p50 ms", "p95 ms", "tokens"
+    "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "cost"
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSummary:
-    """Aggregates of one experiment. Means are over the cases that have gold; None where there is none."""
+    """Aggregates of one experiment. Means are over the cases that have gold; None where there is none.
+
+    ``cost_usd`` is what its answers cost when they were asked for, in this run or before; None where no price is known.
+    """
 
     experiment: str
     trials: int
@@ -27,9 +30,8 @@ class ExperimentSummary:
     recall_at_5: float | None
     mrr_at_10: float | None
     abstained: int
-    p50_ms: float
-    p95_ms: float
     tokens: int
+    cost_usd: float | None
 
     def cells(self) -> tuple[str, ...]:
         """Return the row of the table."""
@@ -41,23 +43,44 @@ class ExperimentSummary:
             _number(self.recall_at_5),
             _number(self.mrr_at_10),
             str(self.abstained),
-            f"{self.p50_ms:.0f}",
-            f"{self.p95_ms:.0f}",
             str(self.tokens),
+            "-" if self.cost_usd is None else money(self.cost_usd),
         )
 
 
 def summarise(rows: Iterable[ExperimentResult], resumed: set[str]) -> list[ExperimentSummary]:
     """Return the aggregates of each experiment, by its id."""
-    by_experiment: dict[str, list[ExperimentResult]] = {}
+    return [_summary(name, each, resumed) for name, each in by_experiment(rows).items()]
+
+
+def summary_lines(summaries: Sequence[ExperimentSummary]) -> list[str]:
+    """Return the table, a line an experiment; without the cost where nothing is known to cost anything."""
+    priced = any(each.cost_usd for each in summaries)
+    width = len(HEADER) if priced else len(HEADER) - 1
+    return table([each[:width] for each in (HEADER, *(each.cells() for each in summaries))])
+
+
+def by_experiment(rows: Iterable[ExperimentResult]) -> dict[str, list[ExperimentResult]]:
+    """Return the rows of each experiment, by its id."""
+    found: dict[str, list[ExperimentResult]] = {}
     for row in rows:
-        by_experiment.setdefault(row.experiment, []).append(row)
-    return [_summary(each, by_experiment[each], resumed) for each in sorted(by_experiment)]
+        found.setdefault(row.experiment, []).append(row)
+    return dict(sorted(found.items()))
+
+
+def total_cost(rows: Iterable[ExperimentResult]) -> float | None:
+    """Add up what is known of the costs, in US dollars; None where nothing is."""
+    known = [row.cost_usd for row in rows if row.cost_usd is not None]
+    return sum(known) if known else None
+
+
+def money(dollars: float) -> str:
+    """Return an amount for people to read: to the cent, and finer below a dollar."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def _summary(experiment: str, rows: list[ExperimentResult], resumed: set[str]) -> ExperimentSummary:
     recall, mrr = _retrieval(rows)
-    times = sorted(row.total_time_ms for row in rows)
     return ExperimentSummary(
         experiment=experiment,
         trials=len(rows),
@@ -66,9 +89,8 @@ def _summary(experiment: str, rows: list[ExperimentResult], resumed: set[str]) -
         recall_at_5=recall,
         mrr_at_10=mrr,
         abstained=sum(row.abstained for row in rows),
-        p50_ms=quantile(times, 0.5),
-        p95_ms=quantile(times, 0.95),
         tokens=sum(row.usage.prompt_tokens + row.usage.completion_tokens for row in rows),
+        cost_usd=total_cost(rows),
     )
 
 

@@ -7,7 +7,7 @@ z-score over the candidates. docs/validation.md measures what that is worth.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,12 @@ REVISION = "2"
 MAX_SIM = "1"
 """Version of the stored part: a new BM25 does not make MaxSim scores old."""
 
+_TOGETHER = 16
+"""Queries whose token vectors are in memory at once: at 20 candidates of 512 tokens, some 130 MB."""
+
 Floats = npt.NDArray[np.float32]
+Pair = tuple[str, str]
+"""Query and text of a chunk."""
 
 
 class LateInteractionReranker:
@@ -42,11 +47,23 @@ class LateInteractionReranker:
         self._tokens, self._lexical, self._pairs, self._keep = tokens, lexical, pairs, keep
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        return self.rerank_many([(query, hits)])[0]
+
+    def rerank_many(self, requests: Sequence[tuple[str, Sequence[Hit]]]) -> list[list[Hit]]:
+        """Rerank the hits of several queries; a text that several of them ask for is read or embedded once."""
+        reranked: list[list[Hit]] = []
+        for start in range(0, len(requests), _TOGETHER):
+            some = requests[start : start + _TOGETHER]
+            sims = self._max_sims(list({(query, hit.chunk.text): None for query, hits in some for hit in hits}))
+            reranked += [self._ordered(query, hits, sims) for query, hits in some]
+        return reranked
+
+    def _ordered(self, query: str, hits: Sequence[Hit], sims: Mapping[Pair, float]) -> list[Hit]:
         if not hits:
             return []
         words = self._lexical.scores(query)
         parts = (
-            self._max_sims(query, [hit.chunk.text for hit in hits]),
+            np.array([sims[query, hit.chunk.text] for hit in hits], np.float32),
             np.array([words[hit.chunk.chunk_id] for hit in hits], np.float32),
             np.array([hit.score for hit in hits], np.float32),
         )
@@ -54,18 +71,23 @@ class LateInteractionReranker:
         best = np.argsort(-scores, kind="stable")
         return [hits[i].reranked(float(scores[i]), rank) for rank, i in enumerate(best, 1)]
 
-    def _max_sims(self, query: str, texts: Sequence[str]) -> Floats:
-        keys = [key_of(query, text) for text in texts]
-        scores = dict(zip(keys, self._pairs.get(keys), strict=True))
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if scores[key] is None}
-        if missing:
-            documents = self._tokens.token_vectors(list(missing.values()), "document")
-            computed = max_sims(self._tokens.token_vectors([query], "query")[0], documents)
-            new = dict(zip(missing, computed.reshape(-1, 1, 1), strict=True))
-            scores |= new
-            if self._keep:
-                self._pairs.put(new)
-        return np.array([scores[key][0, 0] for key in keys], np.float32)
+    def _max_sims(self, pairs: Sequence[Pair]) -> dict[Pair, float]:
+        keys = [key_of(*pair) for pair in pairs]
+        stored = dict(zip(pairs, self._pairs.get(keys), strict=True))
+        computed = self._computed([pair for pair, score in stored.items() if score is None])
+        if self._keep:
+            of = dict(zip(pairs, keys, strict=True))
+            self._pairs.put({of[pair]: np.array([[score]], np.float32) for pair, score in computed.items()})
+        return computed | {pair: float(score[0, 0]) for pair, score in stored.items() if score is not None}
+
+    def _computed(self, missing: Sequence[Pair]) -> dict[Pair, float]:
+        texts = self._token_vectors([text for _, text in missing], "document")
+        queries = self._token_vectors([query for query, _ in missing], "query")
+        return {(query, text): float(max_sims(queries[query], [texts[text]])[0]) for query, text in missing}
+
+    def _token_vectors(self, texts: Sequence[str], role: str) -> dict[str, TokenVectors]:
+        unique = list(dict.fromkeys(texts))
+        return dict(zip(unique, self._tokens.token_vectors(unique, role), strict=True)) if unique else {}
 
 
 def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:

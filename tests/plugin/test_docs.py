@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.conftest import Suite
+from tests.unit.recording.answering import answering
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"```(?:python|json)\n(.*?)```", re.DOTALL)
@@ -45,3 +46,25 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
     suite.pytester.makepyfile(test_e5_short_context=test)
     suite.run("-m", "e5").assert_outcomes(passed=4, deselected=4)
     assert len(suite.rows("e5_short_context")) == 4
+
+
+def test_recording_of_own_calls(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    test, conftest = _blocks("docs/recording.md")
+    pipeline = """
+        def answer(client, question):
+            asked = [{"role": "user", "content": question + " asks Ada Lovelace"}]
+            return client.chat.completions.create(model="some/model", messages=asked).choices[0].message.content
+        """
+    suite.pytester.makeconftest(conftest)
+    suite.pytester.makepyfile(my_rag=pipeline)
+    (only,) = suite.path.glob("test_*.py")
+    only.write_text(test)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-0123456789")
+    with answering("Within 45 days,", " Ada Lovelace.") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        suite.run("--rag-mode=record").assert_outcomes(passed=1)
+    suite.run("--rag-mode=replay").assert_outcomes(passed=1)
+    (file,) = (suite.path / "cassettes" / "own" / "some--model").iterdir()
+    kept = file.read_text()
+    assert kept.count("<NAME>") == 2
+    assert not [each for each in ("Ada", "planted") if each in kept]

@@ -16,8 +16,12 @@ from rag_harness.report.comparison import compare
 from rag_harness.report.golden_summary import golden_lines
 from rag_harness.report.misses import explain_miss, miss_line
 from rag_harness.report.scores import ScoredCase, SuiteTable
+from rag_harness.report.speed import speed_lines, stage_lines
+from rag_harness.report.summary import summarise, summary_lines
+from rag_harness.results import ExperimentResult
 from rag_harness.retrieval import FoundHit, RetrievalResult
 from tests.plugin.conftest import Suite
+from tests.unit.rows import make_row
 
 WIDTH = 100
 # Strict: who mends it takes the mark away.
@@ -226,6 +230,28 @@ def test_comparison_of_different_data(snapshot: SnapshotAssertion) -> None:
     assert str(refused.value) == snapshot
 
 
+def _experiment(name: str, n: int, **changes: Any) -> list[ExperimentResult]:
+    """Return ``n`` rows, one a tenth of a second, the first of them resumed."""
+    ends = (f"2026-06-01T09:00:{10 + each // 10}.{each % 10}00+00:00" for each in range(n))
+    times = [{"llm_time_ms": 300.0 + 7 * each, "total_time_ms": 320.0 + 7 * each} for each in range(n)]
+    return [
+        make_row(experiment=name, query_id=f"q{each}", finished_at=end, **(times[each] | changes))
+        for each, end in enumerate(ends)
+    ]
+
+
+def test_lines_of_a_run_with_a_paid_model(snapshot: SnapshotAssertion) -> None:
+    no_context: dict[str, Any] = {"retrieved_chunks": [], "candidates": [], "retrieval_time_ms": None}
+    rows = [
+        *_experiment("e1", 20, rerank_time_ms=None, cost_usd=0.0004, ttft_ms=110.4, **no_context),
+        *_experiment("e3", 200, rerank_time_ms=184.2, cost_usd=0.0123, ttft_ms=112.0, retries=1, waited_ms=60),
+        *_experiment("a_pipeline_of_mine", 20, llm_time_ms=None, rerank_time_ms=None),
+    ]
+    resumed = {"e1-q0", "e3-q0", "a_pipeline_of_mine-q0"}
+    lines = [*summary_lines(summarise(rows, resumed)), *stage_lines(rows), *speed_lines(rows, resumed, 16)]
+    assert narrow("\n".join(lines)) == snapshot
+
+
 def _sections(result: pytest.RunResult) -> str:
     """Return the output from the first section of ours on, as of a run that took no time."""
     ours = result.stdout.str().partition("\n=")[2]
@@ -233,8 +259,9 @@ def _sections(result: pytest.RunResult) -> str:
     # pytest's own repetition of failures, cut as CI and terminal have it.
     ours = re.sub(r"(?ms)^=+ short test summary info =+$.*?^(?==)", "", ours)
     # Columns of milliseconds are as wide as their numbers.
-    ours = re.sub(r"(?m)^(e\d\D*(?:\s+\S+){5}\s+\d+)\s+\d+\s+\d+(\s+\d+)$", r"\1  T  T\2", ours)
-    ours = re.sub(r" +p50 ms +p95 ms +", "  p50 ms  p95 ms  ", ours)
+    ours = re.sub(r"(?m)^(e\d)(?: +[\d.]+s?/[\d.]+s?/[\d.]+s?)+$", r"\1  T/T/T", ours)
+    ours = re.sub(r"(?m)^p50/p95/p99 ms +(.*)$", lambda stages: "  ".join(stages[0].split()), ours)
+    ours = re.sub(r"(\d+ trials) in [\d.]+ s, [\d.]+ a second", r"\1 in TIME, N a second", ours)
     ours = re.sub(r"\d{4}-\d\d-\d\dT[\d:+]+", "DATE", ours)
     lines = re.sub(r"in \d+\.\d+s", "in TIME", ours).split("\n")
     # pytest draws its rules as wide as the terminal.
@@ -276,3 +303,7 @@ def test_terminal_of_a_comparison(golden: Suite, snapshot: SnapshotAssertion) ->
 def test_terminal_of_experiments(suite: Suite, snapshot: SnapshotAssertion) -> None:
     gates = ["--rag-gate=e3: recall@5 >= 0.9", "--rag-gate=e3[query_type=negative]: abstention_rate >= 0.9"]
     assert _sections(suite.run(*gates)) == snapshot
+    summary = json.loads((suite.path / "output" / "summary.json").read_text())["e3"]
+    assert list(summary["stages_ms"]) == ["total", "retrieve", "rerank"]
+    assert list(summary["stages_ms"]["rerank"]) == ["p50", "p95", "p99"]
+    assert "cost_usd" in summary

@@ -6,16 +6,20 @@ import json
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. ``length`` may promise more bytes than come; ``reset`` breaks the connection after the body."""
+    """One answer.
+
+    ``length`` may promise more bytes than come; ``reset`` breaks the connection after the body; ``delay`` is in seconds
+    before anything is sent; ``drip`` in seconds between two bytes; ``hangs`` sends nothing at all.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -23,6 +27,9 @@ class Reply:
     kind: str = "application/json"
     length: int | None = None
     reset: bool = False
+    delay: float = 0.0
+    drip: float = 0.0
+    hangs: bool = False
 
 
 def as_json(content: object, status: int = 200, **headers: str) -> Reply:
@@ -41,6 +48,21 @@ class Server:
     url: str
     replies: list[Reply]
     requests: list[dict[str, Any]] = field(default_factory=list)
+    in_flight: int = 0
+    most_in_flight: int = 0
+    stopped: Event = field(default_factory=Event)
+    _lock: Any = field(default_factory=Lock)
+
+    def take(self, request: dict[str, Any]) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            return self.next()
+
+    def leave(self) -> None:
+        with self._lock:
+            self.in_flight -= 1
 
     def next(self) -> Reply:
         return self.replies[min(len(self.requests), len(self.replies)) - 1]
@@ -51,16 +73,25 @@ def serving(*replies: Reply) -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["content-length"]))
-            server.requests.append(json.loads(content))
-            self._send(server.next())
+            reply = server.take(json.loads(content))
+            try:
+                with suppress(ConnectionError):  # the client has left
+                    self._send(reply)
+            finally:
+                server.leave()
 
         def _send(self, reply: Reply) -> None:
+            if server.stopped.wait(None if reply.hangs else reply.delay):
+                return
             self.send_response(reply.status)
             length = {} if reply.length == -1 else {"content-length": str(reply.length or len(reply.body))}
             for name, value in {"content-type": reply.kind, **length, **reply.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(reply.body)
+            for part in [bytes([byte]) for byte in reply.body] if reply.drip else [reply.body]:
+                self.wfile.write(part)
+                if server.stopped.wait(reply.drip):
+                    return
             if reply.reset:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
@@ -76,5 +107,6 @@ def serving(*replies: Reply) -> Iterator[Server]:
         try:
             yield server
         finally:
+            server.stopped.set()
             http.shutdown()
             thread.join()

@@ -71,7 +71,16 @@ def test_retrieval_counts_for_e3_and_not_for_e1(settings: Settings, change: dict
     assert digest("e1", changed) == digest("e1", settings)
 
 
-@pytest.mark.parametrize("change", [{"concurrency": 3}, {"limit": 5}, {"logs": "x"}, {"output": "x"}, {"timeout": 1.0}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"concurrency": 3, "rpm": 5.0, "tpm": 5.0, "budget": 1.0, "prices": "x"},
+        {"limit": 5},
+        {"logs": "x"},
+        {"output": "x"},
+        {"timeout": 1.0, "deadline": 5.0},
+    ],
+)
 def test_what_changes_no_result_does_not_count(settings: Settings, change: dict[str, Any]) -> None:
     assert digest("e3", replace(settings, **change)) == digest("e3", settings)
 

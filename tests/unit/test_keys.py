@@ -94,3 +94,19 @@ def test_models_that_are_not_called_need_none() -> None:
 def test_openai_without_a_url_is_the_one_on_the_network() -> None:
     with pytest.raises(PrerequisiteError, match=r"OPENAI_API_KEY is not set.*api\.openai\.com"):
         check_keys(settings_of("embedded", embed_model="openai:text-embedding-3-small"))
+
+
+def test_a_budget_needs_a_price(tmp_path: Path) -> None:
+    known = settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET, budget=2.5)
+    check_keys(known)
+    strange = replace(known, chat_model="own/model")
+    with pytest.raises(PrerequisiteError) as caught:
+        check_keys(strange)
+    assert str(caught.value) == (
+        "The budget is 2.5 USD, but 'own/model' has no price. Give it one in a file for --rag-prices, USD per million "
+        'tokens, 0 where it is free: [models."own/model"] input = …, output = …. Or leave the budget out.'
+    )
+    check_keys(replace(strange, budget=0.0))
+    check_keys(replace(strange, mode="replay"))
+    (tmp_path / "prices.toml").write_text('[models."own/model"]\ninput = 0\noutput = 0\n')
+    check_keys(replace(strange, prices=str(tmp_path / "prices.toml")))

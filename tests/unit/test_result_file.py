@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness import result_file
-from rag_harness.result_file import PREVIOUS, ResultFile, finished_rows
+from rag_harness.result_file import PREVIOUS, ResultFile, finished_rows, take_over
 from rag_harness.results import ExperimentResult, parse_row, read_rows
 from tests.unit.rows import failed_row, make_row
 
@@ -34,6 +34,7 @@ def write(file: Path, *rows: ExperimentResult, overwrite: bool = False) -> Resul
     written = ResultFile(file, overwrite)
     for row in rows:
         written.append(row)
+    written.close()
     return written
 
 
@@ -52,12 +53,17 @@ def test_a_second_run_goes_on_where_the_first_ended(file: Path) -> None:
     assert aside(file) == {}
 
 
-def test_a_row_is_on_disk_when_append_returns(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_with_the_system_at_once_and_on_disk_when_the_file_is_closed(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
-    row = make_row()
-    write(file, row)
-    assert synced == [len(row.line())]
+    rows, written = [make_row(query_id="q1"), make_row(query_id="q2")], ResultFile(file)
+    for row in rows:
+        written.append(row)
+    assert read_rows(file) == rows
+    written.close()
+    assert synced == [file.stat().st_size]
 
 
 def test_a_missing_file_has_nothing_finished(file: Path) -> None:
@@ -69,9 +75,9 @@ def test_errors_are_not_finished(file: Path) -> None:
     assert set(finished_rows(file, "aaaa")) == {"q1"}
 
 
-def test_a_retried_error_leaves_in_the_same_atomic_step(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retried_error_leaves_in_one_atomic_step(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(file, failed_row(query_id="q1"), make_row(query_id="q2"))
-    before = file.read_bytes()
+    retried = make_row(query_id="q1")
 
     def killed(*_: object) -> None:
         raise SystemExit
@@ -79,11 +85,12 @@ def test_a_retried_error_leaves_in_the_same_atomic_step(file: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", killed)
         with pytest.raises(SystemExit):
-            write(file, make_row(query_id="q1"))
-    assert file.read_bytes() == before
+            write(file, retried)
+    assert [(row.query_id, row.ok) for row in read_rows(file)] == [("q1", False), ("q2", True), ("q1", True)]
     assert [each.name for each in file.parent.iterdir()] == [file.name]
-    write(file, make_row(query_id="q1"))
-    assert [(row.query_id, row.ok) for row in read_rows(file)] == [("q1", True), ("q2", True)]
+    write(file, make_row(query_id="q3"))
+    assert [(row.query_id, row.ok) for row in read_rows(file)] == [("q1", True), ("q2", True), ("q3", True)]
+    assert list(aside(file)) == ["e3-duplicates.jsonl"]
 
 
 def test_rows_of_another_fingerprint_are_set_aside(file: Path) -> None:
@@ -119,7 +126,8 @@ def test_a_torn_last_line_is_kept_aside(file: Path, cut: int) -> None:
     file.write_bytes(file.read_bytes() + torn)
     assert set(finished_rows(file, "aaaa")) == {"q1"}
     last = make_row(query_id="q3")
-    assert write(file, last).set_aside == 1
+    written = write(file, last)
+    assert (written.set_aside, written.repaired) == (0, 1)
     assert read_rows(file) == [first, last]
     assert aside(file) == {"e3-damaged.jsonl": [torn]}
 
@@ -147,6 +155,30 @@ def test_of_duplicates_the_last_stays(file: Path) -> None:
     write(file, make_row(query_id="q2"))
     first, second = read_rows(file)
     assert (first.llm_answer, second.query_id) == ("new", "q2")
+    assert aside(file) == {"e3-duplicates.jsonl": [rows[0].line().encode().rstrip()]}
+
+
+def test_take_over_adds_what_is_not_there(file: Path) -> None:
+    write(file, make_row(query_id="q1"), failed_row(query_id="q2"), failed_row(query_id="q3"))
+    torn = make_row(query_id="q9").line().encode()[:20]
+    file.write_bytes(file.read_bytes() + torn)
+    found = [
+        failed_row(query_id="q1"),
+        make_row(query_id="q2"),
+        failed_row(query_id="q3"),
+        failed_row(query_id="q4"),
+        make_row(query_id="q4"),
+        make_row(query_id="q1", fingerprint="bbbb"),
+    ]
+    lines = [(row, row.line().encode()) for row in found]
+    assert take_over(file, lines) == 3
+    assert take_over(file, lines) == 0
+    write(file, make_row(query_id="q5"))
+    assert [(row.query_id, row.ok) for row in read_rows(file)] == [
+        ("q1", True), ("q2", True), ("q3", False), ("q4", True), ("q5", True)
+    ]  # fmt: skip
+    assert aside(file)["e3-damaged.jsonl"] == [torn]
+    assert [parse_row(line).query_id for line in aside(file)["e3-bbbb.jsonl"]] == ["q1"]
 
 
 def test_keys_of_a_newer_release_survive_a_rewrite(file: Path) -> None:
@@ -162,26 +194,33 @@ runs = st.lists(
         st.sampled_from("ab"),  # fingerprint
         st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=4),  # query, does it succeed
         st.integers(0, 60),  # bytes of a torn write left behind
+        st.booleans(),  # does it end, or is it killed
     ),
     max_size=5,
 )
 
 
 @given(runs)
-def test_every_line_ever_written_is_somewhere(story: list[tuple[str, list[tuple[int, bool]], int]]) -> None:
+def test_every_line_ever_written_is_somewhere(story: list[tuple[str, list[tuple[int, bool]], int, bool]]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         file = Path(folder) / "e3.jsonl"
         written: list[ExperimentResult] = []
-        for fingerprint, trials, torn in story:
+        for fingerprint, trials, torn, closed in story:
             run = ResultFile(file)
             for query, succeeds in trials:
                 make = make_row if succeeds else failed_row
                 row = make(query_id=f"q{query}", fingerprint=fingerprint, finished_at=str(len(written)))
                 run.append(row)
                 written.append(row)
+            if closed:
+                run.close()
             with file.open("ab") as stream:
                 stream.write(written[-1].line().encode()[:torn])
+        if story:
+            # The next run opens the file, whatever the one before left.
+            written.append(make_row(query_id="last", fingerprint=story[-1][0], finished_at=str(len(written))))
+            write(file, written[-1])
         whole = file.read_bytes().split(b"\n")[:-1] if story else []
         kept = [line for name, lines in aside(file).items() if "damaged" not in name for line in lines]
         found = [parse_row(line) for line in [*whole, *kept]]

@@ -144,7 +144,8 @@ def test_the_schema_says_of_every_null_what_it_means() -> None:
     fields = {name: each for model in models for name, each in model.get("properties", {}).items()}
     nullable = {name: each for name, each in fields.items() if {"type": "null"} in each.get("anyOf", [])}
     assert set(nullable) == {
-        *("reasoning_steps", "retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms", "error", "rerank_score")
+        *("reasoning_steps", "retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms", "error", "rerank_score"),
+        "cost_usd",
     }
     assert all("null where" in each["description"] for each in nullable.values())
 

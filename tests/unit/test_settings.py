@@ -132,6 +132,23 @@ def test_a_bad_number_names_option_value_and_every_place(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("concurrency", "0", "Input should be greater than or equal to 1"),
+        ("budget", "-1", "Input should be greater than or equal to 0"),
+        ("budget", "nan", "Input should be a finite number"),
+        ("rpm", "-3", "Input should be greater than or equal to 0"),
+        ("tpm", "lots", "Input should be a valid number, unable to parse string as a number"),
+        ("deadline", "0", "Input should be greater than 0"),
+    ],
+)
+def test_a_limit_that_cannot_be_kept(tmp_path: Path, name: str, value: str, rule: str) -> None:
+    assert settings_error(tmp_path, **{name: value}) == (
+        f"{name} is {value!r}: {rule}. Set it with --rag-{name}, RAG_{name.upper()} or the ini key rag_{name}."
+    )
+
+
 def test_an_unknown_mode_lists_the_modes(tmp_path: Path) -> None:
     assert settings_error(tmp_path, mode="rply") == (
         "mode is 'rply': Input should be 'auto', 'replay', 'record' or 'live'. "

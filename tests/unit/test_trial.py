@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import CriticalError, DataError, ModelOutputError
+from rag_harness.deadline import paused
+from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
 from rag_harness.pipelines.trace import Trace
-from rag_harness.results import parse_row
+from rag_harness.results import ExperimentResult, parse_row
 from rag_harness.settings import Settings
 from rag_harness.trial import Outcome, Trial, run_trial
 from rag_harness.types import Answer, Case, Chunk, Hit, PipelineOutput, Query, QueryType, Timings, Usage
@@ -46,14 +47,19 @@ def raising(error: BaseException) -> Callable[[Query], Any]:
     return answer
 
 
-def outcome(pipeline: Any, trial: Trial = TRIAL) -> Outcome:
-    found = asyncio.run(run_trial(trial, pipeline, SETTINGS, "aaaa"))
-    assert parse_row(found.row.line()) == found.row
+def outcome(pipeline: Any, trial: Trial = TRIAL, settings: Settings = SETTINGS) -> Outcome:
+    found = asyncio.run(run_trial(trial, pipeline, settings, "aaaa"))
+    assert parse_row(row_of(found).line()) == found.row
     return found
 
 
+def row_of(found: Outcome) -> ExperimentResult:
+    assert found.row is not None
+    return found.row
+
+
 def why(pipeline: Any) -> str:
-    row = outcome(pipeline).row
+    row = row_of(outcome(pipeline))
     assert (row.status, row.llm_answer, row.query_id, row.ground_truth) == ("error", "", "q1", "30 days")
     return row.why
 
@@ -61,7 +67,7 @@ def why(pipeline: Any) -> str:
 def test_an_answer_becomes_a_row() -> None:
     answer = Answer("30 days [Source 1].", ("look",), (1,), (9,), raw="{}")
     output = PipelineOutput(answer, (HIT,), (HIT,), Usage(10, 2, 1), Timings(1.0, 2.0, 3.0, 0.5), "m", 2, 7.0, True)
-    row = outcome(Async(lambda _: output)).row
+    row = row_of(outcome(Async(lambda _: output)))
     assert (row.trial_id, row.ok, row.error, row.query, row.metadata) == ("e3-q1", True, None, "How long?", {"a": 1})
     assert (row.profile, row.mode, row.dry_run, row.fingerprint) == ("mock", "replay", True, "aaaa")
     assert (row.llm_answer, row.raw_output, row.reasoning_steps) == ("30 days [Source 1].", "{}", ("look",))
@@ -76,23 +82,23 @@ def test_an_answer_becomes_a_row() -> None:
 
 @pytest.mark.parametrize("kind", [Sync, Async])
 def test_a_string_is_an_answer(kind: Any) -> None:
-    row = outcome(kind(lambda query: f"about {query.text}")).row
+    row = row_of(outcome(kind(lambda query: f"about {query.text}")))
     assert (row.ok, row.llm_answer, row.raw_output) == (True, "about How long?", "about How long?")
 
 
 def test_a_sync_pipeline_leaves_the_loop_free() -> None:
-    answer = outcome(Sync(lambda _: threading.current_thread().name)).row.llm_answer
+    answer = row_of(outcome(Sync(lambda _: threading.current_thread().name))).llm_answer
     assert answer != threading.current_thread().name
 
 
 def test_a_sync_method_may_return_an_awaitable() -> None:
     inner = Async(lambda _: "later")
-    assert outcome(Sync(partial(Async.answer, inner))).row.llm_answer == "later"
+    assert row_of(outcome(Sync(partial(Async.answer, inner)))).llm_answer == "later"
 
     def hidden(query: Query) -> Any:
         return inner.answer(query)
 
-    assert outcome(Sync(hidden)).row.llm_answer == "later"
+    assert row_of(outcome(Sync(hidden))).llm_answer == "later"
 
 
 @pytest.mark.parametrize("kind", [Sync, Async])
@@ -165,7 +171,7 @@ def traced(score: float, error: Exception) -> Callable[[Query], Any]:
 
 
 def test_what_was_done_before_the_failure_is_kept() -> None:
-    row = outcome(Async(traced(0.5, ModelOutputError("no JSON", raw="hm")))).row
+    row = row_of(outcome(Async(traced(0.5, ModelOutputError("no JSON", raw="hm")))))
     assert (row.why, row.raw_output, row.llm_answer) == ("generate: ModelOutputError: no JSON", "hm", "")
     assert [chunk.chunk_id for chunk in row.retrieved_chunks] == ["returns.md#chunk_0"]
     assert row.retrieval_time_ms is not None
@@ -209,5 +215,95 @@ def test_cancellation_gets_out() -> None:
 
 def test_a_query_that_json_cannot_hold_still_gets_a_row() -> None:
     case = Case(Query("q1", "odd \ud800"), QueryType.NEGATIVE, "", metadata={"x": float("inf"), "y": object})
-    row = outcome(Async(lambda query: query.text), Trial("e1", case)).row
+    row = row_of(outcome(Async(lambda query: query.text), Trial("e1", case)))
     assert (row.query, row.llm_answer, row.metadata["x"]) == ("odd \ufffd", "odd \ufffd", None)
+
+
+IMPATIENT = replace(SETTINGS, deadline=0.1)
+LATE = "DeadlineError: deadline: no answer within 0.1 s. Allow more: --rag-deadline"
+
+
+class Slow:
+    async def answer(self, query: Query) -> str:
+        await asyncio.sleep(60)
+        return "too late"
+
+
+def test_a_trial_ends_at_its_deadline() -> None:
+    row = row_of(outcome(Slow(), settings=IMPATIENT))
+    assert row.why == f"pipeline: {LATE}"
+
+
+def test_a_sync_pipeline_that_hangs_gets_its_row() -> None:
+    released = threading.Event()
+    row = row_of(outcome_of_hanging(released))
+    assert row.why == f"pipeline: {LATE}"
+
+
+def outcome_of_hanging(released: threading.Event) -> Outcome:
+    async def session() -> Outcome:
+        try:
+            return await run_trial(TRIAL, Sync(lambda _: released.wait(60)), IMPATIENT, "aaaa")
+        finally:
+            released.set()
+
+    return asyncio.run(session())
+
+
+def test_a_deadline_keeps_what_was_done_and_names_the_stage() -> None:
+    class Traced:
+        async def answer(self, query: Query) -> str:
+            trace = Trace()
+            with trace.stage("retrieve"):
+                trace.retrieved = trace.context = [HIT]
+            # What a stage does with every exception, said by hand.
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError as error:
+                trace.failed_stage = "generate"
+                error.rag_trace = trace  # type: ignore[attr-defined]
+                raise
+            return ""
+
+    row = row_of(outcome(Traced(), settings=IMPATIENT))
+    assert row.why == f"generate: {LATE}"
+    assert [chunk.chunk_id for chunk in row.retrieved_chunks] == ["returns.md#chunk_0"]
+
+
+def test_waiting_for_ones_own_caps_does_not_count() -> None:
+    class Waiting:
+        async def answer(self, query: Query) -> str:
+            with paused():
+                await asyncio.sleep(0.5)
+            return "in time"
+
+    assert row_of(outcome(Waiting(), settings=IMPATIENT)).llm_answer == "in time"
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+def test_a_trial_without_budget_is_not_run(kind: Any) -> None:
+    found = asyncio.run(run_trial(TRIAL, kind(raising(BudgetError("the next call may cost"))), SETTINGS, "aaaa"))
+    assert found == Outcome(None, not_run="budget: the next call may cost")
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "cost"),
+    [
+        ("gpt-4o-mini", Usage(1_000_000, 1_000_000, 1), 0.75),
+        ("openai/gpt-4o-mini-2024-07-18", Usage(1_000_000, 0, 1), 0.15),
+        # Nobody knows the model that answered; the one that was asked for has a price.
+        ("served/model", Usage(1_000_000, 0, 1), 2.5),
+        ("gpt-4o-mini", Usage(0, 0, 1), None),
+        ("", Usage(), None),
+        ("mock/placeholder", Usage(calls=1), 0.0),
+    ],
+)
+def test_cost(model: str, usage: Usage, cost: float | None) -> None:
+    output = PipelineOutput(Answer("x"), usage=usage, model=model)
+    row = row_of(outcome(Async(lambda _: output), settings=replace(SETTINGS, chat_model="openai:gpt-4o")))
+    assert row.cost_usd == cost
+
+
+def test_cost_of_a_model_without_a_price() -> None:
+    output = PipelineOutput(Answer("x"), usage=Usage(5, 5, 1), model="own/model")
+    assert row_of(outcome(Async(lambda _: output), settings=replace(SETTINGS, chat_model="own/model"))).cost_usd is None

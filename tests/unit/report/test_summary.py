@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.report.summary import quantile, ranking, summarise, table
+from rag_harness.report.summary import quantile, ranking, summarise, summary_lines, table
 from rag_harness.results import ExperimentResult
 from tests.unit.rows import failed_row, make_chunk, make_row
 
@@ -24,18 +24,18 @@ def found(query_id: str, *pages: str, gold: str = "gold.md", **changes: Any) -> 
 
 def test_aggregates_of_one_experiment() -> None:
     rows = [
-        found("q1", "gold", "b", total_time_ms=10),
-        found("q2", "a", "gold", total_time_ms=20, abstained=True),
-        found("q3", "a", "b", total_time_ms=30),
-        found("q4", "a", gold="", total_time_ms=40),
-        failed_row(query_id="q5", context_reference=["gold.md"], total_time_ms=50),
+        found("q1", "gold", "b"),
+        found("q2", "a", "gold", abstained=True),
+        found("q3", "a", "b"),
+        found("q4", "a", gold=""),
+        failed_row(query_id="q5", context_reference=["gold.md"]),
     ]
     (summary,) = summarise(rows, resumed={"e3-q1", "e2-q2"})
     assert (summary.experiment, summary.trials, summary.errors, summary.resumed) == ("e3", 5, 1, 1)
     assert summary.recall_at_5 == pytest.approx(2 / 4)
     assert summary.mrr_at_10 == pytest.approx((1 + 1 / 2 + 0 + 0) / 4)
-    assert (summary.abstained, summary.p50_ms, summary.p95_ms, summary.tokens) == (1, 30, 50, 5 * 110)
-    assert summary.cells() == ("e3", "5", "1", "1", "0.500", "0.375", "1", "30", "50", "550")
+    assert (summary.abstained, summary.tokens) == (1, 5 * 110)
+    assert summary.cells() == ("e3", "5", "1", "1", "0.500", "0.375", "1", "550", "-")
 
 
 def test_an_error_counts_0_though_it_retrieved() -> None:
@@ -64,6 +64,16 @@ def test_without_retrieval_or_gold_there_is_no_recall(row: ExperimentResult) -> 
     (summary,) = summarise([row], set())
     assert (summary.recall_at_5, summary.mrr_at_10) == (None, None)
     assert summary.cells()[4:6] == ("-", "-")
+
+
+def test_the_cost_has_a_column_where_a_price_is_known() -> None:
+    for cost in (None, 0):
+        free = summarise([found("q1", cost_usd=cost)], set())
+        assert free[0].cost_usd == cost
+        assert summary_lines(free)[0].split()[-1] == "tokens"
+    rows = [found("q1", cost_usd=0.004), found("q2", cost_usd=1.5), found("q3", experiment="e4")]
+    header, *lines = summary_lines(summarise(rows, set()))
+    assert [line.split()[-1] for line in (header, *lines)] == ["cost", "$1.50", "-"]
 
 
 def test_experiments_are_told_apart_and_sorted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 from importlib.util import find_spec
@@ -14,8 +15,10 @@ import pytest
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.recording.store import ArrayStore
 from rag_harness.recording.stores import StoreRoom
+from rag_harness.rerankers import cross_encoder
 from rag_harness.rerankers.cross_encoder import CrossEncoderReranker, create, revision_of
 from rag_harness.settings import Settings
+from rag_harness.token_batches import token_batches
 from tests.unit.hits import hits_of
 
 pytestmark = pytest.mark.skipif(
@@ -97,7 +100,72 @@ def test_only_missing_pairs_are_scored(folder: Path, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(reranker._loaded, "predict", noted)
     reranker.rerank("a lamp", hits_of(TEXTS))
-    assert asked == [("a lamp", text) for text in TEXTS[2:]]
+    assert sorted(asked) == sorted(("a lamp", text) for text in TEXTS[2:])
+
+
+REQUESTS = [("a lamp", TEXTS), ("the fee", TEXTS[::-1]), ("a lamp", ["oak", *TEXTS[1:]]), ("zinc", [])]
+
+
+def test_requests_together_are_each_alone(folder: Path, tmp_path: Path, noted: list[tuple[str, str]]) -> None:
+    requests = [(query, hits_of(texts)) for query, texts in REQUESTS]
+    found = CrossEncoderReranker(str(folder), ArrayStore([], tmp_path / "a")).rerank_many(requests)
+    assert sorted(noted) == sorted({(query, text) for query, texts in REQUESTS for text in texts})  # each pair once
+    alone = CrossEncoderReranker(str(folder), ArrayStore([], tmp_path / "b"))
+    for reranked, (query, hits) in zip(found, requests, strict=True):
+        expected = alone.rerank(query, hits)
+        assert [hit.chunk for hit in reranked] == [hit.chunk for hit in expected]
+        assert [hit.rerank_score for hit in reranked] == pytest.approx([hit.rerank_score for hit in expected], abs=1e-5)
+
+
+def test_nothing_to_rerank(tmp_path: Path) -> None:
+    assert CrossEncoderReranker("not/loaded", ArrayStore([], tmp_path)).rerank_many([]) == []
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Note every pair that any cross-encoder scores."""
+    from sentence_transformers import CrossEncoder
+
+    asked: list[tuple[str, str]] = []
+    predict = CrossEncoder.predict
+
+    def noting(model: Any, pairs: list[tuple[str, str]], **options: Any) -> Any:
+        asked.extend(pairs)
+        return predict(model, pairs, **options)
+
+    monkeypatch.setattr(CrossEncoder, "predict", noting)
+    return asked
+
+
+@pytest.mark.parametrize("activation", [None, "torch.nn.modules.linear.Identity"])
+def test_scores_are_predicts_own_in_many_batches(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, activation: str | None
+) -> None:
+    from sentence_transformers import CrossEncoder
+
+    model = shutil.copytree(folder, tmp_path / "model")
+    if activation:
+        config = json.loads((model / "config.json").read_text())
+        config["sentence_transformers"] = {"activation_fn": activation, "version": "5.0.0"}
+        (model / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(cross_encoder, "token_batches", lambda counts: token_batches(counts, 20))
+    texts = [" ".join(["oak", "fee", "zinc"][: n % 3 + 1] * (n % 7 + 1)) for n in range(21)] + ["lamp " * 90]
+    expected = CrossEncoder(str(model), device="cpu").predict([("a lamp", text) for text in texts])
+    assert (expected.min() < 0) == bool(activation)  # no sigmoid
+    found = CrossEncoderReranker(str(model), ArrayStore([], tmp_path / "s")).rerank("a lamp", hits_of(texts))
+    scores = {hit.chunk.text: hit.rerank_score for hit in found}
+    assert [scores[text] for text in texts] == pytest.approx(list(expected), abs=1e-5)
+
+
+def test_bfloat16_scores_alike_and_is_kept_apart(folder: Path, tmp_path: Path) -> None:
+    settings = Settings(rerank_model=f"cross-encoder:{folder}", rootdir=str(tmp_path), precision="bfloat16")
+    parts: Any = SimpleNamespace(settings=settings, stores=StoreRoom(settings))
+    half = create(parts)
+    assert half.revision == f"{revision_of(str(folder))}-bfloat16"
+    exact = CrossEncoderReranker(str(folder), ArrayStore([], tmp_path / "s")).rerank("return a lamp", hits_of(TEXTS))
+    scores = {hit.chunk.text: hit.rerank_score for hit in half.rerank("return a lamp", hits_of(TEXTS))}
+    assert [scores[hit.chunk.text] for hit in exact] == pytest.approx([hit.rerank_score for hit in exact], abs=0.02)
+    assert [scores[hit.chunk.text] for hit in exact] != pytest.approx([hit.rerank_score for hit in exact], abs=1e-6)
 
 
 def test_no_hits(tmp_path: Path) -> None:

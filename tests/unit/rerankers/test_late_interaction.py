@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rag_harness.recording.store import ArrayStore, key_of
+from rag_harness.rerankers import late_interaction
 from rag_harness.rerankers.late_interaction import LateInteractionReranker, create, max_sims
 from rag_harness.settings import Settings
 from rag_harness.types import TokenVectors
@@ -114,6 +115,19 @@ def test_only_missing_pairs_are_computed(tmp_path: Path) -> None:
     tokens.asked.clear()
     ranker.rerank("q", hits_of(["none", "both", "one"]))
     assert sorted(tokens.asked) == ["document one", "query q"]
+
+
+def test_requests_together_are_each_alone(tmp_path: Path) -> None:
+    requests = [("q", hits_of(["none", "both", "one"])), ("one", hits_of(["both", "none"])), ("q", [])] * 9
+    ranker, tokens = reranker(tmp_path, [0, 1, 2])
+    found = ranker.rerank_many(requests)
+    assert len(requests) > late_interaction._TOGETHER
+    # Once for each of the two rounds in which the requests come.
+    assert sorted(tokens.asked) == sorted(
+        ["query q", "query one", "document none", "document both", "document one"] * 2
+    )
+    assert found == [reranker(tmp_path, [0, 1, 2])[0].rerank(query, hits) for query, hits in requests]
+    assert ranker.rerank_many([]) == []
 
 
 def test_pairs_are_kept_only_when_recording(tmp_path: Path) -> None:

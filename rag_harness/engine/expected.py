@@ -1,0 +1,85 @@
+"""What a recording run will cost, before the first call: the pipelines run, and their requests go nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_harness.chat.expected import Expected, counting_chat
+from rag_harness.pipelines import builder
+from rag_harness.pipelines.parts import RunParts, chat_name, embedder_name
+from rag_harness.prices import Prices
+from rag_harness.registry import model_name
+from rag_harness.types import Case
+
+_TOGETHER = 16
+_BYTES_A_TOKEN = 4
+
+
+@dataclass
+class Forecast:
+    """Calls and tokens of a run.
+
+    ``texts`` go to an embedding server first; until they have been there, the prompts of ``unknown`` trials can't be
+    known, and neither can those of pipelines that are not built from the run's parts.
+    """
+
+    chat: Expected = field(default_factory=Expected)
+    texts: Sequence[str] = ()
+    unknown: int = 0
+    cost: float | None = None
+
+    def line(self) -> str:
+        """Return the forecast in one line."""
+        usage, sent = self.chat.usage, len(self.chat.to_send)
+        money = f", {self.cost:.2f} USD" if self.cost is not None else ""
+        said = [f"{sent} answers to ask for, {len(self.chat.recorded)} are recorded"]
+        if sent:
+            said.append(f"at most {usage.prompt_tokens:,} tokens in and {usage.completion_tokens:,} out{money}")
+        if self.texts:
+            tokens = sum(len(text.encode("utf-8", "replace")) for text in self.texts) // _BYTES_A_TOKEN
+            said.append(f"{len(self.texts)} texts to embed, about {tokens:,} tokens")
+        if self.unknown:
+            said.append(f"{self.unknown} trials whose prompts are not known yet")
+        return "rag: recording: " + "; ".join(said)
+
+
+def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Sequence[str]) -> Forecast:
+    """Return what the ``trials``, cases by experiment, will ask for that is not recorded."""
+    found = Forecast(texts=_texts_to_send(parts, queries))
+    counting = copy(parts)
+    vars(counting)["chat"] = counting_chat(parts, found.chat) if chat_name(parts.settings) == "openai" else parts.chat
+    for experiment, cases in trials.items():
+        pipeline = builder(experiment)(counting)
+        if (found.texts and hasattr(pipeline, "retriever")) or not inspect.iscoroutinefunction(pipeline.answer):
+            found.unknown += len(cases)
+        else:
+            asyncio.run(_ask_all(pipeline, cases))
+    settings, usage = parts.settings, found.chat.usage
+    prices = Prices.load(settings.prices_path)
+    model = model_name("chat", settings.chat_model)
+    found.cost = prices.cost(model, usage.prompt_tokens, usage.completion_tokens)
+    return found
+
+
+def _texts_to_send(parts: RunParts, queries: Sequence[str]) -> list[str]:
+    if embedder_name(parts.settings) != "openai":
+        return []
+    chunks = [chunk.text for chunk in parts.chunks]
+    return [*parts.embedder.missing(chunks, "document"), *parts.embedder.missing(queries, "query")]
+
+
+async def _ask_all(pipeline: Any, cases: Sequence[Case]) -> None:
+    for start in range(0, len(cases), _TOGETHER):
+        await asyncio.gather(*(_ask(pipeline, case) for case in cases[start : start + _TOGETHER]))
+
+
+async def _ask(pipeline: Any, case: Case) -> None:
+    # NotSentError in the end; what goes wrong before is for the trial itself to say.
+    with suppress(Exception):
+        await pipeline.answer(case.query)

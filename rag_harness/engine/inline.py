@@ -1,0 +1,52 @@
+"""Runs a trial when its test asks for it, in the thread of the tests: a debugger lands in the pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic
+
+from rag_harness.engine.loop import Job, Keep, T
+from rag_harness.local_work import inline
+
+
+class InlineLoop(Generic[T]):
+    """The engine of ``--rag-concurrency=1 --pdb``; the interface is BackgroundLoop's."""
+
+    def __init__(self, keep: Keep[T] | None = None) -> None:
+        self._keep = keep
+        self._jobs: dict[str, Job[T]] = {}
+        self._results: dict[str, T] = {}
+        self._loop = asyncio.new_event_loop()
+        self.in_flight = 0
+
+    def submit(self, key: str, job: Job[T]) -> None:
+        """Remember ``job`` under ``key``."""
+        self._jobs.setdefault(key, job)
+
+    def result(self, key: str) -> T:
+        """Run the job, once."""
+        if key not in self._results:
+            self._results[key] = self._loop.run_until_complete(self._run(self._jobs[key]))
+        return self._results[key]
+
+    async def _run(self, job: Job[T]) -> T:
+        inline.set(True)
+        result = await job()
+        if self._keep is not None:
+            await self._keep(result)
+        return result
+
+    def stop(self) -> None:
+        """Nothing runs that nobody waits for."""
+
+    def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
+        """Run ``finally_`` and end the loop."""
+
+        async def last() -> None:
+            for each in finally_:
+                await each()
+
+        self._loop.run_until_complete(last())
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()

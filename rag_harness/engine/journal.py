@@ -1,0 +1,116 @@
+"""Finished trials, on disk before anybody has looked at them: one file a process, in ``output/journal/``.
+
+A process holds a lock beside its file for as long as it lives, however it dies. A file whose lock is free belongs to
+nobody any more, and its rows may be taken over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rag_harness.errors import CriticalError
+
+JOURNALS = "journal"
+"""Folder beside the result files."""
+
+
+class Journal:
+    """Appends lines to a file of this process.
+
+    Args:
+        folder: where the journals of all processes are.
+        name: of this one; begins with the id of the run.
+
+    Raises:
+        CriticalError: the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file = folder / f"{name}.jsonl"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock_of(self._file)
+            # Before the file is there: whoever finds one whose lock is free may take it.
+            self._lock.acquire()
+            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._waiting: list[bytes] = []
+        self._writing = asyncio.Lock()
+        self._failure: OSError | None = None
+        # Its own thread: the loop's may all be busy with sync pipelines.
+        self._thread = ThreadPoolExecutor(1, "rag-journal")
+
+    async def keep(self, line: bytes) -> None:
+        """Return when ``line`` is on disk. Lines that wait together share one fsync.
+
+        Raises:
+            CriticalError: the disk is full or broken; nothing is kept from then on.
+        """
+        self._waiting.append(line)
+        async with self._writing:
+            # Empty where the one before took this line along.
+            if self._waiting and self._failure is None:
+                lines, self._waiting = self._waiting, []
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._write, b"".join(lines))
+        if self._failure is not None:
+            raise self._unwritable(self._failure) from self._failure
+
+    def _write(self, content: bytes) -> None:
+        try:
+            while content:
+                content = content[os.write(self._descriptor, content) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            self._failure = error
+
+    def _unwritable(self, error: OSError) -> CriticalError:
+        return CriticalError(
+            f"The journal {self._file} cannot be written: {error}. Answers that were paid for would be lost, so the "
+            f"run stops. Make room, or choose another folder with --rag-output, and run again: what is done is kept."
+        )
+
+    def close(self) -> None:
+        """Let the file go; whoever looks next may take its rows over."""
+        self._thread.shutdown()
+        os.close(self._descriptor)
+        self._lock.release()
+
+
+def _lock_of(file: Path) -> FileLock:
+    # Taken in one thread, and let go in another.
+    return FileLock(file.with_suffix(".lock"), thread_local=False)
+
+
+@contextmanager
+def abandoned(folder: Path) -> Iterator[dict[Path, list[bytes]]]:
+    """Hold the journals that belong to no living process, and give their lines; a torn last one is left out."""
+    held: list[FileLock] = []
+    found: dict[Path, list[bytes]] = {}
+    try:
+        for file in sorted(folder.glob("*.jsonl")):
+            lock = _lock_of(file)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                continue
+            held.append(lock)
+            if file.is_file():
+                found[file] = [line for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+        yield found
+    finally:
+        for lock in held:
+            lock.release()
+
+
+def remove(file: Path) -> None:
+    """Delete a journal whose rows are safe elsewhere."""
+    file.unlink(missing_ok=True)
+    file.with_suffix(".lock").unlink(missing_ok=True)

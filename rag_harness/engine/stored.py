@@ -1,0 +1,87 @@
+"""Trials that need not be run: those of the result files, and those in journals whose process is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rag_harness.engine.journal import JOURNALS, abandoned, remove
+from rag_harness.pipelines import result_name
+from rag_harness.result_file import finished_rows, take_over
+from rag_harness.results import ExperimentResult, parse_row
+
+_Key = tuple[str, str, str]
+
+
+def result_path(output: Path, experiment: str) -> Path:
+    """Return the result file of ``experiment``."""
+    return output / f"{result_name(experiment)}.jsonl"
+
+
+class StoredRows:
+    """The rows without error that earlier runs, or workers of this run that died, have left behind.
+
+    Args:
+        output: folder of the result files.
+        run: id of this run; its journals' names begin with it.
+        anew: earlier runs do not count.
+    """
+
+    def __init__(self, output: Path, run: str, anew: bool) -> None:
+        self._output, self._run, self._anew = output, run, anew
+        self._earlier: dict[tuple[str, str], dict[str, ExperimentResult]] = {}
+        self._left_behind: dict[_Key, tuple[ExperimentResult, bool]] = {}
+        self._read: set[Path] = set()
+
+    def find(self, experiment: str, fingerprint: str, query_id: str) -> tuple[ExperimentResult, bool] | None:
+        """Return the row of a trial, and whether an earlier run has made it; None where it has to be run."""
+        if self._anew:
+            return self._left_behind.get((experiment, fingerprint, query_id))
+        wanted = experiment, fingerprint
+        if wanted not in self._earlier:
+            self._earlier[wanted] = finished_rows(result_path(self._output, experiment), fingerprint)
+        earlier = self._earlier[wanted].get(query_id)
+        return (earlier, True) if earlier else self._left_behind.get((*wanted, query_id))
+
+    def look_for_the_dead(self) -> None:
+        """Read the journals whose process has gone since."""
+        folder = self._output / JOURNALS
+        if not folder.is_dir():
+            return
+        with abandoned(folder) as journals:
+            for file, lines in journals.items():
+                ours = file.name.startswith(self._run)
+                if file not in self._read and (ours or not self._anew):
+                    self._add(lines, earlier=not ours)
+                self._read.add(file)
+
+    def _add(self, lines: list[bytes], earlier: bool) -> None:
+        for row in map(_row, lines):
+            if row is not None and row.ok:
+                self._left_behind[row.experiment, row.fingerprint, row.query_id] = row, earlier
+
+
+def adopt_journals(output: Path) -> int:
+    """Move what dead processes left behind into the result files, and return the number of rows that were not there."""
+    if not (output / JOURNALS).is_dir():
+        return 0
+    taken = 0
+    with abandoned(output / JOURNALS) as journals:
+        by_file: dict[Path, list[tuple[ExperimentResult, bytes]]] = {}
+        for line in (line for lines in journals.values() for line in lines):
+            row = _row(line)
+            if row is not None:
+                by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
+        for file, rows in by_file.items():
+            taken += take_over(file, rows)
+        for journal in journals:
+            remove(journal)
+    return taken
+
+
+def _row(line: bytes) -> ExperimentResult | None:
+    try:
+        return parse_row(line)
+    except ValidationError:
+        return None

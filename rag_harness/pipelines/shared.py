@@ -1,0 +1,133 @@
+"""Stages that experiments share: what two trials ask for is worked out once, for all queries in flight together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+from rag_harness.local_work import on_local_thread
+from rag_harness.protocols import Reranker, Retriever
+from rag_harness.types import Hit
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+_TOGETHER = 16
+"""Requests in one batch: more, and the first model call would wait for the last query's reranking."""
+_REMEMBERED = 4096
+"""Results kept for an experiment that asks for the same later; the scores themselves are in the stores."""
+
+
+class SharedWork(Generic[Q, R]):
+    """Answers requests of many trials on the local thread.
+
+    Args:
+        work: requests -> their results, in the same order.
+        key: what makes two requests the same.
+    """
+
+    def __init__(self, work: Callable[[Sequence[Q]], Sequence[R]], key: Callable[[Q], Hashable]) -> None:
+        self._work, self._key = work, key
+        self._asked: OrderedDict[Hashable, asyncio.Future[tuple[R, float]]] = OrderedDict()
+        self._waiting: list[tuple[Q, asyncio.Future[tuple[R, float]]]] = []
+        self._busy: asyncio.Task[None] | None = None
+
+    async def ask(self, request: Q) -> tuple[R, float]:
+        """Return the result of ``request``, and what it took: its share of the batch, in milliseconds."""
+        key = self._key(request)
+        future = self._asked.get(key)
+        if future is None:
+            future = self._asked[key] = asyncio.get_running_loop().create_future()
+            # Every trial that asked may have been cancelled by then.
+            future.add_done_callback(lambda done: done.cancelled() or done.exception())
+            self._waiting.append((request, future))
+            if len(self._asked) > _REMEMBERED:
+                self._asked.popitem(last=False)
+        if self._busy is None:
+            self._busy = asyncio.create_task(self._work_off())
+        return await asyncio.shield(future)
+
+    async def _work_off(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
+                await self._do(batch)
+        finally:
+            self._busy = None
+
+    async def _do(self, batch: list[tuple[Q, asyncio.Future[tuple[R, float]]]]) -> None:
+        try:
+            results, milliseconds = await on_local_thread(lambda: self._timed([request for request, _ in batch]))
+        except Exception as error:
+            await self._fail(batch, error)
+            return
+        for (_, future), result in zip(batch, results, strict=True):
+            future.set_result((result, milliseconds / len(batch)))
+
+    async def _fail(self, batch: list[tuple[Q, asyncio.Future[tuple[R, float]]]], error: Exception) -> None:
+        if len(batch) > 1:
+            # One that cannot be answered must not take the others with it.
+            for each in batch:
+                await self._do([each])
+            return
+        request, future = batch[0]
+        self._asked.pop(self._key(request), None)
+        future.set_exception(error)
+
+    def _timed(self, requests: Sequence[Q]) -> tuple[Sequence[R], float]:
+        started = perf_counter()
+        return self._work(requests), (perf_counter() - started) * 1000
+
+
+class SharedRetriever:
+    """A retriever whose requests trials share."""
+
+    def __init__(self, inner: Retriever) -> None:
+        self.inner = inner
+        self.shared: SharedWork[tuple[str, int], list[Hit]] = SharedWork(self._many, key=lambda each: each)
+
+    def retrieve(self, query: str, k: int) -> list[Hit]:
+        return self.inner.retrieve(query, k)
+
+    def _many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
+        return [self.inner.retrieve(*each) for each in requests]
+
+
+class SharedReranker:
+    """A reranker whose requests trials share.
+
+    Args:
+        inner: reranks; all requests of a batch at once where it has ``rerank_many``.
+        alone: held while it works: what one process has scored, the others find in the store.
+    """
+
+    def __init__(self, inner: Reranker, alone: Callable[[], AbstractContextManager[Any]]) -> None:
+        self.inner, self._alone = inner, alone
+        self.shared: SharedWork[tuple[str, tuple[Hit, ...]], list[Hit]] = SharedWork(self._many, key=_pairs)
+
+    @property
+    def model(self) -> str:
+        return self.inner.model
+
+    @property
+    def revision(self) -> str:
+        return self.inner.revision
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        return self.inner.rerank(query, hits)
+
+    def _many(self, requests: Sequence[tuple[str, tuple[Hit, ...]]]) -> list[list[Hit]]:
+        with self._alone():
+            if hasattr(self.inner, "rerank_many"):
+                ranked: list[list[Hit]] = self.inner.rerank_many(requests)
+                return ranked
+            return [self.inner.rerank(*each) for each in requests]
+
+
+def _pairs(request: tuple[str, tuple[Hit, ...]]) -> Hashable:
+    query, hits = request
+    return query, tuple((hit.chunk.chunk_id, hit.score) for hit in hits)

@@ -1,0 +1,139 @@
+"""Record and replay for tests that call a pipeline of the user's own."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.recording.cassettes import Cassettes
+    from rag_harness.recording.playback import Playback
+    from rag_harness.recording.scrubbing import Scrub
+    from rag_harness.settings import Settings
+
+OWN_CASSETTES: pytest.StashKey[Cassettes] = pytest.StashKey()
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class OwnRecording:
+    """What a test has replayed and recorded so far."""
+
+    used: list[Path]
+    """Files that answered, and those of ``made``; in the order of their first use."""
+    made: list[Path]
+    """Files that were written."""
+
+
+@pytest.fixture(scope="session")
+def rag_scrub() -> Scrub | None:
+    """Return what takes private text out of recordings: None. Override it in conftest.py with a ``(str) -> str``.
+
+    It gets each text of a request and the whole text of an answer before they reach the disk.
+    """
+    return None
+
+
+@pytest.fixture
+def rag_recording(
+    request: pytest.FixtureRequest, rag_session: RagSession, rag_scrub: Scrub | None
+) -> Iterator[OwnRecording]:
+    """Replay the HTTP calls that this test makes with httpx, httpx2 or the openai SDK, and record them in mode record.
+
+    In the modes auto and replay nothing is called: what is not recorded is a RecordingMissError that says what is
+    nearest and how to record it. In mode live nothing is recorded or replayed.
+    """
+    from rag_harness.errors import PrerequisiteError
+    from rag_harness.recording.transports import patched
+
+    own = OwnRecording([], [])
+    try:
+        playback = _playback(request, rag_session, rag_scrub, own)
+    except PrerequisiteError as error:
+        _stop(request, error)
+    if playback is None:
+        yield own
+        return
+    with patched(playback, lambda asked: _is_the_harness() or _is_qdrant(asked.url, rag_session.settings)):
+        yield own
+    if playback.broken:
+        _stop(request, playback.broken)
+
+
+def _playback(
+    request: pytest.FixtureRequest, session: RagSession, scrub: Scrub | None, own: OwnRecording
+) -> Playback | None:
+    """Return the rules of the run, None where everything is live.
+
+    Raises:
+        PrerequisiteError: a setting cannot be used, or the folder cannot be written.
+    """
+    from rag_harness.recording.playback import Playback
+
+    settings, node = session.settings, request.node
+    if settings.mode == "live":
+        return None
+    records = settings.mode == "record"
+    return Playback(
+        own_cassettes(session, scrub),
+        may_call=records,
+        keep=records,
+        ask_again=settings.rerecord,
+        refuse=f"Record it: pytest {shlex.quote(node.nodeid)} --rag-mode=record",
+        tell=_Teller(node, own),
+    )
+
+
+class _Teller:
+    """Hears what a recording did, and shows a miss below the test: SDKs hide it behind "Connection error"."""
+
+    def __init__(self, node: Any, own: OwnRecording) -> None:
+        self._node, self._own = node, own
+        self._misses: set[str] = set()
+
+    def __call__(self, what: str, about: Any) -> None:
+        if what == "missed":
+            if about not in self._misses:
+                self._node.add_report_section("call", "rag_recording", about)
+            self._misses.add(about)
+            return
+        if what == "made" and about not in self._own.made:
+            self._own.made.append(about)
+        if about not in self._own.used:
+            self._own.used.append(about)
+
+
+def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
+    """Return the recordings of the user's own calls, one object a process: it knows which were used."""
+    from rag_harness.recording.cassettes import Cassettes
+    from rag_harness.recording.scrubbing import secrets_of
+
+    stash, settings = session.config.stash, session.settings
+    if OWN_CASSETTES not in stash:
+        folder = settings.path(settings.cassettes) / "own"
+        stash[OWN_CASSETTES] = Cassettes(folder, secrets_of(settings), scrub)
+    return stash[OWN_CASSETTES]
+
+
+def _is_the_harness() -> bool:
+    """Return whether a call is a trial's: those run in threads of the harness and have recordings of their own."""
+    return threading.current_thread().name.startswith("rag-")
+
+
+def _is_qdrant(url: Any, settings: Settings) -> bool:
+    """Return whether a call goes to the Qdrant server on this machine that the user configured."""
+    asked, known = urlsplit(str(url)), urlsplit(settings.qdrant_url)
+    return known.hostname in _LOOPBACK and asked.hostname in _LOOPBACK and asked.port == known.port
+
+
+def _stop(request: pytest.FixtureRequest, error: Exception) -> NoReturn:
+    request.session.shouldstop = f"rag_harness: {error}"
+    raise pytest.fail.Exception(str(error), pytrace=False) from None

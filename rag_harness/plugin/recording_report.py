@@ -1,0 +1,104 @@
+"""Of a recording run: what it will cost, before it starts; which recordings nobody asked for, when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_harness.log import log
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.types import Case
+
+_USED = "rag_used_recordings"
+
+
+class RecordingReport:
+    """Lives in the process that prints."""
+
+    def __init__(self, session: RagSession, recorder: Recorder) -> None:
+        self._session, self._recorder = session, recorder
+        self._said = False
+        self._used: set[Path] = set()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say what this run will ask for."""
+        self._say([item.nodeid for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Do the same under xdist, before work is handed out: index and vectors are made here, once for all workers."""
+        self._say(ids)
+
+    def _say(self, nodeids: Iterable[str]) -> None:
+        session = self._session
+        if self._said or session.config.option.collectonly or session.settings.mode != "record":
+            return
+        self._said = True
+        trials = _to_run(session, [nodeid.rpartition("[")[2].rstrip("]") for nodeid in nodeids])
+        terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+        if trials and terminal is not None:
+            terminal.ensure_newline()
+            terminal.line(_forecast(session, trials))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Learn from a worker what it has used."""
+        self._used |= {Path(each) for each in getattr(node, "workeroutput", {}).get(_USED, ())}
+
+    def unused_lines(self) -> list[str]:
+        """Name recordings that the run did not ask for: prompts or settings have changed since."""
+        session = self._session
+        if not self._said or not self._recorder.rows:
+            return []
+        if self._recorder.resumed:
+            return ["Some trials were resumed: a run with --rag-overwrite can tell which recordings are unused."]
+        cassettes = session.parts.cassettes
+        cassettes.used |= self._used
+        unused = [file.relative_to(cassettes.folder).as_posix() for file in cassettes.unused()]
+        if not unused:
+            return []
+        log.info("Recordings that this run did not ask for: %s", unused)
+        where = f"{session.settings.cassettes}/{session.settings.profile}/"
+        return [f"{len(unused)} recordings in {where} are not of this run, e.g. {unused[0]}; all are in the log."]
+
+
+def used_recordings(session: RagSession) -> dict[str, list[str]]:
+    """Return what a worker tells the controller when it ends."""
+    parts = vars(session).get("parts")
+    cassettes = vars(parts).get("cassettes") if parts else None
+    return {_USED: [str(file) for file in cassettes.used]} if cassettes else {}
+
+
+def _to_run(session: RagSession, ids: list[str]) -> dict[str, list[Case]]:
+    """Return the cases that are to be run, by registered experiment."""
+    from rag_harness.pipelines import known_experiments
+
+    selected = set(session.selected(ids))
+    by_experiment = {
+        name: [case for case in session.cases if f"{name}-{case.query.query_id}" in selected]
+        for name in known_experiments()
+    }
+    found = {
+        name: [case for case in cases if not session.trials.is_stored(name, case, session.pipeline(name))]
+        for name, cases in by_experiment.items()
+        if cases
+    }
+    return {name: cases for name, cases in found.items() if cases}
+
+
+def _forecast(session: RagSession, trials: dict[str, list[Case]]) -> str:
+    from rag_harness.engine.expected import forecast
+    from rag_harness.errors import RagHarnessError
+
+    try:
+        return forecast(session.parts, trials, [case.query.text for case in session.cases]).line()
+    except RagHarnessError as error:
+        # The first trial will meet the same, and say it where it counts.
+        return f"rag: recording: what it will cost cannot be told: {error}"

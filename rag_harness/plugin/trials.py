@@ -1,0 +1,196 @@
+"""From a test to the result of its trial: stored, or run now together with the trials of the tests that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from rag_harness.errors import RecordingMissError
+from rag_harness.plugin.batches import plan
+
+if TYPE_CHECKING:
+    from rag_harness.engine.inline import InlineLoop
+    from rag_harness.engine.journal import Journal
+    from rag_harness.engine.loop import BackgroundLoop
+    from rag_harness.engine.stored import StoredRows
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.results import ExperimentResult
+    from rag_harness.trial import Outcome, Trial
+    from rag_harness.types import Case
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A result on its way from a test to the recorder; ``error`` is what a debugger should see."""
+
+    row: ExperimentResult
+    resumed: bool = False
+    error: Exception | None = None
+
+
+class Trials:
+    """The trials of one process."""
+
+    def __init__(self, session: RagSession) -> None:
+        self._session = session
+        self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+        self.next_item: pytest.Item | None = None
+        self._batches: dict[str, str] = {}
+        self._batches_ahead: set[str | None] = {None}
+        self._walked: frozenset[tuple[str, Any]] = frozenset()
+        self._prepared = False
+
+    @cached_property
+    def engine(self) -> BackgroundLoop[Outcome] | InlineLoop[Outcome]:
+        """Runs trials: ahead of the tests, or under a debugger in their thread."""
+        from rag_harness.engine.inline import InlineLoop
+        from rag_harness.engine.loop import BackgroundLoop
+
+        concurrency = self._session.share.concurrency
+        if self.inline:
+            return InlineLoop(self._keep)
+        return BackgroundLoop(concurrency, self._keep)
+
+    @property
+    def inline(self) -> bool:
+        """Whether the user debugs one trial at a time."""
+        return bool(self._session.config.getoption("usepdb", False)) and self._session.settings.concurrency == 1
+
+    @cached_property
+    def journal(self) -> Journal:
+        """Where this process keeps what has come back."""
+        from rag_harness.engine.journal import JOURNALS, Journal
+
+        settings = self._session.settings
+        return Journal(settings.path(settings.output) / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
+
+    async def _keep(self, outcome: Outcome) -> None:
+        if outcome.row is not None:
+            await self.journal.keep(outcome.row.line().encode())
+
+    @cached_property
+    def _run(self) -> str:
+        return str(self._worker.get("testrunuid") or uuid4().hex)
+
+    @cached_property
+    def _stored_rows(self) -> StoredRows:
+        from rag_harness.engine.stored import StoredRows
+
+        settings = self._session.settings
+        stored = StoredRows(settings.path(settings.output), self._run, settings.overwrite)
+        stored.look_for_the_dead()
+        return stored
+
+    def result(self, item: pytest.Item, trial: Trial, pipeline: Any) -> Shipped:
+        """Return the result of ``trial``.
+
+        Raises:
+            PrerequisiteError: the index or a model cannot be had.
+            CriticalError: the trial met something that no later trial can get past.
+        """
+        if self._worker:
+            # A worker that died has left its batches to the others, and in its journal what it had done of them.
+            self._stored_rows.look_for_the_dead()
+        stored = self._stored(trial, pipeline)
+        if stored is not None:
+            return Shipped(*stored)
+        self._submit(trial, pipeline)
+        for ahead in self._ahead_of(item, trial.experiment):
+            self._submit_ahead(ahead, item, pipeline)
+        outcome = self.engine.result(trial.trial_id)
+        if outcome.row is None:
+            pytest.skip(f"not run: {outcome.not_run}")
+        if outcome.critical:
+            item.session.shouldstop = f"rag_harness: {outcome.row.why}"
+        return Shipped(outcome.row, error=outcome.error if self.inline else None)
+
+    def is_stored(self, experiment: str, case: Case, pipeline: Any) -> bool:
+        """Return whether a trial need not be run."""
+        fingerprint = self._session.fingerprint(experiment, pipeline)
+        return self._stored_rows.find(experiment, fingerprint, case.query.query_id) is not None
+
+    def _stored(self, trial: Trial, pipeline: Any) -> tuple[ExperimentResult, bool] | None:
+        fingerprint = self._session.fingerprint(trial.experiment, pipeline)
+        return self._stored_rows.find(trial.experiment, fingerprint, trial.case.query.query_id)
+
+    def _submit(self, trial: Trial, pipeline: Any) -> None:
+        from rag_harness.trial import run_trial
+
+        session = self._session
+        if hasattr(pipeline, "retriever") and not self._prepared:
+            self._prepared = True
+            # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
+            with suppress(RecordingMissError):
+                session.parts.prepare([case.query.text for case in session.cases])
+        fingerprint, settings = session.fingerprint(trial.experiment, pipeline), session.settings
+        self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint))
+
+    def _submit_ahead(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> None:
+        trial, own = trial_of(item), self._pipeline_of(item, current, pipeline)
+        if trial is not None and own is not None and self._stored(trial, own) is None:
+            self._submit(trial, own)
+
+    def _pipeline_of(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> Any:
+        """Return the pipeline that ``item`` will get: None where a fixture of the user's own has yet to make it."""
+        trial, fixture = trial_of(item), _own_fixture(item)
+        if trial is None:
+            return None
+        if fixture is None:
+            return self._session.pipeline(trial.experiment)
+        shared = fixture.params is None and fixture.scope == "session"
+        return pipeline if shared and fixture is _own_fixture(current) else None
+
+    def _ahead_of(self, item: pytest.Item, experiment: str) -> Iterable[pytest.Item]:
+        """Yield the tests whose trials this process may run ahead of time, in their order."""
+        items = item.session.items
+        if not self._worker:
+            # Once for each pipeline: what a fixture of the user's own makes is known when its first test has come.
+            walked, asked = self._walked, (experiment, _own_fixture(item))
+            self._walked = walked | {asked}
+            return () if asked in walked else items
+        batch_of = self._batch_of(items)
+        mine = {batch_of.get(item.nodeid)}
+        if self.next_item is not None:
+            mine.add(batch_of.get(self.next_item.nodeid))
+        new = mine - self._batches_ahead
+        self._batches_ahead |= new
+        return [each for each in items if batch_of.get(each.nodeid) in new] if new else ()
+
+    def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
+        if not self._worker.get("rag_batches"):
+            return {}
+        if not self._batches:
+            concurrency = self._session.settings.concurrency
+            self._batches.update(plan([each.nodeid for each in items], self._session.workers, concurrency))
+        return self._batches
+
+    def stop(self) -> None:
+        """Make no more calls: the tests are over."""
+        if "engine" in vars(self):
+            self.engine.stop()
+
+    def close(self, *finally_: Any) -> None:
+        """Stop the engine; what came back is in the journal, which is let go."""
+        if "engine" in vars(self):
+            self.engine.close(*finally_)
+        if "journal" in vars(self):
+            self.journal.close()
+
+
+def _own_fixture(item: pytest.Item) -> Any:
+    """Return the user's own definition of ``rag_pipeline`` that ``item`` gets, None where it gets the plugin's."""
+    fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
+    return fixtures[-1] if len(fixtures) > 1 else None
+
+
+def trial_of(item: pytest.Item) -> Trial | None:
+    """Return the trial that a test is about, None for other tests."""
+    callspec = getattr(item, "callspec", None)
+    trial: Trial | None = callspec.params.get("rag_trial") if callspec else None
+    return trial

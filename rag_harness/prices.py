@@ -1,0 +1,120 @@
+"""What a call costs: a versioned table of prices, which the user can extend and override."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import SettingsError, unknown
+
+SHIPPED = Path(__file__).with_name("prices.toml")
+_PER_MILLION = 1_000_000
+_FREE = ("embedded/", "mock/")
+_DATED = re.compile(r"-(?:latest|\d{8}|\d{4}-\d\d-\d\d)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD per million tokens of prompt and of completion."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices by model.
+
+    A name is looked up as it is, then without what follows a colon (``:nitro``), without its date, and without its
+    provider: ``openai/gpt-4o-mini-2024-07-18`` costs what ``gpt-4o-mini`` costs, unless the table says otherwise.
+    """
+
+    models: Mapping[str, Price]
+    version: str = ""
+    _found: dict[str, Price | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def load(cls, path: Path | str | None = None) -> Prices:
+        """Return the shipped table, extended and overridden by that at ``path``; a table is read once.
+
+        Raises:
+            SettingsError: the file cannot be read, or a key or a number cannot be used; names file and key.
+        """
+        return _load(str(path) if path else "")
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of ``model``, None where it is not known."""
+        if model not in self._found:
+            self._found[model] = next(filter(None, map(self.models.get, _spellings(model))), None)
+        return Price(0.0, 0.0) if model.startswith(_FREE) else self._found[model]
+
+    def is_free(self, model: str) -> bool:
+        """Return whether ``model`` is known to cost nothing."""
+        return self.price(model) == Price(0.0, 0.0)
+
+    def cost(self, model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """Return what that many tokens cost in USD, None where the price of ``model`` is not known."""
+        price = self.price(model)
+        if price is None:
+            return None
+        return (prompt_tokens * price.input + completion_tokens * price.output) / _PER_MILLION
+
+
+def _spellings(model: str) -> Iterator[str]:
+    for name in dict.fromkeys((model, model.rpartition("/")[2])):
+        bare = name.partition(":")[0]
+        undated = _DATED.sub("", bare)
+        # OpenRouter writes claude-3.5-sonnet where Anthropic writes claude-3-5-sonnet.
+        yield from (name, bare, undated, undated.replace(".", "-"))
+
+
+@lru_cache
+def _load(path: str) -> Prices:
+    shipped = _read(SHIPPED)
+    own = _read(Path(path)) if path else {}
+    models = {**shipped["models"], **own.get("models", {})}
+    return Prices({name: Price(**price) for name, price in models.items()}, str(own.get("version", shipped["version"])))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Read and check a table."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"The price table {file} cannot be read: {error}. It is set with --rag-prices.") from error
+    _check_keys(str(file), table, ("version", "date", "source", "models"))
+    if not isinstance(table.get("models", {}), dict):
+        raise SettingsError(f"{file}: models is {table['models']!r}: expected a table of models.")
+    for model, price in table.get("models", {}).items():
+        _check_price(f"{file}: models.{model!r}", price)
+    return table
+
+
+def _check_price(where: str, price: object) -> None:
+    if not isinstance(price, dict):
+        raise SettingsError(f"{where} is {price!r}: expected {{ input = …, output = … }}, USD per million tokens.")
+    if any(isinstance(each, dict) for each in price.values()):
+        raise SettingsError(f'{where} holds tables. A name with a dot needs quotes: [models."gpt-4.1"].')
+    _check_keys(where, price, ("input", "output"))
+    for key in ("input", "output"):
+        value = price.get(key)
+        if value is None:
+            raise SettingsError(f"{where}: {key} is missing. Give USD per million tokens; 0 is free.")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
+            raise SettingsError(f"{where}: {key} is {value!r}: expected a number of USD per million tokens, 0 or more.")
+
+
+def _check_keys(where: str, table: Mapping[str, object], known: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in known:
+            raise SettingsError(f"{where}: {unknown('key', key, known)}")

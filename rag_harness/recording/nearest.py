@@ -1,0 +1,74 @@
+"""Which recording is most like a request that has none, and what differs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from rag_harness.recording.asked import Asked, normal
+from rag_harness.recording.cassette_file import Recorded
+
+_SHORT = ("model", "temperature", "seed", "max_tokens")
+"""Fields whose recorded value is short enough to be named."""
+
+
+def likeness(asked: Asked, recorded: Recorded) -> float:
+    """Return the share of lines that two requests have in common, 0 to 1."""
+    mine, theirs = _lines(asked.body, asked.url), _lines(recorded.request, recorded.url)
+    return len(mine & theirs) / max(1, len(mine | theirs))
+
+
+def differences(asked: Asked, recorded: Recorded) -> list[str]:
+    """Name what differs: fields of the request, and of the prompt the system text, the sources or the question."""
+    one, other = _fields(asked.body), _fields(recorded.request)
+    keys = [key for key in {*one, *other} - {"messages"} if normal(one.get(key)) != normal(other.get(key))]
+    found = [f"{key} ({other.get(key)!r} recorded)" if key in _SHORT else key for key in sorted(keys)]
+    mine, theirs = _parts(one), _parts(other)
+    found += [name for name in dict.fromkeys([*mine, *theirs]) if mine.get(name) != theirs.get(name)]
+    return [*_address(asked.url, recorded.url), *found, *(["the body"] if asked.raw else [])]
+
+
+def _address(asked: str, recorded: str) -> Iterator[str]:
+    mine, theirs = urlsplit(asked), urlsplit(recorded)
+    if mine.path != theirs.path:
+        yield f"the path ({theirs.path} recorded)"
+    if mine.query != theirs.query:
+        yield f"the query string ({theirs.query!r} recorded)"
+
+
+def _fields(body: Any) -> Mapping[str, Any]:
+    return body if isinstance(body, Mapping) else {"the body": body}
+
+
+def _lines(body: Any, url: str) -> set[str]:
+    messages = body.get("messages") if isinstance(body, Mapping) else None
+    said = (str(each.get("content", "")) for each in _messages(body)) if messages else _texts(body)
+    return {line for text in said for line in text.splitlines()} or set(re.split(r"[/?&]", url))
+
+
+def _messages(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages = body.get("messages")
+    return [each for each in messages if isinstance(each, Mapping)] if isinstance(messages, list) else []
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _texts(each)
+
+
+def _parts(body: Mapping[str, Any]) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for message in _messages(body):
+        content = str(message.get("content", ""))
+        if message.get("role") == "system":
+            parts["the system prompt"] = content
+            continue
+        context, _, question = content.rpartition("Question: ")
+        parts["the question"] = question
+        for label, text in re.findall(r"^\[(Source \d+): [^\]]*\](.*?)(?=^\[Source \d+: |\Z)", context, re.M | re.S):
+            parts[f"the text of [{label}]"] = text.strip()
+    return parts

@@ -1,0 +1,196 @@
+"""What must not reach the disk is taken out of requests and answers: the run's keys, and what the user's scrub names.
+
+A streamed answer comes in pieces, and a name or a key may be cut by them: the pieces are joined, cleaned, and where
+that changes something the first piece gets all of the text and the others none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from rag_harness.settings import Settings
+
+Scrub = Callable[[str], str]
+GONE = "REDACTED"
+
+_SHORTEST = 8
+"""Characters. A shorter value, a dummy key say, may be an ordinary word: taking it out would change prompts."""
+_SECRET_NAME = re.compile(
+    r"(?i)(x[-_])?(api|subscription)[-_]?key|(access|refresh|id|auth)[-_]token|(client[-_])?secret|password|authorization"
+)
+_SECRET_PARAMETER = re.compile(r"(?i)key|token|sig|signature|x-(amz|goog)-(signature|credential|security-token)")
+_SECRET_HEADER = re.compile(r"(?i)auth|key|token|secret|cookie|openai-(organization|project)")
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Return the keys of a run."""
+    known = (settings.chat_key, settings.openrouter_api_key, settings.openai_api_key, settings.chat_api_key)
+    return [each for each in dict.fromkeys(known) if each]
+
+
+def is_secret(parameter: str) -> bool:
+    """Return whether a parameter of a query string or a form holds a secret, by its name."""
+    return bool(_SECRET_NAME.fullmatch(parameter) or _SECRET_PARAMETER.fullmatch(parameter))
+
+
+def secrets_in(headers: Mapping[str, str]) -> Iterator[str]:
+    """Yield keys, cookies and organisations that the headers of a request carry."""
+    for name, value in headers.items():
+        if _SECRET_HEADER.search(name):
+            for part in re.split(r"[;\s]+", value):
+                yield from (part, part.partition("=")[2])
+
+
+class Cleaner:
+    """Takes secrets and private text out.
+
+    Args:
+        secrets: values, of which those of 8 characters and more are replaced wherever they stand.
+        scrub: the user's own; gets each text of a request and the whole text of an answer.
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), scrub: Scrub | None = None) -> None:
+        self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST)
+        self._scrub = scrub
+        written = {form for each in self._secrets for form in _forms(each)}
+        self._pattern = (
+            re.compile("|".join(map(re.escape, sorted(written, key=len, reverse=True)))) if written else None
+        )
+
+    def knowing(self, secrets: Iterable[str]) -> Cleaner:
+        """Return a cleaner that also takes ``secrets`` out."""
+        new = {each for each in secrets if len(each) >= _SHORTEST} - self._secrets
+        return Cleaner(self._secrets | new, self._scrub) if new else self
+
+    def text(self, text: str) -> str:
+        """Return ``text`` without secrets and private text."""
+        return self.without_secrets(self._scrubbed(text))
+
+    def without_secrets(self, text: str) -> str:
+        """Return ``text`` without secrets."""
+        return self._pattern.sub(GONE, text) if self._pattern else text
+
+    def value(self, value: Any) -> Any:
+        """Return JSON whose every string is clean, and whose fields that are named like secrets are empty of them."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.without_secrets(key): self._field(key, each) for key, each in value.items()}
+        return [self.value(each) for each in value] if isinstance(value, list) else value
+
+    def body(self, content: bytes, kind: str = "") -> bytes:
+        """Return a body without what must not be kept; where nothing changes, the same bytes."""
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            return self._binary(content)
+        if "event-stream" in kind or text.startswith("data:"):
+            return self._stream(text).encode()
+        parsed = _parsed(text)
+        if parsed is None:
+            return self.text(text).encode()
+        cleaned = self.value(parsed)
+        return content if cleaned == parsed else json.dumps(cleaned).encode()
+
+    def _field(self, name: str, value: Any) -> Any:
+        return GONE if isinstance(value, str) and _SECRET_NAME.fullmatch(name) else self.value(value)
+
+    def _scrubbed(self, text: str) -> str:
+        if self._scrub is None:
+            return text
+        found = self._scrub(text)
+        if not isinstance(found, str):
+            raise TypeError(f"rag_scrub returned {type(found).__name__} for a text. It must return the text to keep.")
+        return found
+
+    def _binary(self, content: bytes) -> bytes:
+        for secret in self._secrets:
+            content = content.replace(secret.encode("utf-8", "surrogatepass"), GONE.encode())
+        return content
+
+    def _stream(self, text: str) -> str:
+        lines = text.split("\n")
+        events = {n: parsed for n, line in enumerate(lines) if (parsed := _parsed(_data(line))) is not None}
+        cleaned = {n: self.value(event) for n, event in events.items()}
+        for pieces in _pieces(events).values():
+            self._join(events, cleaned, pieces)
+        for n, line in enumerate(lines):
+            if n not in events:
+                lines[n] = self.text(line) if line.strip() else line
+            elif cleaned[n] != events[n]:
+                lines[n] = f"data: {json.dumps(cleaned[n])}" + "\r" * line.endswith("\r")
+        return "\n".join(lines)
+
+    def _join(self, events: Mapping[int, Any], cleaned: Mapping[int, Any], pieces: list[tuple[int, _Path]]) -> None:
+        """Clean one text that is spread over events, in place in ``cleaned``."""
+        texts = [_at(events[n], path) for n, path in pieces]
+        whole = "".join(texts)
+        clean = self.text(whole)
+        left = list(texts) if clean == whole else [""] * len(texts)
+        if clean != whole:
+            left[next(n for n, each in enumerate(texts) if each)] = clean
+        for (n, path), each in zip(pieces, left, strict=True):
+            names = tuple(self.without_secrets(name) if isinstance(name, str) else name for name in path)
+            _at(cleaned[n], names[:-1])[names[-1]] = each
+
+
+_Path = tuple[str | int, ...]
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield the ways in which a secret is written: as it is, inside JSON, inside JSON inside JSON, in an address."""
+    yield secret
+    for ascii_only in (True, False):
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        yield from (once, json.dumps(once, ensure_ascii=ascii_only)[1:-1])
+    yield quote(secret, safe="", errors="replace")
+
+
+def _parsed(text: str) -> Any:
+    """Return an object or a list of JSON; None for any other text."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, (dict, list)) else None
+
+
+def _data(line: str) -> str:
+    return line[5:] if line.startswith("data:") else ""
+
+
+def _pieces(events: Mapping[int, Any]) -> dict[Any, list[tuple[int, _Path]]]:
+    """Return where each streamed text stands, piece by piece, in the order of the events."""
+    found: dict[Any, list[tuple[int, _Path]]] = {}
+    for n, event in events.items():
+        for path, key in _leaves(event):
+            if "delta" in path or (path[-1] == "text" and "choices" in path):
+                found.setdefault((_stream_of(event), key), []).append((n, path))
+    return found
+
+
+def _stream_of(event: Any) -> tuple[Any, ...]:
+    """Tell the texts of several outputs apart, as the Responses API and Anthropic's number them."""
+    names = ("type", "item_id", "output_index", "content_index", "index")
+    return tuple(event.get(name) for name in names) if isinstance(event, dict) else ()
+
+
+def _leaves(value: Any, path: _Path = (), key: _Path = ()) -> Iterator[tuple[_Path, _Path]]:
+    """Yield the path of each string, and the same path with items of lists by their own ``index``."""
+    if isinstance(value, str):
+        yield path, key
+    for name, each in value.items() if isinstance(value, dict) else ():
+        yield from _leaves(each, (*path, name), (*key, name))
+    for n, each in enumerate(value) if isinstance(value, list) else ():
+        index = each.get("index", n) if isinstance(each, dict) else n
+        yield from _leaves(each, (*path, n), (*key, index))
+
+
+def _at(value: Any, path: _Path) -> Any:
+    for each in path:
+        value = value[each]
+    return value

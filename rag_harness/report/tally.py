@@ -1,0 +1,66 @@
+"""Rows counted as they come, for the line of progress."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rag_harness.report.summary import money, total_cost
+from rag_harness.results import ExperimentResult
+
+_WINDOW_SECONDS = 20.0
+_LEAST_SECONDS = 3.0
+"""Rows come in bursts of as many as are in flight; a shorter look at them tells nothing about the rest."""
+_MOST_ARRIVALS = 1000
+
+
+class Tally:
+    """Counts of a run of ``total`` trials. Times are seconds of a clock that never goes back."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = self.errors = self.retries = self.tokens = 0
+        self.cost_usd = 0.0
+        self._arrivals: deque[float] = deque(maxlen=_MOST_ARRIVALS)
+
+    def add(self, row: ExperimentResult, resumed: bool, now: float) -> None:
+        """Count a row; what is resumed or replayed was paid before."""
+        self.done += 1
+        self.errors += not row.ok
+        if resumed:
+            return
+        self._arrivals.append(now)
+        self.retries += row.retries
+        if not row.timings_recorded:
+            self.tokens += row.usage.prompt_tokens + row.usage.completion_tokens
+            self.cost_usd += total_cost([row]) or 0.0
+
+    def seconds_left(self, now: float) -> float | None:
+        """Return what the rest will take at the speed of the last seconds; None where that is not known."""
+        while len(self._arrivals) > 2 and now - self._arrivals[0] > _WINDOW_SECONDS:
+            self._arrivals.popleft()
+        if len(self._arrivals) < 2 or now - self._arrivals[0] < _LEAST_SECONDS:
+            return None
+        return max(self.total - self.done, 0) * (now - self._arrivals[0]) / (len(self._arrivals) - 1)
+
+    def parts(self, now: float, in_flight: int | None = None) -> list[str]:
+        """Return what there is to say, the most important first."""
+        left = self.seconds_left(now)
+        return [
+            f"{self.done}/{self.total}",
+            *([f"{_clock(left)} left"] if left is not None and self.done < self.total else []),
+            *([f"{self.errors} error{'s' * (self.errors > 1)}"] if self.errors else []),
+            *([money(self.cost_usd)] if self.cost_usd else []),
+            *([f"{in_flight} in flight"] if in_flight else []),
+            *([f"{self.retries} {'retry' if self.retries == 1 else 'retries'}"] if self.retries else []),
+            *([f"{_short(self.tokens)} tokens"] if self.tokens else []),
+        ]
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 10_000 else f"{count / 1000:.0f}k" if count < 1e6 else f"{count / 1e6:.2f}M"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

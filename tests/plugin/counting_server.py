@@ -1,0 +1,89 @@
+"""An OpenAI-compatible endpoint on 127.0.0.1 that counts who asked what."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import sleep
+from typing import Any
+
+
+class CountingServer(ThreadingHTTPServer):
+    """Answers every question after ``delay`` seconds."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, delay: float) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.delay = delay
+        self.calls: Counter[str] = Counter()
+        self.in_flight = self.most = 0
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that were killed."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: CountingServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        question = body["messages"][-1]["content"].rpartition("Question: ")[2].strip()
+        with self.server.lock:
+            self.server.calls[question] += 1
+            self.server.in_flight += 1
+            self.server.most = max(self.server.most, self.server.in_flight)
+        sleep(self.server.delay)
+        with self.server.lock:
+            self.server.in_flight -= 1
+        with suppress(OSError):
+            self._answer(json.dumps({"answer": f"about {question}"}))
+
+    def _answer(self, text: str) -> None:
+        delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+        usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}
+        head = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "counting"}
+        lines = [*(f"data: {json.dumps({**head, **each})}\n\n" for each in (delta, usage)), "data: [DONE]\n\n"]
+        content = "".join(lines).encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None:
+        """Keep the output of the tests quiet."""
+
+
+@contextmanager
+def counting_server(delay: float) -> Iterator[CountingServer]:
+    """Serve until the block is left."""
+    server = CountingServer(delay)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def profile_of(server: CountingServer) -> str:
+    """Return the pyproject.toml of a suite that asks ``server``."""
+    return (
+        "[tool.rag_harness.profiles.counting]\n"
+        f'chat_model = "counting"\nchat_base_url = "{server.url}"\nchat_api_key_env = ""\n'
+        'embed_model = "mock/hashed-words"\nembed_base_url = ""\nrerank_model = "mock/word-overlap"\n'
+    )

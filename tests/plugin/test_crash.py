@@ -1,0 +1,145 @@
+"""Runs that are killed at any moment lose nothing, pay for nothing twice, and leave files that are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.conftest import Suite
+from tests.plugin.counting_server import CountingServer, counting_server, profile_of
+
+QUERIES = 24
+TEST = """
+import pytest
+
+@pytest.mark.e1
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[CountingServer]:
+    with counting_server(delay=0.25) as running:
+        yield running
+
+
+@pytest.fixture
+def counted(suite: Suite, server: CountingServer) -> Suite:
+    (suite.path / "pyproject.toml").write_text(profile_of(server))
+    suite.pytester.makepyfile(test_crash=TEST)
+    for file in suite.path.glob("test_*.py"):
+        if file.name != "test_crash.py":
+            file.unlink()
+    suite.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(QUERIES)])
+    return suite
+
+
+ARGS = ("--rag-profile=counting", "--rag-mode=live", "--rag-concurrency=4", "-q")
+
+
+def start(suite: Suite, *args: str) -> subprocess.Popen[bytes]:
+    """Start a run in a process group of its own, so that all of it can be killed."""
+    command = [sys.executable, "-m", "pytest", *ARGS, *args]
+    with (suite.path / "out.txt").open("ab") as out:
+        return subprocess.Popen(command, cwd=suite.path, stdout=out, stderr=out, start_new_session=True)
+
+
+def members(group: int) -> list[int]:
+    """Return the processes of a group, the youngest last."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+def kept(suite: Suite) -> set[str]:
+    """Return the questions whose answers are on disk."""
+    found = set()
+    for file in [*suite.path.glob("output/*.jsonl"), *suite.path.glob("output/journal/*.jsonl")]:
+        for line in file.read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                found.add(str(json.loads(line)["query"]))
+    return found
+
+
+def kill(run: subprocess.Popen[bytes], whom: str, chance: random.Random) -> None:
+    """Kill the controller, one worker or all of a run."""
+    group = members(run.pid)
+    workers = [each for each in group if each != run.pid]
+    victims = {"all": group, "controller": [run.pid], "worker": [chance.choice(workers)] if workers else []}[whom]
+    for each in victims:
+        try:
+            os.kill(each, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def end(run: subprocess.Popen[bytes]) -> None:
+    """Wait for the run, and for workers that outlive their controller."""
+    run.wait(timeout=120)
+    until = time.monotonic() + 30
+    while members(run.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def survive(suite: Suite, server: CountingServer, kills: int, seed: int) -> None:
+    chance = random.Random(seed)
+    for number in range(kills):
+        before, calls = kept(suite), Counter(server.calls)
+        workers = ("-n0", "-n2")[number % 2]
+        run = start(suite, workers)
+        # From before the first call to after the last one: a run takes about 3 s.
+        time.sleep(chance.uniform(0.5, 4.0))
+        kill(run, chance.choice(["all", "controller", "worker"]) if workers == "-n2" else "controller", chance)
+        end(run)
+        again = {question for question in before if server.calls[question] > calls[question]}
+        assert not again, f"asked again after kill {number}: {again}"
+        assert before <= kept(suite)
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.long)])
+def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills: int) -> None:
+    survive(counted, server, kills, seed=kills)
+    calls = server.calls.total()
+    missing = QUERIES - len(kept(counted))
+    result = counted.run(*ARGS)
+    result.assert_outcomes(passed=QUERIES)
+    rows = counted.rows("e1_baseline")
+    assert sorted(str(row["query_id"]) for row in rows) == sorted(f"q{n}" for n in range(QUERIES))
+    assert server.calls.total() == calls + missing
+    assert not list(counted.path.glob("output/journal/*"))
+
+
+def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) -> None:
+    run = start(counted, "-n2")
+    while server.calls.total() < 10:
+        time.sleep(0.05)
+        assert run.poll() is None
+    kill(run, "worker", random.Random(1))
+    end(run)
+    out = (counted.path / "out.txt").read_text()
+    assert "crashed while running" in out
+    assert run.returncode == 1
+    rows = counted.rows("e1_baseline")
+    assert len({row["query_id"] for row in rows}) == len(rows)
+    assert {str(row["query"]) for row in rows} == kept(counted)
+    # The test that the worker died in is not run again by xdist; every other trial has its row.
+    assert len(rows) >= QUERIES - 1
+    # What was in flight in the dead worker had to be asked again, and nothing else.
+    assert server.calls.total() <= QUERIES + 2

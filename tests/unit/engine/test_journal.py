@@ -1,0 +1,121 @@
+"""What came back is on disk before anybody looks at it, and is taken over once its process is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rag_harness.engine.journal import JOURNALS, Journal, abandoned
+from rag_harness.engine.stored import StoredRows, adopt_journals
+from rag_harness.errors import CriticalError
+from rag_harness.results import read_rows
+from tests.unit.rows import failed_row, make_row
+
+
+def lines_of(folder: Path) -> dict[str, list[bytes]]:
+    with abandoned(folder) as found:
+        return {file.name: lines for file, lines in found.items()}
+
+
+def keep(journal: Journal, *lines: bytes) -> None:
+    async def all_at_once() -> None:
+        await asyncio.gather(*(journal.keep(line) for line in lines))
+
+    asyncio.run(all_at_once())
+
+
+def test_lines_that_wait_together_share_one_fsync_and_are_there_when_keep_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path, "run-main")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    lines = [f"line {number}\n".encode() for number in range(100)]
+    keep(journal, *lines)
+    assert (tmp_path / "run-main.jsonl").read_bytes() == b"".join(lines)
+    assert synced[-1] == sum(map(len, lines))
+    assert len(synced) <= 2
+    journal.close()
+
+
+def test_a_journal_in_use_is_nobody_elses(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "run-main")
+    keep(journal, b"a\n")
+    assert lines_of(tmp_path) == {}
+    journal.close()
+    assert lines_of(tmp_path) == {"run-main.jsonl": [b"a\n"]}
+
+
+def test_a_full_disk_is_said_and_nothing_more_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path, "run-main")
+    keep(journal, b"a\n")
+    real = os.write
+
+    def full(descriptor: int, content: bytes) -> int:
+        if content.startswith(b"b"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, content)
+
+    monkeypatch.setattr(os, "write", full)
+    for line in (b"b\n", b"c\n"):
+        with pytest.raises(CriticalError, match="No space left on device"):
+            keep(journal, line)
+    journal.close()
+    assert lines_of(tmp_path) == {"run-main.jsonl": [b"a\n"]}
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "output").write_text("a file")
+    with pytest.raises(CriticalError, match="--rag-output"):
+        Journal(tmp_path / "output" / JOURNALS, "run-main")
+
+
+_KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from rag_harness.engine.journal import Journal
+from tests.unit.rows import make_row
+
+async def write() -> None:
+    journal = Journal(Path(sys.argv[1]), "run-gw0")
+    for number in range(3):
+        await journal.keep(make_row(query_id=f"q{number}").line().encode())
+    os.write(journal._descriptor, b'{"query_id": "torn')
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(write())
+"""
+
+
+def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _KILLED, str(tmp_path / JOURNALS)]
+    killed = subprocess.run(command, cwd=Path(__file__).parents[3], check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    stored = StoredRows(tmp_path, "another", anew=False)
+    stored.look_for_the_dead()
+    row, earlier = stored.find("e3", "aaaa", "q1") or (None, None)
+    assert (row is not None and row.query_id, earlier) == ("q1", True)
+    assert adopt_journals(tmp_path) == 3
+    assert adopt_journals(tmp_path) == 0
+    assert [row.query_id for row in read_rows(tmp_path / "e3_filtered_rag.jsonl")] == ["q0", "q1", "q2"]
+    assert list((tmp_path / JOURNALS).iterdir()) == []
+
+
+def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -> None:
+    for run in ("old", "new"):
+        journal = Journal(tmp_path / JOURNALS, f"{run}-gw0")
+        keep(journal, make_row(query_id=run).line().encode(), failed_row(query_id=f"{run}-failed").line().encode())
+        journal.close()
+    stored = StoredRows(tmp_path, "new", anew=True)
+    stored.look_for_the_dead()
+    found = {query: stored.find("e3", "aaaa", query) for query in ("old", "new", "new-failed")}
+    assert {query: each and (each[0].query_id, each[1]) for query, each in found.items()} == {
+        "old": None, "new": ("new", False), "new-failed": None
+    }  # fmt: skip

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_harness.errors import CriticalError, DataError, RecordingWriteError
+from rag_harness.recording.asked import digest_of
+from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
+from rag_harness.recording.playback import Playback
+
+SHIPPED = Path(__file__).parents[3] / "cassettes" / "embedded"
+URL = "http://host.test/v1/chat/completions"
+BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Question: why?"}], "temperature": 0.0}
+
+
+def ask(cassettes: Cassettes, body: Any = None, url: str = URL) -> Asked:
+    return cassettes.asked("POST", url, json.dumps(BODY if body is None else body).encode())
+
+
+def answer(body: bytes = b'{"a":\n1}', kind: str = "application/json") -> Recorded:
+    return Recorded(200, kind, body, 12.5, 3.25)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    asked = ask(cassettes)
+    assert cassettes.load(asked) is None
+    cassettes.save(asked, answer())
+    found = Cassettes(tmp_path).load(asked)
+    assert found is not None
+    assert (found.status, found.body, found.total_ms, found.ttft_ms) == (200, b'{"a":\n1}', 12.5, 3.25)
+    assert found.request == BODY
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode), st.sampled_from(["", "text/plain", "image/png"]))
+def test_any_answer_round_trips(tmp_path_factory: pytest.TempPathFactory, body: bytes, kind: str) -> None:
+    cassettes = Cassettes(tmp_path_factory.mktemp("c"))
+    cassettes.save(ask(cassettes), answer(body, kind))
+    found = cassettes.load(ask(cassettes))
+    assert found is not None
+    assert (found.body, found.content_type) == (body, kind)
+
+
+def test_shipped_recordings_are_named_by_their_content() -> None:
+    cassettes = Cassettes(SHIPPED)
+    shipped = sorted(SHIPPED.glob("*/*.yaml"))
+    assert len(shipped) > 700
+    for file in shipped[::100]:
+        request = _request(file)
+        assert cassettes.has("POST", "/v1/chat/completions", request)
+        assert file.stem == digest_of("POST", "/v1/chat/completions", request)
+    assert not cassettes.used
+
+
+def _request(file: Path) -> dict[str, Any]:
+    import yaml
+
+    body = yaml.safe_load(file.read_text(encoding="utf-8"))["interactions"][0]["request"]["body"]
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def test_order_of_keys_and_spelling_of_numbers_do_not_matter(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    same = cassettes.asked("POST", URL, b'{"temperature": 0, "messages": %s, "model": "m"}' % _messages())
+    other = cassettes.asked("POST", URL, b'{"temperature": 1, "messages": %s, "model": "m"}' % _messages())
+    assert ask(cassettes).digest == same.digest != other.digest
+
+
+def _messages() -> bytes:
+    return json.dumps(BODY["messages"]).encode()
+
+
+def test_every_cut_is_seen(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    asked = ask(cassettes)
+    cassettes.save(asked, answer(b"data: {}\n\ndata: [DONE]\n\n", "text/event-stream"))
+    whole = (file := cassettes.file(asked)).read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=r"cannot be read: .*Delete it and record it again"):
+            cassettes.load(asked)
+    file.write_bytes(whole)
+    assert cassettes.load(asked) is not None
+
+
+def test_newer_schema_is_named(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(ask(cassettes), answer())
+    (file,) = files(tmp_path)
+    file.write_text(file.read_text().replace("rag_harness: 1", "rag_harness: 2"))
+    with pytest.raises(DataError, match=r"\.yaml cannot be read: it was made by a newer release \(schema 2\)"):
+        cassettes.load(ask(cassettes))
+
+
+def test_a_damaged_neighbour_is_no_ones_miss(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(ask(cassettes), answer())
+    (tmp_path / "m" / "broken.yaml").write_text("version: 1\ninter")
+    assert "differs in temperature (0.0 recorded)" in cassettes.nearest(ask(cassettes, {**BODY, "temperature": 1.0}))
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["../../x", "..", ".", "", "/etc/passwd", "a" * 300, "é" * 200, ".hidden", "vectors", "own", "a\0b", "\ud83d"],
+)
+def test_hostile_model_names_stay_in_the_folder(tmp_path: Path, model: str) -> None:
+    folder = tmp_path / "cassettes" / "p"
+    cassettes = Cassettes(folder)
+    asked = ask(cassettes, {**BODY, "model": model})
+    cassettes.save(asked, answer())
+    (file,) = files(tmp_path)
+    assert file.parent.parent == folder
+    assert file.parent.name not in ("vectors", "pairs", "tokens", "chunks", "own")
+    assert not file.parent.name.startswith(".")
+    assert cassettes.load(asked) is not None
+    assert Cassettes(folder).unused() == [file]
+
+
+def test_a_slash_in_a_model_name(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    assert (
+        cassettes.file(ask(cassettes, {**BODY, "model": "x-ai/grok-beta:free"})).parent.name == "x-ai--grok-beta--free"
+    )
+    names = {cassettes.file(ask(cassettes, {**BODY, "model": name})).parent for name in ("..", ".", "", "...")}
+    assert len(names) == 4
+
+
+def test_half_a_character_in_a_prompt(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    body = {**BODY, "messages": [{"role": "user", "content": "half \ud83d of it"}]}
+    cassettes.save(ask(cassettes, body), answer(b'{"text": "\\ud83d"}'))
+    found = Cassettes(tmp_path).load(ask(cassettes, body))
+    assert found is not None
+    assert found.request == body
+    assert json.loads(found.body)["text"] == "\ud83d"
+    other = {**BODY, "messages": [{"role": "user", "content": "half ? of it"}]}
+    assert cassettes.load(ask(cassettes, other)) is None
+
+
+def test_used_and_unused(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    for seed in range(3):
+        cassettes.save(ask(cassettes, {**BODY, "seed": seed}), answer())
+    (tmp_path / "vectors" / "m").mkdir(parents=True)
+    (tmp_path / "vectors" / "x.yaml").write_text("not a recording")
+    assert (len(cassettes.used), len(cassettes.made), cassettes.unused()) == (3, 3, [])
+    later = Cassettes(tmp_path)
+    later.load(ask(later, {**BODY, "seed": 1}))
+    later.load(ask(later, {**BODY, "seed": 9}))
+    assert later.used == {later.file(ask(later, {**BODY, "seed": 1}))}
+    assert set(later.unused()) == cassettes.made - later.used
+    assert not later.made
+
+
+def test_has_asks_for_the_cleaned_request(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path, scrub=lambda text: text.replace("why", "X"))
+    assert not cassettes.has("POST", "/v1/chat/completions", BODY)
+    cassettes.save(ask(cassettes), answer())
+    assert cassettes.has("POST", "/v1/chat/completions", BODY)
+    assert not cassettes.has("POST", "/v1/embeddings", BODY)
+    (file,) = files(tmp_path)
+    assert file.stem == digest_of("POST", "/v1/chat/completions", _request(file))
+    assert "why" not in file.read_text()
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_disk_full_stops_the_run_and_leaves_what_was_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    cassettes = Cassettes(tmp_path)
+    playback = Playback(cassettes, may_call=True, keep=True)
+    playback.save(ask(cassettes), answer())
+    before = {file: file.read_bytes() for file in files(tmp_path)}
+    new = ask(cassettes, {**BODY, "seed": 1})
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full)
+        with pytest.raises(RecordingWriteError, match=r"cannot be kept: .*No space left on device.*--rag-cassettes"):
+            playback.save(new, answer())
+    assert issubclass(RecordingWriteError, CriticalError)
+    assert {file: file.read_bytes() for file in files(tmp_path)} == before
+    with pytest.raises(RecordingWriteError):
+        playback.allow(new)  # an SDK that tries again would pay again
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_any_call(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    cassettes = Cassettes(tmp_path / "taken" / "p")
+    with pytest.raises(DataError, match=r"which cannot be written: .*Nothing was called\. Name another folder"):
+        Playback(cassettes, may_call=True, keep=True)
+    Playback(cassettes, may_call=False, keep=False)
+
+
+def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    def refuse(**options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(DataError, match="Permission denied"):
+        Playback(Cassettes(tmp_path), may_call=True, keep=True)
+
+
+def test_checking_leaves_no_file(tmp_path: Path) -> None:
+    Playback(Cassettes(tmp_path / "new"), may_call=True, keep=True)
+    assert files(tmp_path) == []
+
+
+def test_nearest_of_a_request_without_a_model(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    for page in ("a", "b"):
+        cassettes.save(cassettes.asked("GET", f"https://host.test/pages/{page}?lang=en", b""), answer())
+    said = cassettes.nearest(cassettes.asked("GET", "https://host.test/pages/a?lang=de", b""))
+    assert said.endswith("differs in the query string ('lang=en' recorded).")
+    assert cassettes.nearest(cassettes.asked("GET", "https://other.test/", b"")).startswith("Nothing of other.test is ")
+
+
+def test_parts_of_a_form_have_another_border_each_time(tmp_path: Path) -> None:
+    def form(border: str, text: str) -> Asked:
+        body = f'--{border}\r\ncontent-disposition: form-data; name="a"\r\n\r\n{text}\r\n--{border}--\r\n'
+        kind = {"content-type": f"multipart/form-data; boundary={border}"}
+        return Cassettes(tmp_path).asked("POST", "https://host.test/upload", body.encode(), kind)
+
+    assert form("abc123", "x") == form("def456", "x")
+    assert form("abc123", "x").digest != form("abc123", "y").digest
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "content", "kind"),
+    [
+        ("GET", "https://host.test/a?q=1&api_key={}", b"", ""),
+        ("GET", "https://host.test/a?q=1&key={}&sig={}&access_token={}&token={}", b"", ""),
+        ("GET", "https://me:{}@host.test/a?q=1", b"", ""),
+        ("POST", "https://host.test/a?q=1", b"client_secret={}&b=1", "application/x-www-form-urlencoded"),
+        ("POST", "https://host.test/a?q=1", b'{{"api_key": "{}", "b": 1}}', "application/json"),
+    ],
+)
+def test_keys_decide_no_name_and_reach_no_file(
+    tmp_path: Path, method: str, url: str, content: bytes, kind: str
+) -> None:
+    def asked(key: str) -> Asked:
+        filled = [each.replace("{}", key).replace("{{", "{").replace("}}", "}") for each in (url, content.decode())]
+        return cassettes.asked(method, filled[0], filled[1].encode(), {"content-type": kind} if kind else {})
+
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(asked("planted-key-01"), answer(b'{"echo": "planted-key-01"}' if "?q=1&" in url else b"{}"))
+    (file,) = files(tmp_path)
+    assert "planted-key-01" not in file.read_text()
+    assert "q=1" in file.read_text()
+    assert cassettes.load(asked("another-key-2")) is not None
