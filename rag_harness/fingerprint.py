@@ -11,6 +11,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ def _chat(settings: Settings) -> list[Any]:
     return [settings.chat_model, settings.chat_base_url, sampling, reader]
 
 
+@lru_cache
 def _sources(module: str) -> str:
     """Digest a module's source, and that of the modules beside and below it that it imports."""
     start = None if module.partition(".")[0] in sys.stdlib_module_names else _file_of(module)

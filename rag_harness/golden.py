@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from rag_harness.dataset.gold import Gold, resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.errors import SettingsError
+from rag_harness.gates.slices import slices_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval import RetrievalCase
 from rag_harness.types import Chunk, Query
@@ -52,11 +52,6 @@ def check_cutoff(parts: RunParts) -> None:
             f"k is {k}, but the knowledge base has {size} chunks: everything would be found. "
             f"Choose --rag-k below {size}."
         )
-
-
-def slices_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return what gates can slice by: metadata with short plain values."""
-    return {key: str(value) for key, value in metadata.items() if isinstance(value, (str, bool, int)) and key}
 
 
 def _entries(parts: RunParts) -> list[GoldenEntry]:

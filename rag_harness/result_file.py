@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -64,21 +65,26 @@ class ResultFile:
         self._overwrite = overwrite
         self._fingerprint = ""
         self._written: set[str] = set()
+        self._stream: BinaryIO | None = None
         self._has_duplicates = False
         self.set_aside = 0
         self.repaired = 0
 
     def append(self, row: ExperimentResult) -> None:
         """Add ``row``. An older row of the same query, an error, leaves when the file is closed."""
-        if row.fingerprint != self._fingerprint:
+        if row.fingerprint != self._fingerprint or self._stream is None:
             self._open(row.fingerprint)
         self._has_duplicates |= row.query_id in self._written
         self._written.add(row.query_id)
-        with self.file.open("ab") as stream:
-            stream.write(row.line().encode())
+        assert self._stream is not None
+        self._stream.write(row.line().encode())
+        self._stream.flush()
 
     def close(self) -> None:
         """Leave one row a query, on disk."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
         if self._has_duplicates:
             # Lines and not rows: a newer release's keys, unknown here, survive.
             write_atomically(self.file, b"".join(_read(self.file, self._fingerprint).lines.values()))
@@ -96,6 +102,7 @@ class ResultFile:
         self._keep_aside(content.other)
         if content.other or content.torn:
             write_atomically(self.file, b"".join(content.lines.values()))
+        self._stream = self.file.open("ab")
 
     def _keep_aside(self, other: dict[str, list[bytes]]) -> None:
         for name, lines in other.items():

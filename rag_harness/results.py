@@ -157,6 +157,28 @@ class ExperimentResult(_Row):
         return self.model_dump_json() + "\n"
 
 
+def lean(row: ExperimentResult, known: dict[str, str]) -> ExperimentResult:
+    """Return ``row`` as a process can keep 20,000 of: texts that many rows share are in memory once.
+
+    ``known`` holds them. Which fields were set, 2 kB a row, is forgotten.
+    """
+    chunks = row.retrieved_chunks
+    for model in (row, row.usage, *chunks, *(each.metadata for each in chunks), *row.candidates):
+        values = vars(model)
+        shared = _SHARED if model is row else values.keys()
+        values.update(
+            (key, known.setdefault(values[key], values[key])) for key in shared if isinstance(values[key], str)
+        )
+        object.__setattr__(model, "__pydantic_fields_set__", _FORGOTTEN)
+    if row.raw_output == row.llm_answer:
+        vars(row)["raw_output"] = row.llm_answer
+    return row
+
+
+_SHARED = ("experiment", "profile", "mode", "model", "fingerprint")
+_FORGOTTEN: set[str] = set()
+
+
 def parse_row(line: str | bytes) -> ExperimentResult:
     """Read one line.
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 
 from rag_harness.chat.call import CALL
+from rag_harness.chat.streamed import condensed
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.playback import Listener, Playback
 from rag_harness.recording.transports import heard, replayed
@@ -34,7 +36,8 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         asked = playback.cassettes.asked(request.method, str(request.url), content, request.headers)
         found = playback.find(asked)
         if found is not None:
-            return replayed(httpx2, found)  # type: ignore[no-any-return]
+            whole = replace(found, body=condensed(found.body))
+            return replayed(httpx2, whole)  # type: ignore[no-any-return]
         playback.allow(asked)
         assert self._inner is not None
         listener = Listener(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -45,3 +46,37 @@ class Streamed:
         if not self._text:
             raise ModelOutputError(f"{self.model} answered without any text (finish_reason {self.end!r}).")
         return "".join(self._text)
+
+
+def condensed(body: bytes) -> bytes:
+    """Return a recorded stream with its deltas joined: the SDK makes objects of every event, most of what replay costs.
+
+    A stream that is not understood is returned as it is.
+    """
+    text: list[str] = []
+    others: list[bytes] = []
+    first: dict[str, Any] | None = None
+    try:
+        for event in body.split(b"\n\n"):
+            said = json.loads(event[6:]) if event.startswith(b"data: {") else {}
+            delta = _plain_delta(said)
+            if delta is None:
+                others.append(event)
+                continue
+            first = first or said
+            text.append(delta)
+    except (ValueError, TypeError, AttributeError):
+        return body
+    if first is None:
+        return body
+    first["choices"][0]["delta"] = {"role": "assistant", "content": "".join(text)}
+    return b"\n\n".join([b"data: " + json.dumps(first).encode(), *others])
+
+
+def _plain_delta(said: dict[str, Any]) -> str | None:
+    """Return the text of an event that brings nothing else; None of all others."""
+    choices = said.get("choices") or []
+    if len(choices) != 1 or choices[0].get("finish_reason") or said.get("usage"):
+        return None
+    delta = choices[0].get("delta") or {}
+    return delta.get("content") or "" if delta.keys() <= {"role", "content"} else None

@@ -37,6 +37,10 @@ class InlineLoop(Generic[T]):
             await self._keep(result)
         return result
 
+    def forget(self, key: str) -> None:
+        """Drop a result that nobody will ask for again."""
+        del self._results[key], self._jobs[key]
+
     def stop(self) -> None:
         """Nothing runs that nobody waits for."""
 

@@ -33,13 +33,13 @@ class Journal:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._file = folder / f"{name}.jsonl"
+        self.file = folder / f"{name}.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock_of(self._file)
+            self._lock = _lock_of(self.file)
             # Before the file is there: whoever finds one whose lock is free may take it.
             self._lock.acquire()
-            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise self._unwritable(error) from error
         self._waiting: list[bytes] = []
@@ -73,7 +73,7 @@ class Journal:
 
     def _unwritable(self, error: OSError) -> CriticalError:
         return CriticalError(
-            f"The journal {self._file} cannot be written: {error}. Answers that were paid for would be lost, so the "
+            f"The journal {self.file} cannot be written: {error}. Answers that were paid for would be lost, so the "
             f"run stops. Make room, or choose another folder with --rag-output, and run again: what is done is kept."
         )
 

@@ -71,6 +71,10 @@ class BackgroundLoop(Generic[T]):
             if key in self._waiting:
                 self._waiting.move_to_end(key, last=False)
 
+    def forget(self, key: str) -> None:
+        """Drop a result that nobody will ask for again."""
+        del self._futures[key]
+
     def stop(self) -> None:
         """Start nothing more."""
         with self._lock:

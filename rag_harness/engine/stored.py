@@ -44,6 +44,11 @@ class StoredRows:
         earlier = self._earlier[wanted].get(query_id)
         return (earlier, True) if earlier else self._left_behind.get((*wanted, query_id))
 
+    def reread(self, journal: Path, experiment: str, query_id: str) -> ExperimentResult:
+        """Return a row that this process has put into its journal."""
+        rows = map(_row, journal.read_bytes().splitlines())
+        return next(row for row in rows if row and (row.experiment, row.query_id) == (experiment, query_id))
+
     def look_for_the_dead(self) -> None:
         """Read the journals whose process has gone since."""
         folder = self._output / JOURNALS

@@ -130,6 +130,7 @@ def pytest_runtest_makereport(
     if shipped is not None and call.when == "teardown":
         # A JSON string: xdist ships nothing else, and one numpy float would end the session.
         vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
+        del item.stash[SHIPPED]
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 

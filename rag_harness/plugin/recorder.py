@@ -27,6 +27,7 @@ class Recorder:
         self._session = session
         self._files: dict[str, ResultFile] = {}
         self.rows: dict[str, ExperimentResult] = {}
+        self._texts: dict[str, str] = {}
         self.resumed: set[str] = set()
         self._done: Counter[str] = Counter()
         self.retrievals: dict[str, RetrievalResult] = {}
@@ -65,14 +66,15 @@ class Recorder:
         if hasattr(report, "rag_retrieval"):
             self._take_retrieval(report.nodeid, report.rag_retrieval)
         if hasattr(report, "rag_row"):
-            self._take_row(report.rag_row, report.rag_resumed)
+            # pytest keeps every report to the end of the run.
+            self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
         if report.skipped and report.when == "setup" and NOT_RUN in str(report.longrepr):
             self.not_run.add(report.nodeid.rpartition("[")[2].rstrip("]"))
 
     def _take_row(self, line: str, resumed: bool) -> None:
-        from rag_harness.results import parse_row
+        from rag_harness.results import lean, parse_row
 
-        row = parse_row(line)
+        row = lean(parse_row(line), self._texts)
         if row.trial_id in self.rows:
             return
         self.rows[row.trial_id] = row

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.gates import BASELINE, GOLDEN, Gate, Known, Reference, check_gate, parse_gate
-from rag_harness.golden import slices_of
+from rag_harness.gates.slices import slices_of
 from rag_harness.pipelines import known_experiments
 from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure, known_measure
 from rag_harness.report.summary import ranking
-from rag_harness.retrieval import RetrievalCase
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.results import ExperimentResult
-    from rag_harness.retrieval import RetrievalResult
+    from rag_harness.retrieval import RetrievalCase, RetrievalResult
     from rag_harness.types import Case
 
 _PREFIX = f"{GOLDEN}-"
@@ -68,6 +67,8 @@ def _scored(case: Case, row: ExperimentResult | None) -> ScoredCase:
 
 
 def _golden_table(session: RagSession, results: Mapping[str, RetrievalResult], ids: Sequence[str]) -> SuiteTable:
+    from rag_harness.retrieval import RetrievalCase
+
     try:
         cases = session.golden.cases
     except PrerequisiteError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class Trials:
         self._batches_ahead: set[str | None] = {None}
         self._walked: frozenset[tuple[str, Any]] = frozenset()
         self._prepared = False
+        self._tests: Counter[str] = Counter()
+        self._forgotten: set[str] = set()
 
     @cached_property
     def engine(self) -> BackgroundLoop[Outcome] | InlineLoop[Outcome]:
@@ -94,6 +97,9 @@ class Trials:
             PrerequisiteError: the index or a model cannot be had.
             CriticalError: the trial met something that no later trial can get past.
         """
+        if trial.trial_id in self._forgotten:
+            # A plugin runs failed tests again, say: the row is in the journal.
+            return Shipped(self._stored_rows.reread(self.journal.file, trial.experiment, trial.case.query.query_id))
         if self._worker:
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
             self._stored_rows.look_for_the_dead()
@@ -103,12 +109,23 @@ class Trials:
         self._submit(trial, pipeline)
         for ahead in self._ahead_of(item, trial.experiment):
             self._submit_ahead(ahead, item, pipeline)
-        outcome = self.engine.result(trial.trial_id)
+        outcome = self._outcome(trial.trial_id, item.session.items)
         if outcome.row is None:
             pytest.skip(f"not run: {outcome.not_run}")
         if outcome.critical:
             item.session.shouldstop = f"rag_harness: {outcome.row.why}"
         return Shipped(outcome.row, error=outcome.error if self.inline else None)
+
+    def _outcome(self, trial_id: str, items: Iterable[pytest.Item]) -> Outcome:
+        """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
+        if not self._tests:
+            self._tests.update(trial.trial_id for each in items if (trial := trial_of(each)) is not None)
+        outcome = self.engine.result(trial_id)
+        self._tests[trial_id] -= 1
+        if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
+            self.engine.forget(trial_id)
+            self._forgotten.add(trial_id)
+        return outcome
 
     def is_stored(self, experiment: str, case: Case, pipeline: Any) -> bool:
         """Return whether a trial need not be run."""

@@ -84,8 +84,8 @@ class ArrayStore:
                     _write_segment(file, new)
                 except OSError as error:
                     raise RecordingWriteError(
-                        f"{len(new)} vectors or scores cannot be kept in {file.parent}: {error.strerror or error}. What "
-                        f"was there is whole. Make room, or name other folders: --rag-cassettes, --rag-cache-dir."
+                        f"{len(new)} vectors or scores cannot be kept in {file.parent}: {error.strerror or error}. "
+                        f"What was there is whole. Make room, or name other folders: --rag-cassettes, --rag-cache-dir."
                     ) from error
                 self._look_for_new_segments()
             self._pending = {}

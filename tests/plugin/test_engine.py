@@ -168,3 +168,17 @@ def test_nothing_is_written_in_a_suite_without_trials(pytester: pytest.Pytester)
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
     written = {file.partition("/")[0] for file in files_below(pytester.path)}
     assert written.isdisjoint({"output", "logs", ".rag_cache", "journal", "cassettes"})
+
+
+def test_a_test_that_is_run_again_gets_its_row_without_a_call(counted: Suite, server: CountingServer) -> None:
+    # What pytest-rerunfailures and pytest-repeat do.
+    (counted.path / "conftest.py").write_text(
+        "from _pytest.runner import runtestprotocol\n\n"
+        "def pytest_runtest_protocol(item, nextitem):\n"
+        "    runtestprotocol(item, nextitem=nextitem, log=False)\n"
+        "    return None\n"
+    )
+    result = counted.run(*ARGS)
+    result.assert_outcomes(passed=20)
+    assert server.calls.total() == 20
+    assert len(counted.rows("e1_baseline")) == 20

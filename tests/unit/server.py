@@ -99,7 +99,10 @@ def serving(*replies: Reply) -> Iterator[Server]:
         def log_message(self, format: str, *args: object) -> None:
             """Stay silent."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+    class Serving(ThreadingHTTPServer):
+        request_queue_size = 128
+
+    with Serving(("127.0.0.1", 0), Handler) as http:
         server = Server(f"http://127.0.0.1:{http.server_port}/v1", list(replies))
         # The default poll interval makes every shutdown wait for half a second.
         thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

@@ -146,35 +146,35 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     "name", ["pipeline", "plain", "member", "absolute", "relative", "sibling", "indirect", "deep/inner"]
 )
 def test_the_source_of_a_pipeline_and_of_what_it_imports_counts(package: Path, name: str) -> None:
-    before = fingerprint._sources("rag_own.pipeline")
+    before = fingerprint._sources.__wrapped__("rag_own.pipeline")
     with (package / f"{name}.py").open("a") as stream:
         stream.write("y = 2\n")
-    assert fingerprint._sources("rag_own.pipeline") != before
+    assert fingerprint._sources.__wrapped__("rag_own.pipeline") != before
 
 
 def test_a_module_that_is_not_imported_does_not_count(package: Path) -> None:
-    before = fingerprint._sources("rag_own.pipeline")
+    before = fingerprint._sources.__wrapped__("rag_own.pipeline")
     (package / "unused.py").write_text("x = 2\n")
-    assert fingerprint._sources("rag_own.pipeline") == before
+    assert fingerprint._sources.__wrapped__("rag_own.pipeline") == before
 
 
 def test_a_module_beside_a_conftest_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rag_flat.py").write_text("from rag_flat_prompts import x\n")
     (tmp_path / "rag_flat_prompts.py").write_text("x = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    before = fingerprint._sources("rag_flat")
+    before = fingerprint._sources.__wrapped__("rag_flat")
     (tmp_path / "rag_flat_prompts.py").write_text("x = 2\n")
-    assert fingerprint._sources("rag_flat") != before
+    assert fingerprint._sources.__wrapped__("rag_flat") != before
 
 
 def test_the_place_of_a_checkout_does_not_count(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint._sources("rag_own.pipeline")
+    before = fingerprint._sources.__wrapped__("rag_own.pipeline")
     monkeypatch.undo()
     sys.modules.pop("rag_own", None)
     (tmp_path / "elsewhere").mkdir()
     package.rename(tmp_path / "elsewhere" / "rag_own")
     monkeypatch.syspath_prepend(tmp_path / "elsewhere")
-    assert fingerprint._sources("rag_own.pipeline") == before != ""
+    assert fingerprint._sources.__wrapped__("rag_own.pipeline") == before != ""
 
 
 def test_a_pipeline_says_itself_what_else_decides(settings: Settings) -> None:
@@ -187,4 +187,4 @@ def test_a_pipeline_says_itself_what_else_decides(settings: Settings) -> None:
 
 @pytest.mark.parametrize("module", ["no_such_module", "no.such.module", "sys", "types", ""])
 def test_a_module_that_is_nobodys_file_is_no_error(module: str) -> None:
-    assert fingerprint._sources(module) == ""
+    assert fingerprint._sources.__wrapped__(module) == ""

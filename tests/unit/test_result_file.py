@@ -215,6 +215,8 @@ def test_every_line_ever_written_is_somewhere(story: list[tuple[str, list[tuple[
                 written.append(row)
             if closed:
                 run.close()
+            elif run._stream:
+                run._stream.close()
             with file.open("ab") as stream:
                 stream.write(written[-1].line().encode()[:torn])
         if story:

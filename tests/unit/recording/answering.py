@@ -89,7 +89,11 @@ def answering(*deltas: str) -> Iterator[Answering]:
             """Stay silent."""
 
     server = Answering(deltas)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+
+    class Serving(ThreadingHTTPServer):
+        request_queue_size = 128
+
+    with Serving(("127.0.0.1", 0), Handler) as http:
         http.daemon_threads = True
         server.url = f"http://127.0.0.1:{http.server_port}"
         thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
