@@ -191,7 +191,11 @@ class Reranker(Protocol):
         ...
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """Return all ``hits`` with rerank scores and new ranks, best first; the caller cuts the list."""
+        """Return all ``hits`` with rerank scores and new ranks, best first; the caller cuts the list.
+
+        A reranker that also has ``rerank_many(requests)``, a list of (query, hits) -> a list of rankings, is given the
+        queries in flight together.
+        """
         ...
 
 

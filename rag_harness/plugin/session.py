@@ -70,7 +70,8 @@ class RagSession:
         """Index, embedder, models, prompts."""
         from rag_harness.pipelines.parts import RunParts
 
-        return RunParts(self.share, self.scrub)
+        # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
+        return RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text)
 
     @cached_property
     def trials(self) -> Trials:

@@ -42,7 +42,11 @@ def _experiment_tables(
     everything = {query_id: case_slices(case) for query_id, case in cases.items()}
     return {
         name: SuiteTable(
-            [_scored(case, rows.get(f"{name}-{each}")) for each, case in cases.items() if f"{name}-{each}" in chosen],
+            [
+                _scored(case, everything[each], rows.get(f"{name}-{each}"))
+                for each, case in cases.items()
+                if f"{name}-{each}" in chosen
+            ],
             everything,
         )
         for name in sorted(names)
@@ -54,10 +58,10 @@ def case_slices(case: Case) -> dict[str, str]:
     return {**slices_of(case.metadata), "query_type": case.query_type.value}
 
 
-def _scored(case: Case, row: ExperimentResult | None) -> ScoredCase:
+def _scored(case: Case, slices: Mapping[str, str], row: ExperimentResult | None) -> ScoredCase:
     return ScoredCase(
         case.query.query_id,
-        case_slices(case),
+        slices,
         ranked=ranking(row) if row else (),
         relevant=dict.fromkeys(case.context_reference, 1),
         row=row,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from rag_harness.results import ExperimentResult
     from rag_harness.trial import Outcome, Trial
     from rag_harness.types import Case
+
+_AHEAD = 256
+"""Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,10 @@ class Trials:
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}
         self._batches_ahead: set[str | None] = {None}
-        self._walked: frozenset[tuple[str, Any]] = frozenset()
+        self._walked: frozenset[Any] = frozenset()
+        self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Any]] = iter(())
+        self._ahead: deque[str] = deque()
+        self._ahead_ids: set[str] = set()
         self._prepared = False
         self._tests: Counter[str] = Counter()
         self._forgotten: set[str] = set()
@@ -107,8 +114,7 @@ class Trials:
         if stored is not None:
             return Shipped(*stored)
         self._submit(trial, pipeline)
-        for ahead in self._ahead_of(item, trial.experiment):
-            self._submit_ahead(ahead, item, pipeline)
+        self._run_ahead(item, trial, pipeline)
         outcome = self._outcome(trial.trial_id, item.session.items)
         if outcome.row is None:
             pytest.skip(f"not run: {outcome.not_run}")
@@ -148,10 +154,33 @@ class Trials:
         fingerprint, settings = session.fingerprint(trial.experiment, pipeline), session.settings
         self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint))
 
+    def _run_ahead(self, item: pytest.Item, trial: Trial, pipeline: Any) -> None:
+        """Submit trials of the tests that follow, so many that the engine always has some and memory stays bounded."""
+        while self._ahead and trial.trial_id in self._ahead_ids:
+            # Those in front were never asked for: their tests were skipped.
+            self._ahead_ids.discard(gone := self._ahead.popleft())
+            if gone == trial.trial_id:
+                break
+        more = self._ahead_of(item)
+        if more:
+            self._upcoming = chain(self._upcoming, ((each, item, pipeline) for each in more))
+        while len(self._ahead) < max(_AHEAD, 4 * self._session.share.concurrency):
+            following = next(self._upcoming, None)
+            if following is None:
+                return
+            self._submit_ahead(*following)
+
     def _submit_ahead(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> None:
         trial, own = trial_of(item), self._pipeline_of(item, current, pipeline)
-        if trial is not None and own is not None and self._stored(trial, own) is None:
+        if trial is None or own is None or self._is_known(trial.trial_id):
+            return
+        if self._stored(trial, own) is None:
             self._submit(trial, own)
+            self._ahead.append(trial.trial_id)
+            self._ahead_ids.add(trial.trial_id)
+
+    def _is_known(self, trial_id: str) -> bool:
+        return trial_id in self._ahead_ids or trial_id in self._forgotten
 
     def _pipeline_of(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> Any:
         """Return the pipeline that ``item`` will get: None where a fixture of the user's own has yet to make it."""
@@ -163,14 +192,14 @@ class Trials:
         shared = fixture.params is None and fixture.scope == "session"
         return pipeline if shared and fixture is _own_fixture(current) else None
 
-    def _ahead_of(self, item: pytest.Item, experiment: str) -> Iterable[pytest.Item]:
-        """Yield the tests whose trials this process may run ahead of time, in their order."""
+    def _ahead_of(self, item: pytest.Item) -> Iterable[pytest.Item]:
+        """Return tests whose trials this process may now run ahead of time, in their order."""
         items = item.session.items
         if not self._worker:
-            # Once for each pipeline: what a fixture of the user's own makes is known when its first test has come.
-            walked, asked = self._walked, (experiment, _own_fixture(item))
-            self._walked = walked | {asked}
-            return () if asked in walked else items
+            # Once for each fixture of the user's own: what it makes is known when its first test has come.
+            walked, fixture = self._walked, _own_fixture(item)
+            self._walked = walked | {fixture}
+            return () if fixture in walked else islice(items, items.index(item) + 1, None)
         batch_of = self._batch_of(items)
         mine = {batch_of.get(item.nodeid)}
         if self.next_item is not None:

@@ -36,8 +36,7 @@ class LateInteractionReranker:
         tokens: gives the token vectors, from the same forward pass that embedded the chunk.
         lexical: BM25 over all chunks.
         pairs: store of MaxSim scores by (query, chunk); where it has a pair, no token vector is needed.
-        keep: put new MaxSim scores into ``pairs``. They are cheap to compute from stored token vectors, so only a
-            recording keeps them.
+        keep: put new MaxSim scores into ``pairs``, where other workers and later runs find them.
     """
 
     model = MODEL
@@ -109,4 +108,4 @@ def create(parts: Parts) -> LateInteractionReranker:
     """Return the reranker over the run's embedder and chunks."""
     embedder = parts.token_embedder
     pairs = parts.stores.open("pairs", f"max-sim-{embedder.model}", f"{MAX_SIM}-{embedder.revision}")
-    return LateInteractionReranker(embedder, parts.lexical, pairs, keep=parts.settings.mode == "record")
+    return LateInteractionReranker(embedder, parts.lexical, pairs, keep=parts.settings.mode != "replay")

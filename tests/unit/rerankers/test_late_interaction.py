@@ -136,7 +136,7 @@ def test_pairs_are_kept_only_when_recording(tmp_path: Path) -> None:
     assert ranker._pairs.get([key_of("q", "one")]) == [None]
 
 
-@pytest.mark.parametrize(("mode", "kept"), [("record", 2), ("auto", 0)])
+@pytest.mark.parametrize(("mode", "kept"), [("record", 2), ("auto", 2), ("replay", 0)])
 def test_created_from_settings(tmp_path: Path, mode: Any, kept: int) -> None:
     opened, store = list[tuple[str, ...]](), ArrayStore([], tmp_path)
 
