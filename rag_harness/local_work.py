@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,15 +15,56 @@ T = TypeVar("T")
 inline: ContextVar[bool] = ContextVar("inline", default=False)
 """Whether a debugger should find the work in the thread of the tests."""
 
-# One thread: in-memory indexes and models are not made for several, and a second would not make the cores faster.
-_local = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rag-local")
+_HARNESS = ("rag-trials", "rag-local", "rag-sync", "rag-threads", "rag-journal")
+_ours: ContextVar[bool] = ContextVar("ours", default=False)
+
+
+@contextmanager
+def harness_at_work() -> Iterator[None]:
+    """Mark what runs in the block as the harness's own, in the thread of the tests."""
+    token = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(token)
+
+
+def is_harness_at_work() -> bool:
+    """Return whether the caller is a trial or the harness itself, not a test of the user's."""
+    name = threading.current_thread().name
+    return _ours.get() or inline.get() or name in _HARNESS or name.rpartition("_")[0] in _HARNESS
+
+
+class _LocalThread:
+    """One daemon thread: in-memory indexes and models are not made for several, and a second would make no core faster.
+
+    No executor: the interpreter would wait for its thread at exit, and so for work that hangs.
+    """
+
+    def __init__(self) -> None:
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._start = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Queue ``work``."""
+        with self._start:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="rag-local", daemon=True)
+                self._thread.start()
+        self._work.put(work)
+
+    def _run(self) -> None:
+        while True:
+            self._work.get()()
+
+
+_local = _LocalThread()
 
 
 async def on_local_thread(work: Callable[[], T]) -> T:
     """Run CPU-bound work: one piece at a time in a process."""
-    if inline.get():
-        return work()
-    return await asyncio.get_running_loop().run_in_executor(_local, work)
+    return work() if inline.get() else await _elsewhere(work, _local.submit)
 
 
 async def in_a_thread(work: Callable[[], T]) -> T:
@@ -31,8 +72,14 @@ async def in_a_thread(work: Callable[[], T]) -> T:
 
     Each in a daemon thread: the end of the run waits for no work that hangs.
     """
-    if inline.get():
-        return work()
+    return work() if inline.get() else await _elsewhere(work, _start_thread)
+
+
+def _start_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=copy_context().run, args=(work,), name="rag-sync", daemon=True).start()
+
+
+async def _elsewhere(work: Callable[[], T], start: Callable[[Callable[[], None]], None]) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -49,5 +96,5 @@ async def in_a_thread(work: Callable[[], T]) -> T:
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(lambda: None if future.done() else settle(value))
 
-    threading.Thread(target=copy_context().run, args=(run,), name="rag-sync", daemon=True).start()
+    start(run)
     return await future

@@ -108,15 +108,21 @@ class ResultFile:
         for name, lines in other.items():
             # A row of unknown origin must not choose the path.
             safe = name if _SAFE_NAME.fullmatch(name) else "other"
-            kept = self.file.parent / PREVIOUS / f"{self.file.stem}-{safe}.jsonl"
-            kept.parent.mkdir(exist_ok=True)
-            with kept.open("ab") as stream:
-                stream.writelines(_ended(line) for line in lines)
-            _sync(kept)
+            keep_aside(self.file.parent / PREVIOUS / f"{self.file.stem}-{safe}.jsonl", lines)
             if name in (DAMAGED, DUPLICATES):
                 self.repaired += len(lines)
             else:
                 self.set_aside += len(lines)
+
+
+def keep_aside(file: Path, lines: Sequence[bytes]) -> int:
+    """Add ``lines`` to a file of what was taken out of others, and return their number."""
+    if lines:
+        file.parent.mkdir(exist_ok=True)
+        with file.open("ab") as stream:
+            stream.writelines(_ended(line) for line in lines)
+        _sync(file)
+    return len(lines)
 
 
 def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.chat.expected import Expected, counting_chat
-from rag_harness.pipelines import builder
+from rag_harness.pipelines import builder, built_in
 from rag_harness.pipelines.parts import RunParts, chat_name, embedder_name
 from rag_harness.prices import Prices
 from rag_harness.registry import model_name
@@ -25,8 +24,8 @@ _BYTES_A_TOKEN = 4
 class Forecast:
     """Calls and tokens of a run.
 
-    ``texts`` go to an embedding server first; until they have been there, the prompts of ``unknown`` trials can't be
-    known, and neither can those of pipelines that are not built from the run's parts.
+    ``texts`` go to an embedding server first. Until they have been there, the prompts of ``unknown`` trials can't be
+    known; nor can those of other people's pipelines and chat adapters. The run's ``rag_scrub`` is not known yet either.
     """
 
     chat: Expected = field(default_factory=Expected)
@@ -53,10 +52,13 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     """Return what the ``trials``, cases by experiment, will ask for that is not recorded."""
     found = Forecast(texts=_texts_to_send(parts, queries))
     counting = copy(parts)
-    vars(counting)["chat"] = counting_chat(parts, found.chat) if chat_name(parts.settings) == "openai" else parts.chat
+    counts = chat_name(parts.settings) == "openai"
+    if counts:
+        vars(counting)["chat"] = counting_chat(parts, found.chat)
     for experiment, cases in trials.items():
-        pipeline = builder(experiment)(counting)
-        if (found.texts and hasattr(pipeline, "retriever")) or not inspect.iscoroutinefunction(pipeline.answer):
+        # Other people's pipelines and chat adapters would make the calls.
+        pipeline = builder(experiment)(counting) if counts and experiment in built_in() else None
+        if pipeline is None or (found.texts and hasattr(pipeline, "retriever")):
             found.unknown += len(cases)
         else:
             asyncio.run(_ask_all(pipeline, cases))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 
 from filelock import FileLock, Timeout
 
@@ -19,6 +20,7 @@ from rag_harness.errors import CriticalError
 
 JOURNALS = "journal"
 """Folder beside the result files."""
+_ATTEMPTS = 4
 
 
 class Journal:
@@ -91,23 +93,51 @@ def _lock_of(file: Path) -> FileLock:
 
 @contextmanager
 def abandoned(folder: Path) -> Iterator[dict[Path, list[bytes]]]:
-    """Hold the journals that belong to no living process, and give their lines; a torn last one is left out."""
+    """Hold the journals that belong to no living process, and give their lines."""
     held: list[FileLock] = []
     found: dict[Path, list[bytes]] = {}
     try:
         for file in sorted(folder.glob("*.jsonl")):
-            lock = _lock_of(file)
-            try:
-                lock.acquire(blocking=False)
-            except Timeout:
-                continue
-            held.append(lock)
-            if file.is_file():
-                found[file] = [line for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+            lock = _try_lock(file)
+            if lock is not None:
+                held.append(lock)
+                found |= _lines(file)
         yield found
     finally:
         for lock in held:
             lock.release()
+
+
+def left_behind(folder: Path, known: Collection[Path]) -> dict[Path, list[bytes]]:
+    """Return the lines of the journals that belong to no living process, but for those that are ``known``."""
+    found: dict[Path, list[bytes]] = {}
+    for file in sorted(set(folder.glob("*.jsonl")) - set(known)):
+        lock = _try_lock(file)
+        if lock is not None:
+            # Nobody writes to it any more; others want to look too.
+            lock.release()
+            found |= _lines(file)
+    return found
+
+
+def _try_lock(file: Path) -> FileLock | None:
+    """Return the lock of a journal; None where its process lives. Others who look hold it for a moment only."""
+    lock = _lock_of(file)
+    for attempt in range(_ATTEMPTS):
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            sleep(0.005 * attempt)
+        else:
+            return lock
+    return None
+
+
+def _lines(file: Path) -> dict[Path, list[bytes]]:
+    try:
+        return {file: file.read_bytes().splitlines(keepends=True)}
+    except FileNotFoundError:
+        return {}  # adopted meanwhile
 
 
 def remove(file: Path) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
 
 from rag_harness.log import log
@@ -79,6 +80,8 @@ class BackgroundLoop(Generic[T]):
         """Start nothing more."""
         with self._lock:
             self._stopping = True
+            for key in self._waiting:
+                self._futures[key].cancel()
             self._waiting.clear()
 
     def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
@@ -86,17 +89,19 @@ class BackgroundLoop(Generic[T]):
         self.stop()
         if self._thread.is_alive():
             try:
-                asyncio.run_coroutine_threadsafe(self._wind_down(finally_), self._loop).result()
+                asyncio.run_coroutine_threadsafe(self._wind_down(finally_), self._loop).result(4 * STOP_WAIT)
+            except FutureTimeoutError:
+                log.error("The event loop does not answer: a pipeline's async answer blocks it. It is left behind.")
             finally:
                 self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join()
+                self._thread.join(STOP_WAIT)
         for future in self._futures.values():
             future.cancel()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        # asyncio's own has 4 threads more than there are cores: sync pipelines would wait for one another.
-        threads = ThreadPoolExecutor(self._concurrency, "rag-sync")
+        # asyncio's own has 4 threads more than there are cores: a pipeline's own to_thread calls would wait for others.
+        threads = ThreadPoolExecutor(self._concurrency, "rag-threads")
         self._loop.set_default_executor(threads)
         self._loop.run_forever()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from rag_harness.engine.journal import JOURNALS, abandoned, remove
+from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.pipelines import result_name
-from rag_harness.result_file import finished_rows, take_over
+from rag_harness.result_file import PREVIOUS, finished_rows, keep_aside, take_over
 from rag_harness.results import ExperimentResult, parse_row
 
 _Key = tuple[str, str, str]
@@ -46,20 +47,17 @@ class StoredRows:
 
     def reread(self, journal: Path, experiment: str, query_id: str) -> ExperimentResult:
         """Return a row that this process has put into its journal."""
-        rows = map(_row, journal.read_bytes().splitlines())
-        return next(row for row in rows if row and (row.experiment, row.query_id) == (experiment, query_id))
+        wanted = (experiment, query_id)
+        rows = [row for row in map(_row, journal.read_bytes().splitlines()) if row]
+        return [row for row in rows if (row.experiment, row.query_id) == wanted][-1]
 
     def look_for_the_dead(self) -> None:
         """Read the journals whose process has gone since."""
-        folder = self._output / JOURNALS
-        if not folder.is_dir():
-            return
-        with abandoned(folder) as journals:
-            for file, lines in journals.items():
-                ours = file.name.startswith(self._run)
-                if file not in self._read and (ours or not self._anew):
-                    self._add(lines, earlier=not ours)
-                self._read.add(file)
+        for file, lines in left_behind(self._output / JOURNALS, self._read).items():
+            ours = file.name.startswith(self._run)
+            if ours or not self._anew:
+                self._add(lines, earlier=not ours)
+            self._read.add(file)
 
     def _add(self, lines: list[bytes], earlier: bool) -> None:
         for row in map(_row, lines):
@@ -67,22 +65,33 @@ class StoredRows:
                 self._left_behind[row.experiment, row.fingerprint, row.query_id] = row, earlier
 
 
-def adopt_journals(output: Path) -> int:
-    """Move what dead processes left behind into the result files, and return the number of rows that were not there."""
+@dataclass
+class Adopted:
+    """What was taken over from journals: rows that were not in the result files, and lines that were no rows."""
+
+    rows: int = 0
+    damaged: int = 0
+
+
+def adopt_journals(output: Path) -> Adopted:
+    """Move what dead processes left behind into the result files; what cannot be read goes to ``previous/``."""
+    adopted = Adopted()
     if not (output / JOURNALS).is_dir():
-        return 0
-    taken = 0
+        return adopted
     with abandoned(output / JOURNALS) as journals:
         by_file: dict[Path, list[tuple[ExperimentResult, bytes]]] = {}
+        damaged: list[bytes] = []
         for line in (line for lines in journals.values() for line in lines):
-            row = _row(line)
-            if row is not None:
+            row = _row(line) if line.endswith(b"\n") else None
+            if row is None:
+                damaged.append(line)
+            else:
                 by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
-        for file, rows in by_file.items():
-            taken += take_over(file, rows)
+        adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
+        adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
         for journal in journals:
             remove(journal)
-    return taken
+    return adopted
 
 
 def _row(line: bytes) -> ExperimentResult | None:

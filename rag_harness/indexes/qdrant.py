@@ -33,10 +33,12 @@ class QdrantIndex:
         self._search = _exact() if url else None
         self._collection, self._overwrite = collection, overwrite
         self._chunks: list[Chunk] = []
+        self._positions: dict[str, int] = {}
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
         """Store the chunks, unless a complete collection of that name is there."""
         self._chunks = list(chunks)
+        self._positions = {_point_id(chunk): position for position, chunk in enumerate(self._chunks)}
         try:
             if not self._is_complete(len(chunks)):
                 self._build(chunks, vectors)
@@ -49,12 +51,12 @@ class QdrantIndex:
         """Return the ``k`` nearest chunks by cosine, exact; equal scores in the order of the chunks."""
         try:
             points = self._client.query_points(
-                self._collection, query=vector.tolist(), limit=k, search_params=self._search
+                self._collection, query=vector, limit=k, search_params=self._search, with_payload=False
             ).points
         except Exception as error:
             raise CriticalError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
-        ordered = sorted(points, key=lambda point: (-point.score, point.payload["position"]))
-        return [Hit(self._chunks[p.payload["position"]], float(p.score), n) for n, p in enumerate(ordered, 1)]
+        found = sorted((-point.score, self._positions[point.id]) for point in points)
+        return [Hit(self._chunks[position], -float(score), n) for n, (score, position) in enumerate(found, 1)]
 
     def __len__(self) -> int:
         return len(self._chunks)

@@ -80,7 +80,10 @@ class SharedWork(Generic[Q, R]):
 
     def _timed(self, requests: Sequence[Q]) -> tuple[Sequence[R], float]:
         started = perf_counter()
-        return self._work(requests), (perf_counter() - started) * 1000
+        results = self._work(requests)
+        if len(results) != len(requests):
+            raise ValueError(f"{len(requests)} queries were asked, and {len(results)} answered")
+        return results, (perf_counter() - started) * 1000
 
 
 class SharedRetriever:

@@ -21,7 +21,7 @@ from rag_harness.plugin.fixtures import (
 )
 from rag_harness.plugin.options import add_options, is_used
 from rag_harness.plugin.own_recording import rag_recording, rag_scrub
-from rag_harness.plugin.stash import RECORDER, RETRIEVAL, SESSION, SHIPPED, Waker, wake
+from rag_harness.plugin.stash import NOT_RUN, RECORDER, RETRIEVAL, SESSION, SHIPPED, Waker, wake
 
 __all__ = [
     "rag_golden_id",
@@ -74,9 +74,21 @@ def _check_usage(config: pytest.Config) -> None:
 
     try:
         check_marker_expression(config)
-        _ = wake(config).settings
+        _check_workers(config, wake(config).settings.concurrency)
     except PrerequisiteError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _check_workers(config: pytest.Config, concurrency: int) -> None:
+    """Refuse a limit that workers could not keep: only our own scheduler sends those home that are too many."""
+    from rag_harness.errors import SettingsError
+
+    workers = len(config.getoption("tx", None) or ())
+    if workers > concurrency and config.getoption("dist", "no") not in ("no", "load"):
+        raise SettingsError(
+            f"rag_concurrency is {concurrency}, but each of the {workers} workers makes a call at a time. Use fewer "
+            f"workers, or leave --dist out."
+        )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -131,6 +143,8 @@ def pytest_runtest_makereport(
         # A JSON string: xdist ships nothing else, and one numpy float would end the session.
         vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
         del item.stash[SHIPPED]
+    if call.when == "setup" and NOT_RUN in item.stash:
+        vars(report).update(rag_not_run=item.stash[NOT_RUN])
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 
@@ -154,7 +168,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     state = session.config.stash[SESSION]
     state.trials.stop()
-    if hasattr(session.config, "workeroutput"):
+    if hasattr(session.config, "workeroutput") and state.settings.mode == "record":
         from rag_harness.plugin.recording_report import used_recordings
 
         session.config.workeroutput.update(used_recordings(state))
@@ -162,7 +176,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the engine, write what came back, and close the log."""
-    if SESSION in config.stash:
-        config.stash[SESSION].close()
-    if RECORDER in config.stash:
-        config.stash[RECORDER].finish()
+    try:
+        if SESSION in config.stash:
+            config.stash[SESSION].close()
+    finally:
+        if RECORDER in config.stash:
+            config.stash[RECORDER].finish()

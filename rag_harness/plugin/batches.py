@@ -13,6 +13,12 @@ from collections.abc import Sequence
 _TRIAL = re.compile(r"\[(.+)\]$")
 
 
+def param_id(nodeid: str) -> str:
+    """Return the id of a test's parameters, e.g. ``e3-q_direct_001``; empty where it has none."""
+    match = _TRIAL.search(nodeid)
+    return match[1] if match else ""
+
+
 def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
     """Return the batch of each node id: ``size`` trials in a row; tests of the same trial stay together."""
     trials: dict[str, int] = {}

@@ -61,9 +61,15 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any
 
 @pytest.fixture
 def rag_result(
-    request: pytest.FixtureRequest, rag_session: RagSession, rag_trial: Trial, rag_pipeline: Any
+    request: pytest.FixtureRequest,
+    rag_session: RagSession,
+    rag_trial: Trial,
+    rag_pipeline: Any,
+    rag_scrub: Scrub | None,
 ) -> ExperimentResult:
     """Return the result of the trial that this test is about; a failed trial is a result too."""
+    if rag_scrub is not rag_session.scrub:
+        raise pytest.UsageError("rag_scrub has two definitions, but trials share one: define it beside the ini file.")
     with _halting(request):
         shipped = rag_session.trials.result(request.node, rag_trial, rag_pipeline)
     request.node.stash[SHIPPED] = shipped

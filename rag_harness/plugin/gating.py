@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.plugin.batches import param_id
 from rag_harness.plugin.options import is_used
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ class GateKeeper:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note the trials and golden entries that were selected."""
-        self._note(_param_id(item.nodeid) for item in session.items)
+        self._note(param_id(item.nodeid) for item in session.items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Do the same under xdist, where only workers collect; all of them collect the same."""
-        self._note(_param_id(nodeid) for nodeid in ids)
+        self._note(param_id(nodeid) for nodeid in ids)
 
     def _note(self, ids: Iterable[str]) -> None:
         if not is_used(self._session.config):
@@ -206,10 +207,6 @@ class GateKeeper:
 
 def _baseline_file(settings: Settings, name: str) -> Path:
     return settings.path(settings.baselines) / f"{name}.json"
-
-
-def _param_id(nodeid: str) -> str:
-    return nodeid[nodeid.index("[") + 1 : -1] if nodeid.endswith("]") else ""
 
 
 def _report(name: str, passed: bool, text: str) -> pytest.TestReport:

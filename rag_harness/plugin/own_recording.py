@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rag_harness.local_work import is_harness_at_work
+
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.recording.cassettes import Cassettes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.recording.scrubbing import Scrub
     from rag_harness.settings import Settings
 
-OWN_CASSETTES: pytest.StashKey[Cassettes] = pytest.StashKey()
+OWN_CASSETTES: pytest.StashKey[dict[Scrub | None, Cassettes]] = pytest.StashKey()
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -62,7 +63,7 @@ def rag_recording(
     if playback is None:
         yield own
         return
-    with patched(playback, lambda asked: _is_the_harness() or _is_qdrant(asked.url, rag_session.settings)):
+    with patched(playback, lambda asked: is_harness_at_work() or _is_qdrant(asked.url, rag_session.settings)):
         yield own
     if playback.broken:
         _stop(request, playback.broken)
@@ -112,20 +113,16 @@ class _Teller:
 
 
 def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
-    """Return the recordings of the user's own calls, one object a process: it knows which were used."""
+    """Return the recordings of the user's own calls, as ``scrub`` leaves them; one object a process."""
     from rag_harness.recording.cassettes import Cassettes
     from rag_harness.recording.scrubbing import secrets_of
 
     stash, settings = session.config.stash, session.settings
-    if OWN_CASSETTES not in stash:
-        folder = settings.path(settings.cassettes) / "own"
-        stash[OWN_CASSETTES] = Cassettes(folder, secrets_of(settings), scrub)
-    return stash[OWN_CASSETTES]
-
-
-def _is_the_harness() -> bool:
-    """Return whether a call is a trial's: those run in threads of the harness and have recordings of their own."""
-    return threading.current_thread().name.startswith("rag-")
+    # A conftest.py of a subfolder may scrub otherwise.
+    known = stash.setdefault(OWN_CASSETTES, {})
+    if scrub not in known:
+        known[scrub] = Cassettes(settings.path(settings.cassettes) / "own", secrets_of(settings), scrub)
+    return known[scrub]
 
 
 def _is_qdrant(url: Any, settings: Settings) -> bool:

@@ -10,14 +10,11 @@ import pytest
 from rag_harness.log import log
 
 if TYPE_CHECKING:
+    from rag_harness.engine.stored import Adopted
     from rag_harness.plugin.session import RagSession
     from rag_harness.result_file import ResultFile
     from rag_harness.results import ExperimentResult
     from rag_harness.retrieval import RetrievalResult
-
-
-NOT_RUN = "not run: budget"
-"""What a test is skipped with whose trial could have passed the budget."""
 
 
 class Recorder:
@@ -32,7 +29,7 @@ class Recorder:
         self._done: Counter[str] = Counter()
         self.retrievals: dict[str, RetrievalResult] = {}
         self.found: dict[str, bool] = {}
-        self.adopted: int | None = None
+        self.adopted: Adopted | None = None
         self.not_run: set[str] = set()
 
     def pytest_collection_finish(self) -> None:
@@ -45,10 +42,20 @@ class Recorder:
         self._adopt_once()
 
     def _adopt_once(self) -> None:
-        if self.adopted is None and not self._session.config.option.collectonly:
-            self.adopted = self._adopt()
+        from rag_harness.engine.stored import Adopted
+        from rag_harness.errors import PrerequisiteError
 
-    def _adopt(self) -> int:
+        if self.adopted is not None or self._session.config.option.collectonly:
+            return
+        self.adopted = Adopted()
+        try:
+            self.adopted = self._adopt()
+        except PrerequisiteError:
+            return  # a setting that cannot be used: collection says so
+        except OSError as error:
+            raise pytest.UsageError(f"What an earlier run left behind cannot be taken over: {error}") from None
+
+    def _adopt(self) -> Adopted:
         from rag_harness.engine.stored import adopt_journals
 
         settings = self._session.settings
@@ -68,16 +75,16 @@ class Recorder:
         if hasattr(report, "rag_row"):
             # pytest keeps every report to the end of the run.
             self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
-        if report.skipped and report.when == "setup" and NOT_RUN in str(report.longrepr):
-            self.not_run.add(report.nodeid.rpartition("[")[2].rstrip("]"))
+        if hasattr(report, "rag_not_run"):
+            self.not_run.add(report.rag_not_run)
 
     def _take_row(self, line: str, resumed: bool) -> None:
         from rag_harness.results import lean, parse_row
 
-        row = lean(parse_row(line), self._texts)
+        row = parse_row(line)
         if row.trial_id in self.rows:
             return
-        self.rows[row.trial_id] = row
+        self.rows[row.trial_id] = lean(parse_row(line), self._texts)
         self._done[row.experiment] += 1
         log.info("%s query %d/%d", row.experiment, self._done[row.experiment], len(self._session.cases))
         if resumed:
@@ -120,4 +127,5 @@ class Recorder:
     @property
     def repaired(self) -> int:
         """Damaged lines and rows that stood twice, moved out of the way."""
-        return sum(file.repaired for file in self._files.values())
+        damaged = self.adopted.damaged if self.adopted else 0
+        return damaged + sum(file.repaired for file in self._files.values())

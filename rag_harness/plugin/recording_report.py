@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_harness.log import log
+from rag_harness.plugin.batches import param_id
+from rag_harness.plugin.trials import own_fixture
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
@@ -29,23 +30,25 @@ class RecordingReport:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say what this run will ask for."""
-        self._say([item.nodeid for item in session.items])
+        own = {param_id(item.nodeid) for item in session.items if own_fixture(item) is not None}
+        self._say({param_id(item.nodeid) for item in session.items}, own)
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Do the same under xdist, before work is handed out: index and vectors are made here, once for all workers."""
-        self._say(ids)
+        self._say({param_id(nodeid) for nodeid in ids}, set())
 
-    def _say(self, nodeids: Iterable[str]) -> None:
+    def _say(self, ids: set[str], own: set[str]) -> None:
         session = self._session
-        if self._said or session.config.option.collectonly or session.settings.mode != "record":
-            return
-        self._said = True
-        trials = _to_run(session, [nodeid.rpartition("[")[2].rstrip("]") for nodeid in nodeids])
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-        if trials and terminal is not None:
-            terminal.ensure_newline()
-            terminal.line(_forecast(session, trials))
+        if self._said or session.config.option.collectonly:
+            return
+        if session.settings.mode == "record" and terminal is not None and any(session.selected(ids)):
+            self._said = True
+            line = _forecast(session, ids, own)
+            if line:
+                terminal.ensure_newline()
+                terminal.line(line)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -57,6 +60,8 @@ class RecordingReport:
         session = self._session
         if not self._said or not self._recorder.rows:
             return []
+        if len(self._recorder.rows) % len(session.cases) or session.settings.limit:
+            return []  # a selection asks for a part
         if self._recorder.resumed:
             return ["Some trials were resumed: a run with --rag-overwrite can tell which recordings are unused."]
         cassettes = session.parts.cassettes
@@ -76,29 +81,35 @@ def used_recordings(session: RagSession) -> dict[str, list[str]]:
     return {_USED: [str(file) for file in cassettes.used]} if cassettes else {}
 
 
-def _to_run(session: RagSession, ids: list[str]) -> dict[str, list[Case]]:
-    """Return the cases that are to be run, by registered experiment."""
-    from rag_harness.pipelines import known_experiments
-
-    selected = set(session.selected(ids))
-    by_experiment = {
-        name: [case for case in session.cases if f"{name}-{case.query.query_id}" in selected]
-        for name in known_experiments()
-    }
-    found = {
-        name: [case for case in cases if not session.trials.is_stored(name, case, session.pipeline(name))]
-        for name, cases in by_experiment.items()
-        if cases
-    }
-    return {name: cases for name, cases in found.items() if cases}
-
-
-def _forecast(session: RagSession, trials: dict[str, list[Case]]) -> str:
+def _forecast(session: RagSession, ids: set[str], own: set[str]) -> str:
+    """Return what the trials ``ids`` will ask for; ``own`` are those of pipelines of the user's own."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
 
     try:
-        return forecast(session.parts, trials, [case.query.text for case in session.cases]).line()
+        found = forecast(session.parts, _to_run(session, ids - own), _queries(session, ids))
     except RagHarnessError as error:
         # The first trial will meet the same, and say it where it counts.
         return f"rag: recording: what it will cost cannot be told: {error}"
+    found.unknown += sum(each in own for each in ids)
+    return found.line() if found.chat.recorded or found.chat.to_send or found.texts or found.unknown else ""
+
+
+def _to_run(session: RagSession, ids: set[str]) -> dict[str, list[Case]]:
+    """Return the cases that are to be run, by registered experiment."""
+    from rag_harness.pipelines import known_experiments
+
+    found: dict[str, list[Case]] = {}
+    for name in known_experiments():
+        if any(each.startswith(f"{name}-") for each in ids):
+            pipeline = session.pipeline(name)
+            cases = [case for case in session.cases if f"{name}-{case.query.query_id}" in ids]
+            found[name] = [case for case in cases if not session.trials.is_stored(name, case, pipeline)]
+    return {name: cases for name, cases in found.items() if cases}
+
+
+def _queries(session: RagSession, ids: set[str]) -> list[str]:
+    """Return the queries that will be embedded."""
+    golden = any(each.startswith("golden-") for each in ids)
+    entries = [case.query for case in session.golden.cases.values()] if golden else []
+    return [*entries, *([case.query.text for case in session.cases] if len(ids) > len(entries) else ())]

@@ -90,7 +90,7 @@ class RagSession:
         """The settings with this process's part of what is limited for the whole run."""
         from rag_harness.engine.shares import share_of
 
-        return share_of(self.settings, self.workers)
+        return share_of(self.settings, min(self.workers, self.settings.concurrency))
 
     def selected(self, param_ids: Iterable[str]) -> list[str]:
         """Return those ids of parameters that are trials or golden entries, e.g. ``e3-q_direct_001``, ``golden-g001``.

@@ -83,8 +83,8 @@ def _where_rows_are_from(recorder: Recorder, settings: Settings) -> Iterator[str
             f"{recorder.repaired} damaged or duplicate lines were taken out of the result files; they are in "
             f"{settings.output}/previous/."
         )
-    if recorder.adopted:
-        yield f"{recorder.adopted} trials that a cut-off run had finished were taken over from its journal."
+    if recorder.adopted and recorder.adopted.rows:
+        yield f"{recorder.adopted.rows} trials that a cut-off run had finished were taken over from its journal."
     if recorder.not_run:
         yield (
             f"not run: budget: {len(recorder.not_run)} trials. What is done is kept: raise --rag-budget and run again."

@@ -13,8 +13,10 @@ from uuid import uuid4
 
 import pytest
 
-from rag_harness.errors import RecordingMissError
+from rag_harness.errors import PrerequisiteError, RecordingMissError
+from rag_harness.local_work import harness_at_work
 from rag_harness.plugin.batches import plan
+from rag_harness.plugin.stash import NOT_RUN
 
 if TYPE_CHECKING:
     from rag_harness.engine.inline import InlineLoop
@@ -55,6 +57,7 @@ class Trials:
         self._prepared = False
         self._tests: Counter[str] = Counter()
         self._forgotten: set[str] = set()
+        self._fixture_of: dict[str, Any] = {}
 
     @cached_property
     def engine(self) -> BackgroundLoop[Outcome] | InlineLoop[Outcome]:
@@ -62,6 +65,8 @@ class Trials:
         from rag_harness.engine.inline import InlineLoop
         from rag_harness.engine.loop import BackgroundLoop
 
+        # Opened before a call is paid for whose answer could not be kept.
+        _ = self.journal
         concurrency = self._session.share.concurrency
         if self.inline:
             return InlineLoop(self._keep)
@@ -107,9 +112,10 @@ class Trials:
         if trial.trial_id in self._forgotten:
             # A plugin runs failed tests again, say: the row is in the journal.
             return Shipped(self._stored_rows.reread(self.journal.file, trial.experiment, trial.case.query.query_id))
-        if self._worker:
+        if self._worker and self._is_of_a_new_batch(item):
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
             self._stored_rows.look_for_the_dead()
+        self._check_only_pipeline(item, trial)
         stored = self._stored(trial, pipeline)
         if stored is not None:
             return Shipped(*stored)
@@ -117,10 +123,21 @@ class Trials:
         self._run_ahead(item, trial, pipeline)
         outcome = self._outcome(trial.trial_id, item.session.items)
         if outcome.row is None:
+            item.stash[NOT_RUN] = trial.trial_id
             pytest.skip(f"not run: {outcome.not_run}")
         if outcome.critical:
             item.session.shouldstop = f"rag_harness: {outcome.row.why}"
         return Shipped(outcome.row, error=outcome.error if self.inline else None)
+
+    def _check_only_pipeline(self, item: pytest.Item, trial: Trial) -> None:
+        """Refuse two pipelines under one name: they would share their rows."""
+        fixture = own_fixture(item)
+        known = self._fixture_of.setdefault(trial.experiment, fixture)
+        if fixture is not known or (fixture is not None and fixture.params is not None):
+            raise PrerequisiteError(
+                f"Experiment {trial.experiment!r} has several pipelines in this run (rag_pipeline has parameters or "
+                f"several definitions). Give each its own name: @pytest.mark.rag_experiment(…)."
+            )
 
     def _outcome(self, trial_id: str, items: Iterable[pytest.Item]) -> Outcome:
         """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
@@ -149,18 +166,14 @@ class Trials:
         if hasattr(pipeline, "retriever") and not self._prepared:
             self._prepared = True
             # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
-            with suppress(RecordingMissError):
+            with suppress(RecordingMissError), harness_at_work():
                 session.parts.prepare([case.query.text for case in session.cases])
         fingerprint, settings = session.fingerprint(trial.experiment, pipeline), session.settings
         self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint))
 
     def _run_ahead(self, item: pytest.Item, trial: Trial, pipeline: Any) -> None:
         """Submit trials of the tests that follow, so many that the engine always has some and memory stays bounded."""
-        while self._ahead and trial.trial_id in self._ahead_ids:
-            # Those in front were never asked for: their tests were skipped.
-            self._ahead_ids.discard(gone := self._ahead.popleft())
-            if gone == trial.trial_id:
-                break
+        self._forget_those_before(trial.trial_id, item.session.items)
         more = self._ahead_of(item)
         if more:
             self._upcoming = chain(self._upcoming, ((each, item, pipeline) for each in more))
@@ -170,9 +183,18 @@ class Trials:
                 return
             self._submit_ahead(*following)
 
+    def _forget_those_before(self, trial_id: str, items: list[pytest.Item]) -> None:
+        """Count the trials up to this one as no longer ahead; tests that were skipped have not asked for theirs."""
+        if trial_id not in self._ahead_ids and len(self._ahead) >= _AHEAD:
+            positions = {each.trial_id: n for n, item in enumerate(items) if (each := trial_of(item)) is not None}
+            late = [each for each in self._ahead if positions.get(each, 0) > positions.get(trial_id, 0)]
+            self._ahead, self._ahead_ids = deque(late), set(late)
+        while trial_id in self._ahead_ids:
+            self._ahead_ids.discard(self._ahead.popleft())
+
     def _submit_ahead(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> None:
         trial, own = trial_of(item), self._pipeline_of(item, current, pipeline)
-        if trial is None or own is None or self._is_known(trial.trial_id):
+        if trial is None or own is None or self._is_known(trial.trial_id) or _is_skipped(item):
             return
         if self._stored(trial, own) is None:
             self._submit(trial, own)
@@ -184,20 +206,20 @@ class Trials:
 
     def _pipeline_of(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> Any:
         """Return the pipeline that ``item`` will get: None where a fixture of the user's own has yet to make it."""
-        trial, fixture = trial_of(item), _own_fixture(item)
+        trial, fixture = trial_of(item), own_fixture(item)
         if trial is None:
             return None
         if fixture is None:
             return self._session.pipeline(trial.experiment)
         shared = fixture.params is None and fixture.scope == "session"
-        return pipeline if shared and fixture is _own_fixture(current) else None
+        return pipeline if shared and fixture is own_fixture(current) else None
 
     def _ahead_of(self, item: pytest.Item) -> Iterable[pytest.Item]:
         """Return tests whose trials this process may now run ahead of time, in their order."""
         items = item.session.items
         if not self._worker:
             # Once for each fixture of the user's own: what it makes is known when its first test has come.
-            walked, fixture = self._walked, _own_fixture(item)
+            walked, fixture = self._walked, own_fixture(item)
             self._walked = walked | {fixture}
             return () if fixture in walked else islice(items, items.index(item) + 1, None)
         batch_of = self._batch_of(items)
@@ -206,7 +228,15 @@ class Trials:
             mine.add(batch_of.get(self.next_item.nodeid))
         new = mine - self._batches_ahead
         self._batches_ahead |= new
-        return [each for each in items if batch_of.get(each.nodeid) in new] if new else ()
+        if not new:
+            return ()
+        self._stored_rows.look_for_the_dead()
+        return [each for each in items if batch_of.get(each.nodeid) in new]
+
+    def _is_of_a_new_batch(self, item: pytest.Item) -> bool:
+        """Return whether work was just handed out; without batches that may be so at every test."""
+        batch = self._batch_of(item.session.items).get(item.nodeid)
+        return batch is None or batch not in self._batches_ahead
 
     def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
         if not self._worker.get("rag_batches"):
@@ -229,7 +259,19 @@ class Trials:
             self.journal.close()
 
 
-def _own_fixture(item: pytest.Item) -> Any:
+def _is_skipped(item: pytest.Item) -> bool:
+    """Return whether a mark will skip the test, so that nobody pays for its trial."""
+    try:
+        from _pytest.skipping import evaluate_skip_marks
+    except ImportError:
+        return any(item.iter_markers("skip"))
+    try:
+        return evaluate_skip_marks(item) is not None
+    except Exception:
+        return True  # a condition that cannot be evaluated: the test itself will say so
+
+
+def own_fixture(item: pytest.Item) -> Any:
     """Return the user's own definition of ``rag_pipeline`` that ``item`` gets, None where it gets the plugin's."""
     fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
     return fixtures[-1] if len(fixtures) > 1 else None

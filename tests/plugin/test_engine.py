@@ -182,3 +182,71 @@ def test_a_test_that_is_run_again_gets_its_row_without_a_call(counted: Suite, se
     result.assert_outcomes(passed=20)
     assert server.calls.total() == 20
     assert len(counted.rows("e1_baseline")) == 20
+
+
+def test_nobody_pays_for_a_test_that_is_skipped(counted: Suite, server: CountingServer) -> None:
+    (counted.path / "test_e1.py").write_text(
+        "import pytest\n\n@pytest.mark.skipif(True, reason='not today')\n@pytest.mark.e1\n"
+        "def test_no(rag_result):\n    pass\n\n"
+        "@pytest.mark.e2\ndef test_yes(rag_result):\n    assert rag_result.ok, rag_result.why\n"
+    )
+    result = counted.run(*ARGS)
+    result.assert_outcomes(passed=20, skipped=20)
+    assert server.calls.total() == 20
+
+
+def test_two_pipelines_under_one_name_are_refused(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import pytest
+
+        class Mine:
+            def __init__(self, said):
+                self.said = said
+
+            async def answer(self, query):
+                return self.said
+
+        @pytest.fixture(scope="session", params=["old", "new"])
+        def rag_pipeline(request):
+            return Mine(request.param)
+        """
+    )
+    result = suite.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*Experiment 'e3' has several pipelines in this run*rag_experiment*"])
+    assert suite.rows() == []
+
+
+def test_a_pipeline_that_blocks_the_loop_does_not_hold_up_the_end(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import asyncio
+        import time
+        import pytest
+        from rag_harness.engine import loop
+
+        loop.STOP_WAIT = 1
+
+        class Blocks:
+            async def answer(self, query):
+                if query.text != "return a lamp":
+                    await asyncio.sleep(0.3)
+                    time.sleep(120)
+                raise LookupError
+
+        @pytest.fixture(scope="session")
+        def rag_pipeline():
+            return Blocks()
+        """
+    )
+    started = time.monotonic()
+    result = suite.run("-x")
+    result.assert_outcomes(failed=1)
+    assert time.monotonic() - started < 60
+
+
+def test_more_workers_than_calls_in_flight_are_refused_where_nobody_sends_them_home(counted: Suite) -> None:
+    result = counted.run(*ARGS, "-n3", "--dist=loadfile", "--rag-concurrency=2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*rag_concurrency is 2, but each of the 3 workers*"])

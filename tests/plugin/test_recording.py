@@ -66,6 +66,58 @@ def test_four_workers_recording_at_once_lose_nothing(suite: Suite) -> None:
     replay(suite, "--rag-output=replayed", "-n4").assert_outcomes(passed=40)
 
 
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_recording_run_says_what_it_will_ask_for_and_what_nobody_asked_for(suite: Suite, workers: str) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_both=TEST)
+    record = (CHAT, "--rag-mode=record", workers)
+    said = suite.run(*record, "--rag-limit=3").stdout.str()
+    assert "rag: recording: 6 answers to ask for, 0 are recorded; at most " in said
+    assert "not of this run" not in said
+    # Resumed trials ask for nothing, so nobody knows what else is unused.
+    said = suite.run(*record).stdout.str()
+    assert "rag: recording: 2 answers to ask for, 0 are recorded; at most " in said
+    assert "a run with --rag-overwrite can tell which recordings are unused" in said
+    said = suite.run(*record, "--rag-overwrite").stdout.str()
+    assert "rag: recording: 0 answers to ask for, 8 are recorded" in said
+    assert "not of this run" not in said
+    said = suite.run(*record, "--rag-overwrite", "--rag-seed=8").stdout.str()
+    assert "rag: recording: 8 answers to ask for, 0 are recorded" in said
+    assert "8 recordings in cassettes/mock/ are not of this run, e.g. embedded--extractive/" in said
+
+
+def test_a_recording_run_with_a_pipeline_of_ones_own_still_runs(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import pytest
+
+        class Mine:
+            async def answer(self, query):
+                return "45 days"
+
+        @pytest.fixture(scope="session")
+        def rag_pipeline():
+            return Mine()
+        """
+    )
+    suite.run("--rag-mode=record").assert_outcomes(passed=4)
+
+
+def test_what_cannot_be_foretold_is_no_internal_error(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for workers in ("-n0", "-n2"):
+        result = suite.run("--rag-mode=record", "--rag-profile=openrouter", workers)
+        assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+        assert "OPENROUTER_API_KEY is not set" in result.stdout.str()
+    (suite.path / "kb" / "queries.jsonl").unlink()
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_own="def test_own(rag_recording):\n    assert rag_recording.used == []\n")
+    suite.run("--rag-mode=record").assert_outcomes(passed=1)
+
+
 def test_record_calls_only_what_is_missing(recorded: Suite) -> None:
     stamps = {file: file.stat().st_mtime_ns for file in cassettes(recorded)}
     recorded.run(CHAT, "--rag-mode=record", "--rag-overwrite").assert_outcomes(passed=8)

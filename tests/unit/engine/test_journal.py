@@ -8,12 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from rag_harness.engine.journal import JOURNALS, Journal, abandoned
-from rag_harness.engine.stored import StoredRows, adopt_journals
+from rag_harness.engine.stored import Adopted, StoredRows, adopt_journals
 from rag_harness.errors import CriticalError
 from rag_harness.results import read_rows
 from tests.unit.rows import failed_row, make_row
@@ -102,10 +103,33 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
     stored.look_for_the_dead()
     row, earlier = stored.find("e3", "aaaa", "q1") or (None, None)
     assert (row is not None and row.query_id, earlier) == ("q1", True)
-    assert adopt_journals(tmp_path) == 3
-    assert adopt_journals(tmp_path) == 0
+    assert adopt_journals(tmp_path) == Adopted(rows=3, damaged=1)
+    assert adopt_journals(tmp_path) == Adopted()
+    assert (tmp_path / "previous" / "journal-damaged.jsonl").read_bytes() == b'{"query_id": "torn\n'
     assert [row.query_id for row in read_rows(tmp_path / "e3_filtered_rag.jsonl")] == ["q0", "q1", "q2"]
     assert list((tmp_path / JOURNALS).iterdir()) == []
+
+
+_LOOKS = """
+import sys, time
+from pathlib import Path
+from rag_harness.engine.stored import StoredRows
+stored = StoredRows(Path(sys.argv[1]), "another", anew=False)
+time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
+stored.look_for_the_dead()
+print(len(stored._left_behind))
+"""
+
+
+def test_several_who_look_at_once_all_see_it(tmp_path: Path) -> None:
+    for worker in range(3):
+        journal = Journal(tmp_path / JOURNALS, f"run-gw{worker}")
+        keep(journal, *(make_row(query_id=f"q{worker}-{n}").line().encode() for n in range(100)))
+        journal.close()
+    start = str(time.time() + 3)
+    command = [sys.executable, "-c", _LOOKS, str(tmp_path), start]
+    looking = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [each.communicate(timeout=60)[0].strip() for each in looking] == ["300"] * 4
 
 
 def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -> None:
