@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 # Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
@@ -38,6 +39,12 @@ def test_answers(rag_result):
 """
 
 
+@pytest.fixture(autouse=True)
+def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out of the runs of a suite what only our own tests need: hypothesis alone takes a second of each."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
+
+
 class Suite:
     """Somebody else's repository that uses the plugin."""
 
@@ -69,6 +76,18 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
     for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
         monkeypatch.delenv(name, raising=False)
     return Suite(pytester)
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let runs of a suite find plugins that our own runs must not load: they would take part in every one of them."""
+    folder = os.environ.get("RAG_TEST_BESIDE", "")
+    if not folder:
+        pytest.skip(
+            "RAG_TEST_BESIDE names no folder: pip install --no-deps --target FOLDER pytest-asyncio pytest-recording"
+        )
+    monkeypatch.setenv("PYTHONPATH", folder)
+    return folder
 
 
 def files_below(folder: Path) -> set[str]:

@@ -149,11 +149,8 @@ def test_beside_anyio(counted: Suite) -> None:
     assert not any(odd in result.stderr.str() + result.stdout.str() for odd in ODD)
 
 
-def test_beside_pytest_asyncio(counted: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside = os.environ.get("RAG_TEST_BESIDE", "")
-    if not (Path(beside) / "pytest_asyncio").is_dir():
-        pytest.skip("RAG_TEST_BESIDE names no folder with pytest-asyncio in it")
-    monkeypatch.setenv("PYTHONPATH", beside)
+def test_beside_pytest_asyncio(counted: Suite, beside: str) -> None:
+    assert (Path(beside) / "pytest_asyncio").is_dir()
     with (counted.path / "tox.ini").open("a") as ini:
         ini.write("\nasyncio_default_fixture_loop_scope = function\n")
     (counted.path / "test_e1.py").write_text(NEIGHBOUR.format(mark="@pytest.mark.asyncio"))

@@ -217,9 +217,8 @@ def test_a_local_qdrant_and_the_harness_itself_are_let_through(own: Suite) -> No
     assert recordings(own) == []
 
 
-def test_beside_pytest_recording(own: Suite) -> None:
-    if importlib.util.find_spec("pytest_recording") is None:
-        pytest.skip("pytest-recording is not installed")
+def test_beside_pytest_recording(own: Suite, beside: str) -> None:
+    assert (Path(beside) / "pytest_recording").is_dir()
     with answering("In Zone", " 1.") as server:
         more = f"""
 import httpx2, pytest
