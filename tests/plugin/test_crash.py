@@ -113,7 +113,7 @@ def survive(suite: Suite, server: CountingServer, kills: int, seed: int) -> None
         assert before <= kept(suite)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
 def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills: int) -> None:
     survive(counted, server, kills, seed=kills)
     calls = server.calls.total()

@@ -37,7 +37,10 @@ def counted(suite: Suite, server: CountingServer) -> Suite:
     return suite
 
 
-@pytest.mark.parametrize(("concurrency", "workers"), [(6, 1), (6, 4), (3, 4), (1, 3)])
+@pytest.mark.parametrize(
+    ("concurrency", "workers"),
+    [(6, 1), (3, 4), pytest.param(6, 4, marks=pytest.mark.long), pytest.param(1, 3, marks=pytest.mark.long)],
+)
 def test_the_limit_is_that_of_the_whole_run(
     counted: Suite, server: CountingServer, concurrency: int, workers: int
 ) -> None:

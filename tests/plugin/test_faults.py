@@ -64,7 +64,12 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+IN_SHORT = {"hangs", "one byte a second", "resets in the middle", "wait for an hour"}
+
+
+@pytest.mark.parametrize(
+    "name", [each if each in IN_SHORT else pytest.param(each, marks=pytest.mark.long) for each in FAULTS]
+)
 def test_the_run_ends_and_the_rows_say_why(suite: Suite, name: str) -> None:
     fault = FAULTS[name]
     with serving(*fault.replies) as server:
@@ -114,7 +119,7 @@ _DEAR = '[models."own/model"]\ninput = 1_000_000\noutput = 1_000_000\n'
 _LONG = stream(event(json.dumps({"answer": "45 days"})) + event(finish="stop") + event(usage=(200, 800)) + DONE)
 
 
-@pytest.mark.parametrize("concurrency", ["1", "4"])
+@pytest.mark.parametrize("concurrency", [pytest.param("1", marks=pytest.mark.long), "4"])
 def test_a_budget_ends_the_calls_and_the_next_run_goes_on(suite: Suite, concurrency: str) -> None:
     (suite.path / "prices.toml").write_text(_DEAR, encoding="utf-8")
     options = ("--rag-prices=prices.toml", "--rag-budget=4000", f"--rag-concurrency={concurrency}", "-rs")

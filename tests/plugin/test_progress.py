@@ -47,7 +47,11 @@ def without_times(lines: list[str]) -> list[str]:
     return re.sub(r"\[gw\d\]|[.F]{4} ", "X", text).split("\n")
 
 
-@pytest.mark.parametrize("args", [(), ("-v",), ("-n", "2")], ids=" ".join)
+@pytest.mark.parametrize(
+    "args",
+    [(), pytest.param(("-v",), marks=pytest.mark.long), pytest.param(("-n", "2"), marks=pytest.mark.long)],
+    ids=" ".join,
+)
 def test_it_is_there_while_trials_run_and_leaves_nothing(slow: Suite, args: tuple[str, ...]) -> None:
     wrong = {"WRONG": "q_direct_002"}
     shown = PlayedRun(slow.path, "--tb=short", *args, "--rag-overwrite", env=wrong)
@@ -69,6 +73,7 @@ def test_it_goes_however_the_run_ends(slow: Suite, stop: bool, status: int) -> N
     assert run.screen.cursor_is_shown
 
 
+@pytest.mark.long
 def test_in_a_narrow_terminal_without_colours_it_says_the_most_important(slow: Suite) -> None:
     run = PlayedRun(slow.path, env={"NO_COLOR": "1"}, columns=30)
     assert run.progress[0] == "rag 0/4"
@@ -83,6 +88,7 @@ def test_it_is_off(slow: Suite, args: list[str], env: dict[str, str]) -> None:
     assert b"\x1b[A" not in run.screen.raw
 
 
+@pytest.mark.long
 def test_what_is_no_terminal_gets_the_same_bytes(slow: Suite) -> None:
     with_it, without = slow.run("--rag-overwrite"), slow.run(*WITHOUT)
     assert without_times(with_it.outlines) == without_times(without.outlines)

@@ -66,7 +66,7 @@ def test_four_workers_recording_at_once_lose_nothing(suite: Suite) -> None:
     replay(suite, "--rag-output=replayed", "-n4").assert_outcomes(passed=40)
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.long)])
 def test_a_recording_run_says_what_it_will_ask_for_and_what_nobody_asked_for(suite: Suite, workers: str) -> None:
     for file in suite.path.glob("test_*.py"):
         file.unlink()
