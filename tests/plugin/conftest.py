@@ -41,7 +41,11 @@ def test_answers(rag_result):
 
 @pytest.fixture(autouse=True)
 def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out of the runs of a suite what only our own tests need: hypothesis alone takes a second of each."""
+    """Leave out of the runs of a suite what only our own tests need: hypothesis alone takes a second of each.
+
+    And let them keep byte code: pytest would rewrite every module of the plugin at each of several hundred starts.
+    """
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
 
 
