@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from pydantic import ValidationError
-
 from rag_harness.atomic_file import write_atomically
-from rag_harness.results import ExperimentResult, numbered_lines, parse_row
+from rag_harness.results import ExperimentResult, numbered_lines, row_or_none
 
 PREVIOUS = "previous"
 """Folder beside the result files for lines that a new run set aside."""
@@ -39,9 +37,8 @@ def _read(file: Path, fingerprint: str) -> _Content:
     content = _Content()
     for _, line, torn in numbered_lines(file):
         content.torn = torn
-        try:
-            row = parse_row(line)
-        except ValidationError:
+        row = row_or_none(line)
+        if row is None:
             content.other.setdefault(DAMAGED, []).append(line)
             continue
         if row.fingerprint != fingerprint:
@@ -151,11 +148,9 @@ def _outcomes(file: Path) -> dict[tuple[str, str], bool]:
     """Return whether each (fingerprint, query id) of ``file`` has an answer."""
     known: dict[tuple[str, str], bool] = {}
     for _, line, _ in numbered_lines(file):
-        try:
-            row = parse_row(line)
-        except ValidationError:
-            continue
-        known[row.fingerprint, row.query_id] = row.ok or known.get((row.fingerprint, row.query_id), False)
+        row = row_or_none(line)
+        if row is not None:
+            known[row.fingerprint, row.query_id] = row.ok or known.get((row.fingerprint, row.query_id), False)
     return known
 
 

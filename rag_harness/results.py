@@ -188,6 +188,14 @@ def parse_row(line: str | bytes) -> ExperimentResult:
     return ExperimentResult.model_validate_json(line)
 
 
+def row_or_none(line: str | bytes) -> ExperimentResult | None:
+    """Read one line; None where it is no row."""
+    try:
+        return parse_row(line)
+    except ValidationError:
+        return None
+
+
 def read_rows(file: Path) -> list[ExperimentResult]:
     """Read a result file; a torn last line, as a kill leaves behind, is passed over.
 

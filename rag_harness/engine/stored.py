@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.pipelines import result_name
 from rag_harness.result_file import PREVIOUS, finished_rows, keep_aside, take_over
-from rag_harness.results import ExperimentResult, parse_row
+from rag_harness.results import ExperimentResult, row_or_none
 
 _Key = tuple[str, str, str]
 
@@ -48,7 +46,7 @@ class StoredRows:
     def reread(self, journal: Path, experiment: str, query_id: str) -> ExperimentResult:
         """Return a row that this process has put into its journal."""
         wanted = (experiment, query_id)
-        rows = [row for row in map(_row, journal.read_bytes().splitlines()) if row]
+        rows = [row for row in map(row_or_none, journal.read_bytes().splitlines()) if row]
         return [row for row in rows if (row.experiment, row.query_id) == wanted][-1]
 
     def look_for_the_dead(self) -> None:
@@ -60,7 +58,7 @@ class StoredRows:
             self._read.add(file)
 
     def _add(self, lines: list[bytes], earlier: bool) -> None:
-        for row in map(_row, lines):
+        for row in map(row_or_none, lines):
             if row is not None and row.ok:
                 self._left_behind[row.experiment, row.fingerprint, row.query_id] = row, earlier
 
@@ -82,7 +80,7 @@ def adopt_journals(output: Path) -> Adopted:
         by_file: dict[Path, list[tuple[ExperimentResult, bytes]]] = {}
         damaged: list[bytes] = []
         for line in (line for lines in journals.values() for line in lines):
-            row = _row(line) if line.endswith(b"\n") else None
+            row = row_or_none(line) if line.endswith(b"\n") else None
             if row is None:
                 damaged.append(line)
             else:
@@ -92,10 +90,3 @@ def adopt_journals(output: Path) -> Adopted:
         for journal in journals:
             remove(journal)
     return adopted
-
-
-def _row(line: bytes) -> ExperimentResult | None:
-    try:
-        return parse_row(line)
-    except ValidationError:
-        return None

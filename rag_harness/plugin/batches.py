@@ -24,11 +24,11 @@ def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
     trials: dict[str, int] = {}
     batch_of: dict[str, str] = {}
     for nodeid in nodeids:
-        match = _TRIAL.search(nodeid)
-        if match is None:
+        trial = param_id(nodeid)
+        if not trial:
             batch_of[nodeid] = nodeid.split("::", 1)[0]
         else:
-            number = trials.setdefault(match[1], len(trials))
+            number = trials.setdefault(trial, len(trials))
             batch_of[nodeid] = f"rag-batch-{number // size}"
     return batch_of
 
@@ -40,5 +40,5 @@ def batch_size(trials: int, workers: int, concurrency: int) -> int:
 
 def plan(nodeids: Sequence[str], workers: int, concurrency: int) -> dict[str, str]:
     """Return the batch of each node id for a run of ``workers``."""
-    trials = len({match[1] for nodeid in nodeids if (match := _TRIAL.search(nodeid))})
+    trials = len({trial for nodeid in nodeids if (trial := param_id(nodeid))})
     return batches(nodeids, batch_size(trials, workers, -(-concurrency // workers)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.plugin.batches import param_id
 from rag_harness.plugin.trials import trial_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Progress:
         """Do the same under xdist, where only workers collect; all of them collect the same."""
         if not wanted(self._config):
             return
-        params = {each[each.index("[") + 1 : -1] for each in ids if each.endswith("]") and "[" in each}
-        self._tally.total = sum(not each.startswith("golden-") for each in self._session.selected(params))
+        selected = self._session.selected({param_id(each) for each in ids})
+        self._tally.total = sum(not each.startswith("golden-") for each in selected)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> None:

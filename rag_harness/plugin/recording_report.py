@@ -98,13 +98,14 @@ def _forecast(session: RagSession, ids: set[str], own: set[str]) -> str:
 def _to_run(session: RagSession, ids: set[str]) -> dict[str, list[Case]]:
     """Return the cases that are to be run, by registered experiment."""
     from rag_harness.pipelines import known_experiments
+    from rag_harness.trial import Trial
 
     found: dict[str, list[Case]] = {}
     for name in known_experiments():
         if any(each.startswith(f"{name}-") for each in ids):
             pipeline = session.pipeline(name)
             cases = [case for case in session.cases if f"{name}-{case.query.query_id}" in ids]
-            found[name] = [case for case in cases if not session.trials.is_stored(name, case, pipeline)]
+            found[name] = [case for case in cases if session.trials.stored(Trial(name, case), pipeline) is None]
     return {name: cases for name, cases in found.items() if cases}
 
 

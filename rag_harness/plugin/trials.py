@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.results import ExperimentResult
     from rag_harness.trial import Outcome, Trial
-    from rag_harness.types import Case
 
 _AHEAD = 256
 """Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
@@ -50,10 +49,9 @@ class Trials:
         self.next_item: pytest.Item | None = None
         self._batches: dict[str, str] = {}
         self._batches_ahead: set[str | None] = {None}
-        self._walked: frozenset[Any] = frozenset()
+        self._walked: set[Any] = set()
         self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Any]] = iter(())
-        self._ahead: deque[str] = deque()
-        self._ahead_ids: set[str] = set()
+        self._ahead: dict[str, None] = {}
         self._prepared = False
         self._tests: Counter[str] = Counter()
         self._forgotten: set[str] = set()
@@ -67,10 +65,7 @@ class Trials:
 
         # Opened before a call is paid for whose answer could not be kept.
         _ = self.journal
-        concurrency = self._session.share.concurrency
-        if self.inline:
-            return InlineLoop(self._keep)
-        return BackgroundLoop(concurrency, self._keep)
+        return InlineLoop(self._keep) if self.inline else BackgroundLoop(self._session.share.concurrency, self._keep)
 
     @property
     def inline(self) -> bool:
@@ -116,7 +111,7 @@ class Trials:
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
             self._stored_rows.look_for_the_dead()
         self._check_only_pipeline(item, trial)
-        stored = self._stored(trial, pipeline)
+        stored = self.stored(trial, pipeline)
         if stored is not None:
             return Shipped(*stored)
         self._submit(trial, pipeline)
@@ -150,12 +145,8 @@ class Trials:
             self._forgotten.add(trial_id)
         return outcome
 
-    def is_stored(self, experiment: str, case: Case, pipeline: Any) -> bool:
-        """Return whether a trial need not be run."""
-        fingerprint = self._session.fingerprint(experiment, pipeline)
-        return self._stored_rows.find(experiment, fingerprint, case.query.query_id) is not None
-
-    def _stored(self, trial: Trial, pipeline: Any) -> tuple[ExperimentResult, bool] | None:
+    def stored(self, trial: Trial, pipeline: Any) -> tuple[ExperimentResult, bool] | None:
+        """Return the row of a trial that need not be run, and whether an earlier run has made it."""
         fingerprint = self._session.fingerprint(trial.experiment, pipeline)
         return self._stored_rows.find(trial.experiment, fingerprint, trial.case.query.query_id)
 
@@ -185,24 +176,22 @@ class Trials:
 
     def _forget_those_before(self, trial_id: str, items: list[pytest.Item]) -> None:
         """Count the trials up to this one as no longer ahead; tests that were skipped have not asked for theirs."""
-        if trial_id not in self._ahead_ids and len(self._ahead) >= _AHEAD:
+        if trial_id not in self._ahead and len(self._ahead) >= _AHEAD:
             positions = {each.trial_id: n for n, item in enumerate(items) if (each := trial_of(item)) is not None}
             late = [each for each in self._ahead if positions.get(each, 0) > positions.get(trial_id, 0)]
-            self._ahead, self._ahead_ids = deque(late), set(late)
-        while trial_id in self._ahead_ids:
-            self._ahead_ids.discard(self._ahead.popleft())
+            self._ahead = dict.fromkeys(late)
+        while trial_id in self._ahead:
+            del self._ahead[next(iter(self._ahead))]
 
     def _submit_ahead(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> None:
         trial, own = trial_of(item), self._pipeline_of(item, current, pipeline)
-        if trial is None or own is None or self._is_known(trial.trial_id) or _is_skipped(item):
+        if trial is None or own is None or _is_skipped(item):
             return
-        if self._stored(trial, own) is None:
+        if trial.trial_id in self._ahead or trial.trial_id in self._forgotten:
+            return
+        if self.stored(trial, own) is None:
             self._submit(trial, own)
-            self._ahead.append(trial.trial_id)
-            self._ahead_ids.add(trial.trial_id)
-
-    def _is_known(self, trial_id: str) -> bool:
-        return trial_id in self._ahead_ids or trial_id in self._forgotten
+            self._ahead[trial.trial_id] = None
 
     def _pipeline_of(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> Any:
         """Return the pipeline that ``item`` will get: None where a fixture of the user's own has yet to make it."""
@@ -219,9 +208,11 @@ class Trials:
         items = item.session.items
         if not self._worker:
             # Once for each fixture of the user's own: what it makes is known when its first test has come.
-            walked, fixture = self._walked, own_fixture(item)
-            self._walked = walked | {fixture}
-            return () if fixture in walked else islice(items, items.index(item) + 1, None)
+            fixture = own_fixture(item)
+            if fixture in self._walked:
+                return ()
+            self._walked.add(fixture)
+            return islice(items, items.index(item) + 1, None)
         batch_of = self._batch_of(items)
         mine = {batch_of.get(item.nodeid)}
         if self.next_item is not None:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from rag_harness.recording.scrubbing import Cleaner, is_secret, secrets_in
+from rag_harness.recording.scrubbing import Cleaner, is_secret, json_of, secrets_in
 
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")
@@ -84,7 +84,7 @@ def read_request(method: str, url: str, content: bytes, headers: Mapping[str, st
     kept = f"{parts.scheme}://{host}{path}" if host else path
     kept += f"?{_clean_pairs(query, cleaner)}" if query and not all(is_secret(name) for name, _ in query) else ""
     kind = headers.get("content-type", "")
-    body = None if _FORM.search(kind) else _json(content)
+    body = None if _FORM.search(kind) else json_of(content)
     if body is not None or not content:
         return Asked(method.upper(), kept, cleaner.value(body or {}), kind="application/json", cleaner=cleaner)
     return Asked(method.upper(), kept, {}, *_raw(content, kind, cleaner), cleaner=cleaner)
@@ -112,14 +112,6 @@ def folder_name(name: str) -> str:
         return safe
     short = safe.lstrip(".").encode()[: _LONGEST - 20].decode(errors="ignore")
     return f"{short or 'model'}-{blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
-
-
-def _json(content: bytes) -> Any:
-    try:
-        found = json.loads(content)
-    except ValueError:
-        return None
-    return found if isinstance(found, (dict, list)) else None
 
 
 def _raw(content: bytes, kind: str, cleaner: Cleaner) -> tuple[bytes, str]:

@@ -90,7 +90,7 @@ class Cleaner:
             return self._binary(content)
         if "event-stream" in kind or text.startswith("data:"):
             return self._stream(text).encode()
-        parsed = _parsed(text)
+        parsed = json_of(text)
         if parsed is None:
             return self.text(text).encode()
         cleaned = self.value(parsed)
@@ -114,7 +114,7 @@ class Cleaner:
 
     def _stream(self, text: str) -> str:
         lines = text.split("\n")
-        events = {n: parsed for n, line in enumerate(lines) if (parsed := _parsed(_data(line))) is not None}
+        events = {n: parsed for n, line in enumerate(lines) if (parsed := json_of(_data(line))) is not None}
         cleaned = {n: self.value(event) for n, event in events.items()}
         for pieces in _pieces(events).values():
             self._join(events, cleaned, pieces)
@@ -150,7 +150,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(secret, safe="", errors="replace")
 
 
-def _parsed(text: str) -> Any:
+def json_of(text: str | bytes) -> Any:
     """Return an object or a list of JSON; None for any other text."""
     try:
         found = json.loads(text)

@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import sleep
 from typing import Any
 
+from tests.plugin.conftest import Suite
+
 
 class CountingServer(ThreadingHTTPServer):
     """Answers every question after ``delay`` seconds."""
@@ -80,8 +82,26 @@ def counting_server(delay: float) -> Iterator[CountingServer]:
         thread.join()
 
 
-def profile_of(server: CountingServer) -> str:
-    """Return the pyproject.toml of a suite that asks ``server``."""
+def let_ask(suite: Suite, server: CountingServer, queries: int) -> Suite:
+    """Make ``suite`` one test of E1 on that many queries, answered by ``server`` in the profile ``counting``."""
+    (suite.path / "pyproject.toml").write_text(_profile_of(server))
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_e1=_TEST)
+    suite.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(queries)])
+    return suite
+
+
+_TEST = """
+import pytest
+
+@pytest.mark.e1
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+def _profile_of(server: CountingServer) -> str:
     return (
         "[tool.rag_harness.profiles.counting]\n"
         f'chat_model = "counting"\nchat_base_url = "{server.url}"\nchat_api_key_env = ""\n'

@@ -16,16 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.conftest import Suite
-from tests.plugin.counting_server import CountingServer, counting_server, profile_of
+from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 
 QUERIES = 24
-TEST = """
-import pytest
-
-@pytest.mark.e1
-def test_answers(rag_result):
-    assert rag_result.ok, rag_result.why
-"""
 
 
 @pytest.fixture
@@ -36,13 +29,7 @@ def server() -> Iterator[CountingServer]:
 
 @pytest.fixture
 def counted(suite: Suite, server: CountingServer) -> Suite:
-    (suite.path / "pyproject.toml").write_text(profile_of(server))
-    suite.pytester.makepyfile(test_crash=TEST)
-    for file in suite.path.glob("test_*.py"):
-        if file.name != "test_crash.py":
-            file.unlink()
-    suite.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(QUERIES)])
-    return suite
+    return let_ask(suite, server, QUERIES)
 
 
 ARGS = ("--rag-profile=counting", "--rag-mode=live", "--rag-concurrency=4", "-q")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.conftest import Suite, files_below
-from tests.plugin.counting_server import CountingServer, counting_server, profile_of
+from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 
 ARGS = ("--rag-profile=counting", "--rag-mode=live")
 ODD = ("Task was destroyed", "Event loop is closed", "never awaited", "Traceback", "Warning")
@@ -27,14 +27,7 @@ def server() -> Iterator[CountingServer]:
 
 @pytest.fixture
 def counted(suite: Suite, server: CountingServer) -> Suite:
-    (suite.path / "pyproject.toml").write_text(profile_of(server))
-    for file in suite.path.glob("test_*.py"):
-        file.unlink()
-    suite.pytester.makepyfile(
-        test_e1="import pytest\n\n@pytest.mark.e1\ndef test_answers(rag_result):\n    assert rag_result.ok\n"
-    )
-    suite.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(20)])
-    return suite
+    return let_ask(suite, server, 20)
 
 
 @pytest.mark.parametrize(
@@ -103,27 +96,29 @@ def rag_pipeline():
 """
 
 
+def debug(suite: Suite, typed: str) -> str:
+    """Run one trial under the debugger, type that, and return what is on the screen."""
+    command = [sys.executable, "-m", "pytest", "--rag-concurrency=1", "--pdb", "-k", "q_direct_001"]
+    return subprocess.run(
+        command, cwd=suite.path, input=typed, capture_output=True, text=True, timeout=60, check=False
+    ).stdout
+
+
 @pytest.mark.parametrize("kind", ["async def", "def"])
 def test_a_debugger_lands_in_the_pipeline(suite: Suite, kind: str) -> None:
     suite.pytester.makeconftest(BROKEN.format(kind=kind))
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", "--rag-concurrency=1", "--pdb", "-k", "q_direct_001"],
-        cwd=suite.path, input="p lamp\nq\n", capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert "-> raise LookupError(lamp)" in child.stdout
-    assert "(Pdb) 'broken on purpose'" in child.stdout
+    said = debug(suite, "p lamp\nq\n")
+    assert "-> raise LookupError(lamp)" in said
+    assert "(Pdb) 'broken on purpose'" in said
     assert [row["status"] for row in suite.rows()] == ["error"]
 
 
 def test_a_breakpoint_stops_in_the_thread_of_the_test(suite: Suite) -> None:
     stopping = BROKEN.format(kind="def").replace("raise LookupError(lamp)", "breakpoint(); return lamp")
     suite.pytester.makeconftest(stopping)
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", "--rag-concurrency=1", "--pdb", "-k", "q_direct_001"],
-        cwd=suite.path, input="p lamp\nc\n", capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert "(Pdb) 'broken on purpose'" in child.stdout
-    assert "1 passed" in child.stdout
+    said = debug(suite, "p lamp\nc\n")
+    assert "(Pdb) 'broken on purpose'" in said
+    assert "1 passed" in said
 
 
 NEIGHBOUR = """
