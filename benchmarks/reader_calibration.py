@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import bm25s
 
-from rag_harness.chat.embedded.reader import MIN_SUPPORT, Reading, read
-from rag_harness.metrics.answers import normalised
+from rag_harness.measures.answers import normalised
 from rag_harness.prompts import load_prompts
+from rag_harness.reader.reader import MIN_SUPPORT, Reading, read
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared/data"

@@ -14,7 +14,7 @@ from pathlib import Path
 from rag_harness.dataset.queries import read_queries
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.report.summary import quantile
-from rag_harness.settings import load_settings
+from rag_harness.settings.loading import load_settings
 
 ROOT = Path(__file__).parents[1]
 

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
-from rag_harness.indexes.bm25 import K1, B, words
-from rag_harness.metrics.ranking import evaluate
+from rag_harness.measures.ranking import evaluate
 from rag_harness.report.baseline import load
 from rag_harness.report.summary import table
+from rag_harness.retrieval.lexical import K1, B, words
 from rag_harness.stats import mean_or_none, paired_bootstrap_interval, permutation_test
 
 MEASURES = (

@@ -67,7 +67,7 @@ def _validate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _kb_validate(chosen: argparse.Namespace) -> int:
-    from rag_harness.dataset.validation import validate
+    from rag_harness.kb.validation import validate
 
     folder = _folder(chosen)
     golden = folder.absolute().parent.parent / "test_retrieval_golden" / "golden.json"
@@ -81,14 +81,14 @@ def _kb_validate(chosen: argparse.Namespace) -> int:
 
 
 def _kb_graph(chosen: argparse.Namespace) -> int:
-    from rag_harness.dataset.validation import graph
+    from rag_harness.kb.validation import graph
 
     print(graph(_folder(chosen)), end="")
     return 0
 
 
 def _folder(chosen: argparse.Namespace) -> Path:
-    from rag_harness.settings import load_settings
+    from rag_harness.settings.loading import load_settings
 
     given: dict[str, Any] = {"kb_dir": chosen.folder} if chosen.folder else {}
     return Path(load_settings(given).kb_dir)
@@ -107,7 +107,7 @@ def _results_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _results_validate(chosen: argparse.Namespace) -> int:
     from rag_harness.dataset.queries import read_queries
-    from rag_harness.result_check import check_results
+    from rag_harness.results.check import check_results
 
     wanted = [case.query.query_id for case in read_queries(chosen.queries)] if chosen.queries else []
     checks = check_results(chosen.path, wanted)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-from rag_harness.dataset.validation.page import slug
 
-__all__ = ["numbered", "slug"]
+def slug(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading: lower case, blanks to hyphens, punctuation gone."""
+    return "".join(_slug_character(character) for character in heading.strip().lower())
+
+
+def _slug_character(character: str) -> str:
+    if character == " ":
+        return "-"
+    category = unicodedata.category(character)
+    return character if character == "-" or category[0] in "LMN" or category == "Pc" else ""
 
 
 def numbered(headings: Iterable[str]) -> list[str]:

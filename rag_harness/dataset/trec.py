@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError
+from rag_harness.files.atomic import write_atomically
 
 _LONGEST = 2**24
 

@@ -9,11 +9,12 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_harness.chat.expected import Expected, counting_chat
+from rag_harness.models.chat.expected import Expected, counting_chat
+from rag_harness.models.names import chat_name, embedder_name
 from rag_harness.pipelines import builder, built_in
-from rag_harness.pipelines.parts import RunParts, chat_name, embedder_name
-from rag_harness.prices import Prices
+from rag_harness.pipelines.parts import RunParts
 from rag_harness.registry import model_name
+from rag_harness.settings.prices import Prices
 from rag_harness.types import Case
 
 _TOGETHER = 16

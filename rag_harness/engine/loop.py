@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
 
-from rag_harness.log import log
+from rag_harness.files.log import log
 
 T = TypeVar("T")
 Job = Callable[[], Coroutine[Any, Any, T]]

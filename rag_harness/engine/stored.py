@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.pipelines import result_name
-from rag_harness.result_file import PREVIOUS, finished_rows, keep_aside, take_over
-from rag_harness.results import ExperimentResult, row_or_none
+from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, take_over
+from rag_harness.results.row import ExperimentResult, row_or_none
 
 _Key = tuple[str, str, str]
 

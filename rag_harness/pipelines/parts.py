@@ -13,19 +13,20 @@ from typing import Any, cast
 from rag_harness.chunking import ChunkingSettings
 from rag_harness.dataset.beir import BeirDataset, read_beir, whole_chunks
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
-from rag_harness.embedders.cached import CachedEmbedder
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, SettingsError
-from rag_harness.indexes.bm25 import Bm25Index
-from rag_harness.log import log
-from rag_harness.pipelines.recorded_chunking import CHUNKING_VERSION, RecordedChunking
-from rag_harness.pipelines.retrievers import DenseRetriever
-from rag_harness.pipelines.shared import SharedReranker, SharedRetriever
+from rag_harness.files.log import log
+from rag_harness.models.embedders.cached import CachedEmbedder
+from rag_harness.models.names import chat_name, embedder_name, reranker_name
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.recording.stores import StoreRoom
-from rag_harness.registry import registered, resolve
+from rag_harness.registry import resolve
+from rag_harness.retrieval.cuts import CHUNKING_VERSION, RecordedChunking
+from rag_harness.retrieval.lexical import Bm25Index
+from rag_harness.retrieval.retrievers import DenseRetriever
+from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, Matrix
 
@@ -198,31 +199,6 @@ class RunParts:
             for query in queries if not self._why_not_embed() else ():
                 with suppress(ModelCallError):
                     self.embedder.embed_queries([query])
-
-
-def embedder_name(settings: Settings) -> str:
-    """Return the registered name of the embedder: ``name:model``, or guessed from the model's name."""
-    local = settings.embed_model.startswith("sentence-transformers/") or not settings.embed_base_url
-    guess = "sentence-transformers" if local else "openai"
-    return _adapter("embedders", settings.embed_model, guess)
-
-
-def reranker_name(settings: Settings) -> str:
-    """Return the registered name of the reranker."""
-    guess = "late-interaction" if settings.rerank_model == "embedded/late-interaction" else "cross-encoder"
-    return _adapter("rerankers", settings.rerank_model, guess)
-
-
-def chat_name(settings: Settings) -> str:
-    """Return the registered name of the chat adapter."""
-    return _adapter("chat", settings.chat_model, "openai")
-
-
-def _adapter(group: str, model: str, guess: str) -> str:
-    scheme, colon, _ = model.partition(":")
-    if colon and scheme in registered(group):
-        return scheme
-    return "mock" if model.startswith("mock/") and "mock" in registered(group) else guess
 
 
 @contextmanager

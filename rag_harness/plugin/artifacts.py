@@ -9,10 +9,10 @@ from datetime import datetime, timezone
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.atomic_file import write_atomically
+from rag_harness.engine.fingerprint import file_digest
 from rag_harness.errors import SettingsError
-from rag_harness.fingerprint import file_digest
-from rag_harness.metrics.answers import ANSWER_MEASURES
+from rag_harness.files.atomic import write_atomically
+from rag_harness.measures.answers import ANSWER_MEASURES
 from rag_harness.report.baseline import SavedRun, saved_suite
 from rag_harness.report.speed import stage_quantiles
 from rag_harness.report.summary import total_cost
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.gates import Verdict
+    from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.scores import SuiteTable
-    from rag_harness.results import ExperimentResult
-    from rag_harness.retrieval import RetrievalResult
+    from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
 
 RANKING_MEASURES = (

@@ -16,8 +16,8 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
     Raises:
         pytest.Collector.CollectError: queries or settings are wrong, or the test names no experiment.
     """
+    from rag_harness.engine.trial import Trial
     from rag_harness.errors import PrerequisiteError
-    from rag_harness.trial import Trial
 
     try:
         trials = [Trial(each, case) for each in experiments_of(metafunc.definition) for case in session.cases]

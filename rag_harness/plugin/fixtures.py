@@ -9,12 +9,12 @@ import pytest
 from rag_harness.plugin.stash import RETRIEVAL, SHIPPED, wake
 
 if TYPE_CHECKING:
+    from rag_harness.engine.trial import Trial
+    from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.session import RagSession
     from rag_harness.recording.scrubbing import Scrub
-    from rag_harness.results import ExperimentResult
-    from rag_harness.retrieval import RetrievalResult
+    from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
-    from rag_harness.trial import Trial
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import pytest
 from rag_harness.plugin.stash import RETRIEVAL, SESSION
 
 if TYPE_CHECKING:
+    from rag_harness.golden.run import RetrievalCase, RetrievalResult
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Retriever
-    from rag_harness.retrieval import RetrievalCase, RetrievalResult
 
 
 class GoldenSuite:
@@ -25,30 +25,30 @@ class GoldenSuite:
     @cached_property
     def ids(self) -> list[str]:
         """Ids of the entries, in their order. Reading them builds nothing."""
-        from rag_harness.golden import golden_ids
+        from rag_harness.golden.cases import golden_ids
 
         return golden_ids(self._session.parts)
 
     @property
     def slices(self) -> list[dict[str, str]]:
         """What gates can slice by, of each entry; builds nothing."""
-        from rag_harness.golden import golden_slices
+        from rag_harness.golden.cases import golden_slices
 
         return golden_slices(self._session.parts)
 
     @cached_property
     def cases(self) -> dict[str, RetrievalCase]:
         """The entries, with what counts as found resolved to documents and chunks of this run."""
-        from rag_harness.golden import golden_cases
+        from rag_harness.golden.cases import golden_cases
 
         return {case.case_id: case for case in golden_cases(self._session.parts)}
 
     @cached_property
     def _retriever(self) -> Retriever:
-        from rag_harness.golden import check_cutoff
+        from rag_harness.golden.cases import check_cutoff
         from rag_harness.pipelines import known_experiments
-        from rag_harness.pipelines.compatibility import check_compatible
-        from rag_harness.pipelines.retrievers import retriever_named
+        from rag_harness.retrieval.compatibility import check_compatible
+        from rag_harness.retrieval.retrievers import retriever_named
 
         session, cases = self._session, self.cases
         check_cutoff(session.parts)
@@ -66,7 +66,7 @@ class GoldenSuite:
         Raises:
             PrerequisiteError, CriticalError: golden set, index or model cannot be used.
         """
-        from rag_harness.retrieval import run_retrieval
+        from rag_harness.golden.run import run_retrieval
 
         settings = self._session.settings
         return run_retrieval(self.cases[entry_id], self._retriever, settings.retriever, settings.k)

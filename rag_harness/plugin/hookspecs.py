@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.results import ExperimentResult
+    from rag_harness.results.row import ExperimentResult
 
 
 def pytest_rag_result(result: ExperimentResult, config: pytest.Config) -> None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from threading import Event, RLock, Thread
 from typing import Any, TextIO
 
-from rag_harness.log import log
+from rag_harness.files.log import log
 
 _ERASE = "\x1b7\x1b[B\r\x1b[J\x1b8"
 """All that is below the cursor's row; the cursor comes back to where it was."""

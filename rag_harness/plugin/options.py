@@ -70,7 +70,7 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         SettingsError: an option, ini value or environment variable cannot be used.
     """
-    from rag_harness.settings import load_settings
+    from rag_harness.settings.loading import load_settings
 
     # Not config.rootpath: `--rag-kb DIR` makes pytest take DIR for a test path and rootdir for its parent.
     base = config.inipath.parent if config.inipath else config.invocation_params.dir

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.line_below import LineBelow
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.tally import Tally
-    from rag_harness.results import ExperimentResult
+    from rag_harness.results.row import ExperimentResult
 
 _BARS = ((110, 24), (60, 10), (0, 0))
 """How wide the bar is from how many columns on."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.log import log
+from rag_harness.files.log import log
 
 if TYPE_CHECKING:
     from rag_harness.engine.stored import Adopted
+    from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.session import RagSession
-    from rag_harness.result_file import ResultFile
-    from rag_harness.results import ExperimentResult
-    from rag_harness.retrieval import RetrievalResult
+    from rag_harness.results.file import ResultFile
+    from rag_harness.results.row import ExperimentResult
 
 
 class Recorder:
@@ -79,7 +79,7 @@ class Recorder:
             self.not_run.add(report.rag_not_run)
 
     def _take_row(self, line: str, resumed: bool) -> None:
-        from rag_harness.results import lean, parse_row
+        from rag_harness.results.row import lean, parse_row
 
         row = parse_row(line)
         if row.trial_id in self.rows:
@@ -94,7 +94,7 @@ class Recorder:
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
 
     def _take_retrieval(self, nodeid: str, line: str) -> None:
-        from rag_harness.retrieval import RetrievalResult
+        from rag_harness.golden.run import RetrievalResult
 
         result = RetrievalResult.model_validate_json(line)
         self.retrievals[result.case_id] = result
@@ -103,7 +103,7 @@ class Recorder:
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:
             from rag_harness.engine.stored import result_path
-            from rag_harness.result_file import ResultFile
+            from rag_harness.results.file import ResultFile
 
             settings = self._session.settings
             file = result_path(settings.path(settings.output), experiment)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.log import log
+from rag_harness.files.log import log
 from rag_harness.plugin.batches import param_id
 from rag_harness.plugin.trials import own_fixture
 
@@ -97,8 +97,8 @@ def _forecast(session: RagSession, ids: set[str], own: set[str]) -> str:
 
 def _to_run(session: RagSession, ids: set[str]) -> dict[str, list[Case]]:
     """Return the cases that are to be run, by registered experiment."""
+    from rag_harness.engine.trial import Trial
     from rag_harness.pipelines import known_experiments
-    from rag_harness.trial import Trial
 
     found: dict[str, list[Case]] = {}
     for name in known_experiments():

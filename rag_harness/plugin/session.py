@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_harness.log import close_log, log, open_log
+from rag_harness.files.log import close_log, log, open_log
 from rag_harness.plugin.options import read_settings
 from rag_harness.recording.network_guard import allow_connections, refuse_connections
 
@@ -121,7 +121,7 @@ class RagSession:
         """Return the digest of everything that changes a result of ``experiment``."""
         known = self._fingerprints.get(experiment)
         if known is None or known[0] is not pipeline:
-            from rag_harness.fingerprint import digest_of_parts, experiment_parts, file_digest
+            from rag_harness.engine.fingerprint import digest_of_parts, experiment_parts, file_digest
             from rag_harness.pipelines import builder
 
             queries = file_digest(self.settings.queries_path)
@@ -153,6 +153,6 @@ def _close_the_network(settings: Settings) -> None:
 
 
 def _check_keys(settings: Settings) -> None:
-    from rag_harness.keys import check_keys
+    from rag_harness.models.keys import check_keys
 
     check_keys(settings)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Shipped
-    from rag_harness.retrieval import RetrievalResult
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()

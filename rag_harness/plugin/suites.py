@@ -13,10 +13,10 @@ from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure, kno
 from rag_harness.report.summary import ranking
 
 if TYPE_CHECKING:
+    from rag_harness.golden.run import RetrievalCase, RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
-    from rag_harness.results import ExperimentResult
-    from rag_harness.retrieval import RetrievalCase, RetrievalResult
+    from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case
 
 _PREFIX = f"{GOLDEN}-"
@@ -71,7 +71,7 @@ def _scored(case: Case, slices: Mapping[str, str], row: ExperimentResult | None)
 
 
 def _golden_table(session: RagSession, results: Mapping[str, RetrievalResult], ids: Sequence[str]) -> SuiteTable:
-    from rag_harness.retrieval import RetrievalCase
+    from rag_harness.golden.run import RetrievalCase
 
     try:
         cases = session.golden.cases

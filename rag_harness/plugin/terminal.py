@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.results import ExperimentResult
+    from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
 
 _MOST_ERRORS = 5

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.stored import StoredRows
+    from rag_harness.engine.trial import Outcome, Trial
     from rag_harness.plugin.session import RagSession
-    from rag_harness.results import ExperimentResult
-    from rag_harness.trial import Outcome, Trial
+    from rag_harness.results.row import ExperimentResult
 
 _AHEAD = 256
 """Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
@@ -151,7 +151,7 @@ class Trials:
         return self._stored_rows.find(trial.experiment, fingerprint, trial.case.query.query_id)
 
     def _submit(self, trial: Trial, pipeline: Any) -> None:
-        from rag_harness.trial import run_trial
+        from rag_harness.engine.trial import run_trial
 
         session = self._session
         if hasattr(pipeline, "retriever") and not self._prepared:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError, RecordingWriteError
+from rag_harness.files.atomic import write_atomically
 from rag_harness.recording.asked import STORES, Asked, digest_of, read_request
 from rag_harness.recording.cassette_file import SCHEMA_VERSION, Recorded, read_interaction, write_interaction
 from rag_harness.recording.nearest import differences, likeness

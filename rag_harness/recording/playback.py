@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import RecordingMissError, RecordingWriteError
-from rag_harness.log import log
+from rag_harness.files.log import log
 from rag_harness.recording.cassettes import TOTAL, TTFT, Asked, Cassettes, Recorded
 
 _TEXT = re.compile(rb'"(content|text|delta|arguments|partial_json)"\s*:\s*"[^"]')

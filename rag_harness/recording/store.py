@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError, RecordingWriteError
+from rag_harness.files.atomic import write_atomically
 
 KEY_BYTES = 16
 Array = npt.NDArray[Any]

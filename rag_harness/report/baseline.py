@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError, unknown
+from rag_harness.files.atomic import write_atomically
 from rag_harness.report.scores import ScoredCase, SuiteTable
-from rag_harness.results import first_problem
+from rag_harness.results.row import first_problem
 
 Slice = Mapping[str, str]
 _Value = Annotated[float, Field(allow_inf_nan=False)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_harness.errors import DataError
-from rag_harness.metrics.answers import ANSWER_MEASURES
+from rag_harness.measures.answers import ANSWER_MEASURES
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.summary import table
 from rag_harness.stats import Interval, holm, mean_or_none, paired_bootstrap_interval, permutation_test

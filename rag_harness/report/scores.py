@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rag_harness.errors import SettingsError, unknown
-from rag_harness.metrics.answers import ANSWER_MEASURES, AnswerMeasure, Needs
-from rag_harness.metrics.ranking import KNOWN_MEASURES, evaluate, parse_measure
-from rag_harness.results import ExperimentResult
+from rag_harness.measures.answers import ANSWER_MEASURES, AnswerMeasure, Needs
+from rag_harness.measures.ranking import KNOWN_MEASURES, evaluate, parse_measure
+from rag_harness.results.row import ExperimentResult
 from rag_harness.stats import mean_or_none
 
 Slice = Mapping[str, str]

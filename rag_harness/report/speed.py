@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rag_harness.report.misses import WIDTH
 from rag_harness.report.summary import by_experiment, money, quantile, table, total_cost
-from rag_harness.results import ExperimentResult
+from rag_harness.results.row import ExperimentResult
 
 STAGES = {
     "total": "total_time_ms",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import mean
 
-from rag_harness.metrics.hits import place_documents
-from rag_harness.metrics.ranking import evaluate
-from rag_harness.results import ExperimentResult
+from rag_harness.measures.hits import place_documents
+from rag_harness.measures.ranking import evaluate
+from rag_harness.results.row import ExperimentResult
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "cost"

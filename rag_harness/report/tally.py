@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from rag_harness.report.summary import money, total_cost
-from rag_harness.results import ExperimentResult
+from rag_harness.results.row import ExperimentResult
 
 _WINDOW_SECONDS = 20.0
 _LEAST_SECONDS = 3.0

@@ -12,8 +12,8 @@ import pytest
 from iniconfig import IniConfig
 
 from rag_harness.gates import parse_gate
-from rag_harness.metrics.answers import ANSWER_MEASURES
-from rag_harness.metrics.ranking import KNOWN_MEASURES, NO_CUTOFF
+from rag_harness.measures.answers import ANSWER_MEASURES
+from rag_harness.measures.ranking import KNOWN_MEASURES, NO_CUTOFF
 from rag_harness.report.scores import check_measure
 from rag_harness.settings import options
 from tests.plugin.conftest import Suite

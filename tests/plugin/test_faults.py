@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.plugin.conftest import Suite
-from tests.unit.chat.test_openai import DONE, event, stream
+from tests.unit.models.chat.test_openai import DONE, event, stream
 from tests.unit.server import Reply, refusal, serving
 
 GOOD = stream(event(json.dumps({"answer": "45 days"})) + event(finish="stop") + event(usage=(11, 7)) + DONE)
@@ -21,7 +21,7 @@ def test_answers(rag_result):
 """
 # The waits between tries are seconds, which is right for a server and not for a test.
 _SHORT_WAITS = """
-from rag_harness.chat import failures
+from rag_harness.models.chat import failures
 
 failures._FIRST_WAIT = 0.01
 """

@@ -131,7 +131,7 @@ def test_a_sabotaged_index_fails_the_gate(golden: Suite, workers: str) -> None:
         import numpy as np
         import pytest
         from rag_harness.pipelines.parts import RunParts
-        from rag_harness.embedders.cached import CachedEmbedder
+        from rag_harness.models.embedders.cached import CachedEmbedder
 
         embed = CachedEmbedder.embed_queries
         def shuffled(self, texts):
@@ -149,7 +149,7 @@ def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite
     golden.pytester.makeconftest(
         """
         import numpy as np
-        from rag_harness.indexes.qdrant import QdrantIndex
+        from rag_harness.retrieval.indexes.qdrant import QdrantIndex
 
         upsert = QdrantIndex.upsert
         def shuffled(self, chunks, vectors):

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.prompts import load_prompts
-from rag_harness.results import ExperimentResult, parse_row
+from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.types import Chunk, Hit
 from tests.plugin.test_shipped import replay
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Known, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
-from rag_harness.metrics.ranking import parse_measure
+from rag_harness.measures.ranking import parse_measure
 from rag_harness.stats import paired_bootstrap_interval, wilson_interval
 
 KNOWN = Known(

@@ -4,8 +4,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from rag_harness.embedders.mock import MockEmbedder
 from rag_harness.errors import PrerequisiteError, RegistryError
+from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.registry import missing_package, model_name, registered, resolve
 
 
@@ -76,7 +76,8 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
 
     code = (
         "import sys; from rag_harness.registry import registered; registered('embedders');"
-        "print([m for m in ('torch', 'openai', 'qdrant_client', 'rag_harness.embedders.openai') if m in sys.modules])"
+        "print([m for m in ('torch', 'openai', 'qdrant_client',"
+        " 'rag_harness.models.embedders.openai') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -13,9 +13,9 @@ from rag_harness.chunking import ChunkingSettings, chunk_document
 from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.slugs import numbered
-from rag_harness.dataset.validation.page import parse_page
 from rag_harness.errors import DataError
-from rag_harness.metrics.ranking import evaluate
+from rag_harness.kb.validation.page import parse_page
+from rag_harness.measures.ranking import evaluate
 from rag_harness.types import Chunk, Document
 
 EXAMPLE = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'

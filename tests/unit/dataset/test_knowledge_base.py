@@ -10,8 +10,8 @@ import pytest
 
 from rag_harness.chunking import ChunkingSettings, chunk_documents
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
-from rag_harness.embedders.mock import WordTokenizer
 from rag_harness.errors import DataError
+from rag_harness.models.embedders.mock import WordTokenizer
 from rag_harness.types import Document
 
 

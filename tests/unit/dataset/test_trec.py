@@ -13,7 +13,7 @@ from ir_measures import AP, P, R, Rprec, Success, nDCG
 
 from rag_harness.dataset.trec import write_qrels, write_run
 from rag_harness.errors import DataError
-from rag_harness.metrics.ranking import evaluate
+from rag_harness.measures.ranking import evaluate
 
 MEASURES = {
     "recall@5": R @ 5,

@@ -16,7 +16,7 @@ import pytest
 from rag_harness.engine.journal import JOURNALS, Journal, abandoned
 from rag_harness.engine.stored import Adopted, StoredRows, adopt_journals
 from rag_harness.errors import CriticalError
-from rag_harness.results import read_rows
+from rag_harness.results.row import read_rows
 from tests.unit.rows import failed_row, make_row
 
 

@@ -18,7 +18,7 @@ from rag_harness.pipelines.generation import Generator, abstains, cited_sources,
 from rag_harness.pipelines.parts import Lazy, RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts, load_prompts
-from rag_harness.settings import load_settings
+from rag_harness.settings.loading import load_settings
 from rag_harness.types import Completion, Hit, Message, PipelineOutput, Query, Usage
 from tests.unit.hits import hits_of
 

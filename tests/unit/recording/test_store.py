@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rag_harness.atomic_file import write_atomically
 from rag_harness.errors import DataError, RecordingWriteError
+from rag_harness.files.atomic import write_atomically
 from rag_harness.recording import store as module
 from rag_harness.recording.store import ArrayStore, key_of
 from rag_harness.recording.stores import StoreRoom

@@ -9,7 +9,7 @@ import pytest
 from rag_harness.errors import SettingsError
 from rag_harness.gates import judge, parse_gate
 from rag_harness.report.scores import ScoredCase, SuiteTable, check_measure, known_measure
-from rag_harness.results import ExperimentResult
+from rag_harness.results.row import ExperimentResult
 
 DIRECT, HOP, NEGATIVE = ({"query_type": name} for name in ("direct", "multi_hop", "negative"))
 GOLD = {"a": 1}

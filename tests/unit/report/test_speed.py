@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.report.speed import speed_lines, stage_lines, stage_quantiles
-from rag_harness.results import ExperimentResult
+from rag_harness.results.row import ExperimentResult
 from tests.unit.rows import make_row
 
 NO_TIMES = dict.fromkeys(("retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms"))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.report.summary import quantile, ranking, summarise, summary_lines, table
-from rag_harness.results import ExperimentResult
+from rag_harness.results.row import ExperimentResult
 from tests.unit.rows import failed_row, make_chunk, make_row
 
 

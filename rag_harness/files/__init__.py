@@ -1,0 +1,1 @@
+"""Files whole or not there, lines of JSON, digests, the log."""

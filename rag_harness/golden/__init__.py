@@ -1,0 +1,1 @@
+"""The golden suite: an experiment that retrieves and generates nothing."""

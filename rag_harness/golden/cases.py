@@ -1,0 +1,86 @@
+"""The golden suite's cases: from the user's golden set over the knowledge base, or from a public collection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rag_harness.dataset.gold import Gold, resolve
+from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.errors import SettingsError
+from rag_harness.gates.slices import slices_of
+from rag_harness.golden.run import RetrievalCase
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.types import Chunk, Query
+
+
+def golden_ids(parts: RunParts) -> list[str]:
+    """Return the ids of all entries; reads the golden file and no document."""
+    if parts.collection is not None:
+        return [query.query_id for query in parts.collection.queries]
+    return [entry.entry_id for entry in _entries(parts)]
+
+
+def golden_slices(parts: RunParts) -> list[dict[str, str]]:
+    """Return what gates can slice by, of each entry."""
+    return [] if parts.collection is not None else [slices_of(entry.metadata) for entry in _entries(parts)]
+
+
+def golden_cases(parts: RunParts) -> list[RetrievalCase]:
+    """Return all entries with what counts as found.
+
+    Raises:
+        DataError: an expected id resolves to nothing; names every such entry and the nearest ids.
+    """
+    if parts.collection is not None:
+        qrels = parts.collection.qrels
+        return [_judged(query, qrels[query.query_id]) for query in parts.collection.queries]
+    entries = _entries(parts)
+    gold = resolve(entries, parts.chunks)
+    by_id = {chunk.chunk_id: chunk for chunk in parts.chunks}
+    return [_case(entry, gold[entry.entry_id], by_id) for entry in entries]
+
+
+def check_cutoff(parts: RunParts) -> None:
+    """Refuse a cutoff that every query would pass.
+
+    Raises:
+        SettingsError: there are fewer chunks than the cutoff asks for.
+    """
+    k, size = parts.settings.k, len(parts.chunks)
+    if k > size:
+        raise SettingsError(
+            f"k is {k}, but the knowledge base has {size} chunks: everything would be found. "
+            f"Choose --rag-k below {size}."
+        )
+
+
+def _entries(parts: RunParts) -> list[GoldenEntry]:
+    return read_golden(parts.settings.path(parts.settings.golden))
+
+
+def _judged(query: Query, relevance: Mapping[str, int]) -> RetrievalCase:
+    wanted = [doc_id for doc_id, gain in relevance.items() if gain > 0]
+    more = [f"{len(wanted) - 3} more"] if len(wanted) > 3 else []
+    return RetrievalCase(query.query_id, query.text, relevance, expected=(*wanted[:3], *more))
+
+
+def _case(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> RetrievalCase:
+    return RetrievalCase(
+        case_id=entry.entry_id,
+        query=entry.query,
+        relevant=gold.relevance,
+        by_chunk=gold.level == "chunk",
+        names_of=gold.expected_of,
+        expected=entry.expected,
+        justification=entry.justification,
+        passage=_passage(entry, gold, chunks),
+        slices=slices_of(entry.metadata),
+    )
+
+
+def _passage(entry: GoldenEntry, gold: Gold, chunks: Mapping[str, Chunk]) -> str:
+    """Return what should have been found: a quote, else the beginning of the first chunk that counts."""
+    if entry.evidence:
+        return entry.evidence[0]
+    first = next((chunk for each, chunk in chunks.items() if each in gold.ids or chunk.doc_id in gold.ids), None)
+    return first.text[:200] if first else ""

@@ -1,0 +1,1 @@
+"""Knowledge bases: checked, and later planned and generated."""

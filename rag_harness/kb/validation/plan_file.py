@@ -1,0 +1,114 @@
+"""``structure.json``: what the knowledge base was planned to be."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rag_harness.kb.validation.page import At
+
+PLAN_FILE = "structure.json"
+_NAME = re.compile(r'"(?:id|filename)"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
+
+
+class PlanPage(_Part):
+    """One planned page. Only the filename is needed; what is None is not checked."""
+
+    filename: str
+    id: str = ""
+    title: str | None = None
+    category: str | None = None
+    kind: str | None = None
+    links_to: tuple[str, ...] | None = None
+    version: str | None = None
+    status: str | None = None
+    effective_date: str | None = None
+    supersedes: str | None = None
+    mermaid: bool | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _id_from_name(cls, value: Any) -> Any:
+        if isinstance(value, dict) and not value.get("id") and isinstance(value.get("filename"), str):
+            return {**value, "id": value["filename"].removesuffix(".md")}
+        return value
+
+
+class Conflict(_Part):
+    """Two statements on the same fact, word for word."""
+
+    fact: str = ""
+    outdated_statement: str = Field(min_length=1)
+    current_statement: str = Field(min_length=1)
+
+
+class VersionPair(_Part):
+    """An outdated page and the one that replaced it, by id."""
+
+    outdated: str
+    current: str
+    conflicts: tuple[Conflict, ...] = ()
+
+
+class Plan(_Part):
+    """The plan. ``rot`` is the share of pages that are meant to stand in version pairs."""
+
+    pages: tuple[PlanPage, ...]
+    num_pages: int | None = None
+    categories: tuple[str, ...] | None = None
+    version_pairs: tuple[VersionPair, ...] | None = None
+    queries: dict[str, int] | None = None
+    rot: float = 0.1
+    lines: dict[str, list[int]] = Field(default_factory=dict, exclude=True)
+
+    def line_of(self, name: str, nth: int = 0) -> int | None:
+        """Return the line that the ``nth`` entry with this id or filename stands on."""
+        lines = self.lines.get(name, [])
+        return lines[min(nth, len(lines) - 1)] if lines else None
+
+    def page(self, reference: str) -> PlanPage | None:
+        """Return a page by its id or its filename."""
+        return self._index.get(reference)
+
+    @cached_property
+    def _index(self) -> dict[str, PlanPage]:
+        return {page.filename: page for page in self.pages} | {page.id: page for page in self.pages}
+
+
+def read_plan(file: Path) -> tuple[Plan | None, list[At]]:
+    """Read the plan; without a file there is none, and a file that cannot be read is a problem with its line."""
+    if not file.is_file():
+        return None, []
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        plan = Plan.model_validate({**_object(json.loads(text)), "lines": _lines(text)})
+        return plan, []
+    except json.JSONDecodeError as error:
+        return None, [At(error.lineno, f"invalid JSON at column {error.colno}: {error.msg}. Mend the file.")]
+    except ValidationError as error:
+        return None, [At(1, f"{'.'.join(map(str, each['loc']))}: {each['msg']}. Mend it.") for each in error.errors()]
+    except ValueError as error:
+        return None, [At(1, f"{error}. Mend the file, or remove it: a plan is optional.")]
+
+
+def _object(data: Any) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ValueError(f"expected an object with a list 'pages', found a {type(data).__name__}")
+    return data
+
+
+def _lines(text: str) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _NAME.finditer(line):
+            found.setdefault(json.loads(match[1]), []).append(number)
+    return found

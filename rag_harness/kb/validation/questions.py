@@ -1,0 +1,152 @@
+"""The queries: ids, references, quotes, and what each type of query must and must not have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+from rag_harness.dataset.queries import EvidenceLine, QueryLine
+from rag_harness.kb.validation.page import squeeze
+from rag_harness.kb.validation.pages import links_of
+from rag_harness.kb.validation.plan import BROKEN_PLAN, NO_PLAN
+from rag_harness.kb.validation.plan_file import PLAN_FILE
+from rag_harness.kb.validation.question_files import Read, read_query_lines
+from rag_harness.kb.validation.quotes import check_quote
+from rag_harness.kb.validation.report import CheckResult
+from rag_harness.kb.validation.source import Source
+from rag_harness.types import QueryType
+
+_NAMES = ("queries", "references", "quotes", "direct", "multi-hop", "negative", "distribution")
+Queries = Read[QueryLine]
+
+
+def checks(source: Source, file: Path | None) -> list[CheckResult]:
+    """Return the checks of the queries; without a file they are skipped."""
+    if file is None:
+        return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
+    read = read_query_lines(file)
+    rooms = (_queries, _references, _quotes, _direct, _multi_hop, _negative)
+    return [room(source, read) for room in rooms] + [_distribution(source, read)]
+
+
+def named_files(query: QueryLine) -> list[str]:
+    """Return every file that a query names, each once."""
+    return list(dict.fromkeys([*query.context_reference, *(each.filename for each in query.evidence)]))
+
+
+def _queries(_: Source, read: Queries) -> CheckResult:
+    check = CheckResult("queries", f"{len(read.entries)} queries")
+    for line, problem in read.problems:
+        check.error(read.at(line), problem)
+    for line, first, query in _repeated(read, lambda query: query.query_id):
+        check.error(read.at(line), f"query_id {query.query_id!r} stands already on line {first}. Give it another.")
+    for line, first, query in _repeated(read, lambda query: squeeze(query.query).casefold()):
+        check.note(read.at(line), f"{query.query_id} asks the same words as line {first}.")
+    if not read.entries and not read.problems:
+        check.error(str(read.file), "the file holds no query. Each line is an object with query_id and query.")
+    return check
+
+
+def _repeated(read: Queries, key: Callable[[QueryLine], str]) -> list[tuple[int, int, QueryLine]]:
+    first: dict[str, int] = {}
+    return [(line, seen, query) for line, query in read.entries if (seen := first.setdefault(key(query), line)) != line]
+
+
+def _references(source: Source, read: Queries) -> CheckResult:
+    check = CheckResult("references")
+    named = [(line, query, name) for line, query in read.entries for name in named_files(query)]
+    for line, query, name in named:
+        if name not in source.pages:
+            said = source.no_file(name).removesuffix(".")
+            check.error(read.at(line), f"{query.query_id} refers to {name!r}: {said}. Mend the reference.")
+    check.checked = f"{len(named)} references"
+    return check
+
+
+def _quotes(source: Source, read: Queries) -> CheckResult:
+    quotes = [(line, quote) for line, query in read.entries for quote in query.evidence]
+    check = CheckResult("quotes", f"{len(quotes)} quotes")
+    for line, quote in quotes:
+        check_quote(check, source, read.at(line), quote.filename, quote.quote)
+    return check
+
+
+def _of_type(read: Queries, kind: QueryType, name: str) -> tuple[CheckResult, list[tuple[int, QueryLine]]]:
+    entries = [(line, query) for line, query in read.entries if query.query_type is kind]
+    return CheckResult(name, f"{len(entries)} queries"), entries
+
+
+def _direct(source: Source, read: Queries) -> CheckResult:
+    check, entries = _of_type(read, QueryType.DIRECT, "direct")
+    for line, query in entries:
+        for name in named_files(query):
+            if source.status(name) == "outdated":
+                what = f"{query.query_id} is direct, but {name} is an outdated page. Ask about a current one."
+                check.error(read.at(line), what)
+    bare = [(line, query.query_id) for line, query in entries if not query.evidence]
+    if bare:
+        which = f"{len(bare)} of {len(entries)} direct queries have no evidence, the first is {bare[0][1]}"
+        check.note(read.at(bare[0][0]), f"{which}. Without a quote nothing proves the answer.")
+    if source.plan is None:
+        check.how = f"current pages are not told from outdated ones: {BROKEN_PLAN if source.plan_problems else NO_PLAN}"
+    return check
+
+
+def _multi_hop(source: Source, read: Queries) -> CheckResult:
+    check, entries = _of_type(read, QueryType.MULTI_HOP, "multi-hop")
+    for line, query in entries:
+        pages = dict.fromkeys(query.context_reference)
+        if len(pages) < 2:
+            what = (
+                f"{query.query_id} is multi_hop, but context_reference names {len(pages)} page(s). Name all it needs."
+            )
+            check.error(read.at(line), what)
+        for name in dict.fromkeys(each.filename for each in query.evidence if each.filename not in pages):
+            what = f"{query.query_id} quotes {name}, which its context_reference does not name. Add it there."
+            check.error(read.at(line), what)
+        if len(pages) > 1 and not _linked(source, list(pages)):
+            check.note(read.at(line), f"{query.query_id} needs {', '.join(pages)}, which no links connect.")
+    return check
+
+
+def _linked(source: Source, names: list[str]) -> bool:
+    """Whether links, read in either direction, connect all of ``names`` with each other."""
+    links = {name: set(links_of(source, source.pages[name])) for name in names if name in source.pages}
+    near = [{a, b} for a, b in combinations(links, 2) if b in links[a] or a in links[b]]
+    reached = set(names[:1])
+    for _ in names:
+        reached |= {name for pair in near if pair & reached for name in pair}
+    return reached >= set(names)
+
+
+def _negative(_: Source, read: Queries) -> CheckResult:
+    check, entries = _of_type(read, QueryType.NEGATIVE, "negative")
+    for line, query in entries:
+        if query.evidence:
+            what = (
+                f"{query.query_id} is negative, but has {_pieces(query.evidence)} of evidence. Remove it, or the type"
+            )
+            check.error(read.at(line), f"{what} is wrong.")
+        if query.context_reference:
+            named = ", ".join(query.context_reference)
+            what = f"{query.query_id} is negative, but context_reference names {named}."
+            check.error(read.at(line), f"{what} Name a page that tempts in metadata.")
+    return check
+
+
+def _pieces(evidence: tuple[EvidenceLine, ...]) -> str:
+    return f"{len(evidence)} piece{'s' * (len(evidence) > 1)}"
+
+
+def _distribution(source: Source, read: Queries) -> CheckResult:
+    if source.plan is None or source.plan.queries is None:
+        return CheckResult("distribution", skipped=f"no {PLAN_FILE} with the key 'queries' says what is planned")
+    found = Counter(query.query_type.value for _, query in read.entries)
+    check = CheckResult("distribution", f"{len(read.entries)} queries")
+    for kind in dict.fromkeys([*source.plan.queries, *found]):
+        planned = source.plan.queries.get(kind, 0)
+        if found[kind] != planned:
+            check.error(str(read.file), f"{found[kind]} {kind} queries, planned are {planned}. Add, drop, or replan.")
+    return check

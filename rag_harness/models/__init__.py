@@ -1,0 +1,1 @@
+"""Endpoints by role, their limits and budget, and an adapter a technology."""

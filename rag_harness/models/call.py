@@ -1,0 +1,61 @@
+"""One call of a chat model on its way: what it may use, and what it used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+from rag_harness.models.limits import Turn
+from rag_harness.types import Usage
+
+CALL = "rag_call"
+"""Key of the ``Call`` in a response's extensions."""
+_BYTES_A_TOKEN = 3
+_TOKENS_A_MESSAGE = 16
+NOTHING = Usage()
+"""What a call used that was refused, or never reached the server."""
+
+
+class Call:
+    """One call on its way: what it may use, and what it used."""
+
+    def __init__(self, most: Usage, cost: Callable[[Usage], float]) -> None:
+        self.most, self._cost = most, cost
+        self.used: Usage | None = None
+        self.asked = perf_counter()
+        self.started = self.asked
+        self.turn: Turn | None = None
+
+    @property
+    def waited_ms(self) -> float:
+        """Milliseconds in line, before the request was sent."""
+        return (self.started - self.asked) * 1000
+
+    @property
+    def highest_cost(self) -> float:
+        """USD that is put aside for the call."""
+        return self._cost(self.most)
+
+    @property
+    def cost(self) -> float:
+        """USD; the highest, while the usage is not known."""
+        return self._cost(self.most if self.used is None else self.used)
+
+    def settle(self, usage: Usage) -> None:
+        """Say what the call used, before its response is closed."""
+        self.used = usage
+
+
+def upper_bound(content: bytes, asked: Mapping[str, Any]) -> Usage:
+    """Return the tokens that a request uses at most, without its model's tokenizer.
+
+    3 bytes of UTF-8 a token: English has 4 to 5, other scripts about one character, of 2 or 3 bytes.
+    """
+    prompt = len(content) // _BYTES_A_TOKEN + _TOKENS_A_MESSAGE * (1 + len(asked.get("messages", ())))
+    return Usage(prompt, int(asked.get("max_tokens") or 0), calls=1)
+
+
+def tokens(usage: Usage) -> float:
+    """Return all tokens, as caps per minute count them."""
+    return usage.prompt_tokens + usage.completion_tokens

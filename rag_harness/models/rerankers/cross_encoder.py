@@ -1,0 +1,124 @@
+"""A cross-encoder by sentence-transformers: query and chunk are read together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_harness.errors import PrerequisiteError, RecordingMissError
+from rag_harness.models.token_batches import token_batches
+from rag_harness.protocols import Parts, Store
+from rag_harness.recording.store import key_of
+from rag_harness.registry import missing_package, model_name
+from rag_harness.types import Hit
+
+Pair = tuple[str, str]
+"""Query and text of a chunk."""
+
+
+class CrossEncoderReranker:
+    """Orders candidates by the model's score of each (query, chunk) pair; scores are kept by pair.
+
+    Args:
+        model: name on the hub or a folder.
+        pairs: store of scores; it belongs to one model and revision.
+        refuse: empty, or the reason why the model may not be asked in this mode.
+        revision: of the model; see ``revision_of``.
+        precision: of the weights and of what is computed with them: ``float32`` or ``bfloat16``.
+    """
+
+    def __init__(
+        self, model: str, pairs: Store, refuse: str = "", revision: str = "1", precision: str = "float32"
+    ) -> None:
+        self.model, self.revision = model, revision
+        self._pairs, self._refuse, self._precision = pairs, refuse, precision
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        return self.rerank_many([(query, hits)])[0]
+
+    def rerank_many(self, requests: Sequence[tuple[str, Sequence[Hit]]]) -> list[list[Hit]]:
+        """Rerank the hits of several queries; their pairs are scored together, each once."""
+        scores = self._scores(list({(query, hit.chunk.text): None for query, hits in requests for hit in hits}))
+        return [_ordered(hits, [scores[query, hit.chunk.text] for hit in hits]) for query, hits in requests]
+
+    def _scores(self, pairs: list[Pair]) -> dict[Pair, float]:
+        keys = {pair: key_of(*pair) for pair in pairs}
+        missing = [pair for pair, score in zip(pairs, self._pairs.get([*keys.values()]), strict=True) if score is None]
+        if missing:
+            self._compute(missing, keys)
+        stored = self._pairs.get([*keys.values()])
+        return {pair: float(score[0, 0]) for pair, score in zip(pairs, stored, strict=True)}
+
+    def _compute(self, missing: list[Pair], keys: dict[Pair, bytes]) -> None:
+        if self._refuse:
+            raise RecordingMissError(
+                f"No score of {self.model} for {len(missing)} pairs of {missing[0][0][:60]!r}. {self._refuse}"
+            )
+        # Each batch is put at once: a run that is killed has little to score again.
+        for positions in token_batches(self._counts(missing)):
+            batch = [missing[position] for position in positions]
+            scores = self._loaded.predict(batch, batch_size=len(batch), show_progress_bar=False)
+            scored = zip(batch, scores, strict=True)
+            self._pairs.put({keys[pair]: np.array([[score]], np.float32) for pair, score in scored})
+
+    def _counts(self, pairs: list[Pair]) -> list[int]:
+        # Not verbose: the tokenizer would warn of pairs that the model cuts.
+        queries, texts = zip(*pairs, strict=True)
+        return [len(ids) for ids in self._loaded.tokenizer(queries, texts, verbose=False)["input_ids"]]
+
+    @cached_property
+    def _loaded(self) -> Any:
+        # Set before the import: no telemetry, and no tokenizer threads that a fork would break.
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        try:
+            from sentence_transformers import CrossEncoder
+        except ImportError as error:
+            raise PrerequisiteError(missing_package(f"reranker {self.model!r}", error)) from error
+        try:
+            loaded = CrossEncoder(self.model, device="cpu", local_files_only=Path(self.model).is_dir())
+        except Exception as error:
+            # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
+            why = next(iter(str(error).splitlines()), type(error).__name__)
+            raise PrerequisiteError(
+                f"The weights of the cross-encoder {self.model!r} are neither a folder here nor to be had from the "
+                f"model hub ({why}). Give the folder of a downloaded model with --rag-rerank-model, or use "
+                f"embedded/late-interaction."
+            ) from error
+        return loaded if self._precision == "float32" else loaded.bfloat16()
+
+
+def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    best = np.argsort(-np.array(scores), kind="stable")
+    return [hits[i].reranked(scores[i], rank) for rank, i in enumerate(best, 1)]
+
+
+def revision_of(model: str, precision: str = "float32") -> str:
+    """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1."""
+    weights = Path(model) / "model.safetensors"
+    digest = _sha256(weights)[:12] if weights.is_file() else "1"
+    return digest if precision == "float32" else f"{digest}-{precision}"
+
+
+def _sha256(weights: Path) -> str:
+    with weights.open("rb") as stream:
+        state = hashlib.sha256()
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
+def create(parts: Parts) -> CrossEncoderReranker:
+    """Return the cross-encoder that the settings name."""
+    settings = parts.settings
+    model = model_name("rerankers", settings.rerank_model)
+    revision = revision_of(model, settings.precision)
+    refuse = "Record it: --rag-mode=record" if settings.mode == "replay" else ""
+    pairs = parts.stores.open("pairs", model, revision)
+    return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision)

@@ -1,0 +1,1 @@
+"""Rows, their files, and whether these are whole."""

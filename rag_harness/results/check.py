@@ -1,0 +1,79 @@
+"""Are result files whole? Schema of every row, and one row for every query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rag_harness.errors import DataError
+from rag_harness.results.row import SCHEMA_VERSION, ExperimentResult, first_problem, numbered_lines, parse_row
+
+
+@dataclass
+class FileCheck:
+    """What was found in one result file."""
+
+    file: Path
+    rows: int = 0
+    errors: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        """Return the finding in one line."""
+        state = "ok" if not self.problems else f"{len(self.problems)} problems"
+        return f"{self.file}: {self.rows} rows, {self.errors} with status error: {state}"
+
+
+def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
+    """Check a result file, or all of a folder; with ``query_ids`` each file must have one row for each.
+
+    Raises:
+        DataError: there is no such file, or no result file in the folder.
+    """
+    files = [path] if path.is_file() else sorted(path.glob("*.jsonl")) if path.is_dir() else []
+    if not files:
+        raise DataError(f"No result file at {path}: run pytest first, or name a .jsonl file or its folder.")
+    wanted = list(query_ids)
+    return [_check_file(file, wanted) for file in files]
+
+
+def _check_file(file: Path, wanted: list[str]) -> FileCheck:
+    check = FileCheck(file)
+    rows: list[ExperimentResult] = []
+    for number, line, torn in numbered_lines(file):
+        try:
+            rows.append(parse_row(line))
+        except ValidationError as error:
+            what = "the line is torn, as a killed run leaves it" if torn else first_problem(error)
+            check.problems.append(f"{file}:{number}: {what}")
+    check.rows, check.errors = len(rows), sum(not row.ok for row in rows)
+    check.problems += [f"{file}: {problem}" for problem in [*_inconsistencies(rows), *_gaps(rows, wanted)]]
+    return check
+
+
+def _inconsistencies(rows: list[ExperimentResult]) -> list[str]:
+    found = [f"{key} has {n} rows" for key, n in Counter(row.trial_id for row in rows).items() if n > 1]
+    prints = {row.fingerprint for row in rows}
+    if len(prints) > 1:
+        found.append(f"rows of {len(prints)} fingerprints are mixed: {', '.join(sorted(prints))}")
+    found += [
+        f"{row.trial_id}: schema_version {row.schema_version}, this release reads {SCHEMA_VERSION}"
+        for row in rows
+        if row.schema_version != SCHEMA_VERSION
+    ]
+    found += [f"{row.trial_id}: status ok but no answer" for row in rows if row.ok and not row.llm_answer.strip()]
+    found += [f"{row.trial_id}: status error but no error" for row in rows if not row.ok and row.error is None]
+    return found
+
+
+def _gaps(rows: list[ExperimentResult], wanted: list[str]) -> list[str]:
+    there = {row.query_id for row in rows}
+    missing = [query_id for query_id in wanted if query_id not in there]
+    if not missing:
+        return []
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    return [f"{len(missing)} of {len(wanted)} queries have no row: {', '.join(missing[:5])}{more}"]

@@ -1,0 +1,1 @@
+"""Chunks, vectors, index and words: from a query to ranked hits."""

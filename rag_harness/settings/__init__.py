@@ -1,0 +1,7 @@
+"""Every option, where its value comes from, and what a mode allows. The table alone is read by every suite."""
+
+from __future__ import annotations
+
+from rag_harness.settings.table import Mode, Settings, env_name, masked, options
+
+__all__ = ["Mode", "Settings", "env_name", "masked", "options"]

@@ -1,0 +1,136 @@
+"""Values from every source, checked. Order: command line > environment > ``.env`` > ini > profile > default."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import Field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.prices import Prices
+from rag_harness.settings.profiles import Profile, profiles
+from rag_harness.settings.table import Settings, env_name
+
+
+def load_settings(
+    command_line: Mapping[str, Any] | None = None,
+    ini: Mapping[str, Any] | None = None,
+    rootdir: Path | str = ".",
+) -> Settings:
+    """Read and validate the settings from every source.
+
+    Raises:
+        SettingsError: a value cannot be used or a profile is unknown; names the option, the value and its variable.
+    """
+    values = _validated(command_line or {}, ini or {}, Path(rootdir))
+    settings = Settings(**{**values, "rootdir": str(rootdir)})
+    if settings.dry_run:
+        settings = _replaying(settings, command_line or {})
+    if settings.chunk_overlap >= settings.chunk_size:
+        raise SettingsError(
+            f"chunk_overlap is {settings.chunk_overlap}, but must be less than chunk_size {settings.chunk_size}."
+        )
+    if settings.prices:
+        Prices.load(settings.prices_path)  # now, not in the first row
+    return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
+
+
+def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    model = _pydantic_model(_by_env_name(ini), rootdir)
+    try:
+        return dict(model(**_by_env_name(command_line)).model_dump())
+    except ValidationError as error:
+        by_name = {env_name(each): each for each in fields(Settings)}
+        lines = [_explain(line, by_name[str(line["loc"][0])]) for line in error.errors()]
+        raise SettingsError("\n".join(lines)) from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{rootdir / '.env'}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from None
+
+
+def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {env_name(each): given[each.name] for each in fields(Settings) if each.name in given}
+
+
+def _explain(line: Any, each: Field[Any]) -> str:
+    shown = "…" if each.metadata.get("secret") else repr(line["input"])
+    where = f"{env_name(each)} in the environment or .env"
+    if each.metadata["flag"]:
+        where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
+    return f"{each.name} is {shown}: {line['msg']}. Set it with {where}."
+
+
+def _replaying(settings: Settings, command_line: Mapping[str, Any]) -> Settings:
+    if command_line.get("mode", "replay") != "replay":
+        raise SettingsError(
+            f"DRY_RUN is true, which is mode replay, but --rag-mode asks for {settings.mode}. "
+            f"Leave --rag-mode out, or set DRY_RUN=false."
+        )
+    return replace(settings, mode="replay")
+
+
+def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
+    """Build the model from the table. pydantic-settings takes 0.1 s to import, hence here and not above."""
+    from pydantic import BeforeValidator, create_model
+    from pydantic import Field as Constraint
+    from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
+    from pydantic_settings import PydanticBaseSettingsSource as Source
+
+    class Sources(BaseSettings):
+        model_config = SettingsConfigDict(
+            env_file=rootdir / ".env", env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore"
+        )
+
+        @classmethod
+        def settings_customise_sources(  # the signature is pydantic-settings'
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: Source,
+            env_settings: Source,
+            dotenv_settings: Source,
+            file_secret_settings: Source,  # noqa: ARG003
+        ) -> tuple[Source, ...]:
+            from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
+            return init_settings, env_settings, dotenv_settings, from_ini
+
+    hints = get_type_hints(Settings)
+    declared: dict[str, Any] = {}
+    for each in fields(Settings):
+        limits = each.metadata.get("limits", {})
+        # Known by the variable's name alone: the bare field name would let MODE or TIMEOUT of any CI in.
+        hint = (
+            Annotated[hints[each.name], NoDecode, BeforeValidator(_listed)] if each.default == () else hints[each.name]
+        )
+        declared[each.name] = (hint, Constraint(each.default, validation_alias=env_name(each), **limits))
+    return create_model("RagSettings", __base__=Sources, **declared)
+
+
+def _listed(value: Any) -> Any:
+    """Split a variable that holds several values: one a line, or with ``;`` between them."""
+    return [each.strip() for each in re.split(r"[;\n]", value) if each.strip()] if isinstance(value, str) else value
+
+
+def _with_profile(settings: Settings, rootdir: Path) -> Settings:
+    known = profiles(rootdir)
+    if settings.profile not in known:
+        raise SettingsError(unknown("profile", settings.profile, known))
+    profile = known[settings.profile]
+    if settings.chat_base_url not in ("", profile.chat_base_url):
+        profile = replace(profile, chat_api_key_env="")  # a key goes to the endpoint it was made for and to no other
+    unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
+    return replace(settings, **unset)
+
+
+def _with_named_key(settings: Settings, rootdir: Path) -> Settings:
+    """Look up the chat key by the name that the settings give; ``.env`` may hold a name that is no option."""
+    if settings.chat_api_key or not settings.chat_api_key_env:
+        return settings
+    from dotenv import dotenv_values
+
+    name = settings.chat_api_key_env
+    key = os.environ.get(name) or dotenv_values(rootdir / ".env", encoding="utf-8-sig").get(name)
+    return replace(settings, chat_api_key=key or "")

