@@ -1,0 +1,54 @@
+"""What a mode reads, may call and keeps, and what to tell whoever meets its limits. Decided here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_harness.settings.table import Mode, Settings
+
+Keeps = Literal["recordings", "cache", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The rights of a mode.
+
+    Attributes:
+        mode: the mode that these are the rights of.
+        reads_recordings: what was recorded answers first; answers, vectors, scores and cuts alike.
+        calls_network: models behind a network may be asked.
+        calls_local: models in this process may be asked.
+        keeps: where what was computed goes: ``recordings``, which are committed; the ``cache``, which is not; nowhere.
+    """
+
+    mode: Mode
+    reads_recordings: bool
+    calls_network: bool
+    calls_local: bool
+    keeps: Keeps
+
+    def may_call(self, local: bool) -> bool:
+        """Whether a model may be asked that runs in this process (``local``) or behind a network."""
+        return self.calls_local if local else self.calls_network
+
+    def refusal(self, local: bool, profile: str = "") -> str:
+        """Return why a model may not be asked and what to do about it; empty where it may."""
+        if self.may_call(local):
+            return ""
+        command = f"--rag-profile={profile} --rag-mode=record" if profile else "--rag-mode=record"
+        why = "" if self.mode == "replay" else f"Mode {self.mode} calls no network model. "
+        return f"{why}Record it: {command}"
+
+
+_ACCESS = {
+    "auto": Access("auto", reads_recordings=True, calls_network=False, calls_local=True, keeps="cache"),
+    "replay": Access("replay", reads_recordings=True, calls_network=False, calls_local=False, keeps="nothing"),
+    "record": Access("record", reads_recordings=True, calls_network=True, calls_local=True, keeps="recordings"),
+    "live": Access("live", reads_recordings=False, calls_network=True, calls_local=True, keeps="cache"),
+}
+
+
+def access_of(settings: Settings) -> Access:
+    """Return the rights of a run."""
+    return _ACCESS[settings.mode]
