@@ -6,28 +6,58 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rag_harness.errors import RagHarnessError
-    from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query, Score, Timings, Usage
+    from rag_harness.types import (
+        Answer,
+        Call,
+        Case,
+        Chunk,
+        Decision,
+        Document,
+        Hit,
+        IndexSpec,
+        PipelineOutput,
+        Query,
+        Stage,
+        Timings,
+        TrialId,
+        Usage,
+    )
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "RagHarnessError": "errors",
-    **dict.fromkeys(
-        ("Answer", "Case", "Chunk", "Document", "Hit", "PipelineOutput", "Query", "Score", "Timings", "Usage"), "types"
-    ),
-}
+_TYPES = (
+    "Answer",
+    "Call",
+    "Case",
+    "Chunk",
+    "Decision",
+    "Document",
+    "Hit",
+    "IndexSpec",
+    "PipelineOutput",
+    "Query",
+    "Stage",
+    "Timings",
+    "TrialId",
+    "Usage",
+)
+_HOME = {"RagHarnessError": "errors", **dict.fromkeys(_TYPES, "types")}
 
 __all__ = [
     "Answer",
+    "Call",
     "Case",
     "Chunk",
+    "Decision",
     "Document",
     "Hit",
+    "IndexSpec",
     "PipelineOutput",
     "Query",
     "RagHarnessError",
-    "Score",
+    "Stage",
     "Timings",
+    "TrialId",
     "Usage",
     "__version__",
 ]

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rag_harness.types import (
-    Case,
     Chunk,
     Completion,
     Hit,
@@ -17,7 +16,6 @@ from rag_harness.types import (
     Message,
     PipelineOutput,
     Query,
-    Score,
     TokenVectors,
     Vector,
 )
@@ -228,12 +226,4 @@ class Pipeline(Protocol):
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Answer ``query``. Errors may be raised: the harness turns them into a row."""
-        ...
-
-
-class Measure(Protocol):
-    """Scores one output against its case."""
-
-    def score(self, case: Case, output: PipelineOutput) -> Score:
-        """Return the score; ``value`` None where it cannot be measured."""
         ...

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -23,13 +22,8 @@ TokenVectors: TypeAlias = "npt.NDArray[np.float16]"
 
 Metadata = Mapping[str, Any]
 
-
-class QueryType(str, Enum):
-    """What kind of answer a case has."""
-
-    DIRECT = "direct"
-    MULTI_HOP = "multi_hop"
-    NEGATIVE = "negative"
+NEGATIVE = "negative"
+"""The query type whose cases the documents do not answer, unless a case says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +58,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """All that a pipeline ever sees of a case, so gold cannot leak into an answer."""
+    """All that a pipeline ever sees of a case, so gold cannot leak into an answer.
+
+    ``inputs`` is what else the user sent, e.g. ``selected_text``: plain JSON, by name.
+    """
 
     query_id: str
     text: str
+    inputs: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +78,83 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query with its gold, which only the harness sees."""
+    """A query with its gold, which only the harness sees.
+
+    ``query_type`` is a label like any other; ``answerable`` says whether the documents answer the query. ``qrels`` maps
+    documents to their relevance, a whole number: above 0 is relevant.
+    """
 
     query: Query
-    query_type: QueryType
-    ground_truth: str
-    context_reference: tuple[str, ...] = ()
+    query_type: str = "direct"
+    ground_truth: str = ""
+    qrels: Mapping[str, int] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
+    answerable: bool = True
     metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def context_reference(self) -> tuple[str, ...]:
+        """The relevant documents."""
+        return tuple(doc_id for doc_id, gain in self.qrels.items() if gain > 0)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What the case can be sliced by: the short plain values of its metadata, as text, and its query type."""
+        plain = {key: str(value) for key, value in self.metadata.items() if isinstance(value, (str, bool, int)) and key}
+        return {**plain, "query_type": self.query_type}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialId:
+    """One experiment on one query: what makes a row unique in a run. ``str`` is the id of the test."""
+
+    experiment: str
+    query_id: str
+
+    def __str__(self) -> str:
+        return f"{self.experiment}-{self.query_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """How documents become an index. Two experiments with the same spec and data share chunks, vectors and index.
+
+    ``chunk_size`` and ``overlap`` count tokens of the embedder. ``chunker``, ``embedder`` and ``index`` are registered
+    names or models, as the options of the same names take them.
+    """
+
+    chunker: str
+    chunk_size: int
+    overlap: int
+    embedder: str
+    index: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved chunk. ``score`` is the first stage's; ``rank`` is 1-based; ``source`` names the retriever."""
+    """A retrieved chunk. ``score`` is the first stage's; ``rank`` is 1-based; ``source`` names the retriever.
+
+    ``scores`` has the score of each signal by its name, that of ``source`` among them: dense, bm25, rerank, …
+    """
 
     chunk: Chunk
     score: float
     rank: int
     source: str = "dense"
-    rerank_score: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.source not in self.scores:
+            object.__setattr__(self, "scores", {self.source: self.score, **self.scores})
+
+    @property
+    def rerank_score(self) -> float | None:
+        """The reranker's score, None where there was no reranker."""
+        return self.scores.get("rerank")
 
     def reranked(self, score: float, rank: int) -> Hit:
         """Return this hit with a rerank score and its new rank; the first score is kept."""
-        return replace(self, rerank_score=score, rank=rank)
+        return replace(self, rank=rank, scores={**self.scores, "rerank": score})
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +221,51 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a model that a stage made; milliseconds, without what was waited for a turn and between tries.
+
+    ``messages`` are the prompt as it was sent: they are kept beside the rows, which name them.
+    """
+
+    role: str
+    model: str
+    usage: Usage = field(default_factory=Usage)
+    ms: float = 0.0
+    ttft_ms: float | None = None
+    waited_ms: float = 0.0
+    retries: int = 0
+    recorded: bool = False
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A timed step of a trial: ``retrieve``, ``rerank``, ``generate``, …, the calls it made, and what it has to say."""
+
+    name: str
+    ms: float
+    calls: tuple[Call, ...] = ()
+    detail: Metadata = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a pipeline decided and why: ``value`` was set against ``threshold``."""
+
+    name: str
+    outcome: str
+    value: float | None = None
+    threshold: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineOutput:
     """What a pipeline returns for a query.
 
     ``retrieved`` is what the first stage returned (with rerank scores where there was a reranker), ``context`` is what
-    went into the prompt, in prompt order: ``[Source 1]`` is ``context[0]``.
+    went into the prompt, in prompt order: ``[Source 1]`` is ``context[0]``. ``confidence`` lies in [0, 1]. Where there
+    are ``stages``, times, tokens and model are read off them; else ``usage``, ``timings`` and ``model`` say them.
     """
 
     answer: Answer
@@ -182,9 +274,14 @@ class PipelineOutput:
     usage: Usage = field(default_factory=Usage)
     timings: Timings = field(default_factory=Timings)
     model: str = ""
-    retries: int = 0
-    waited_ms: float = 0.0
-    recorded: bool = False
+    stages: tuple[Stage, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """All calls of models, in their order."""
+        return tuple(call for stage in self.stages for call in stage.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +293,3 @@ class Failure:
     message: str
     raw_output: str = ""
     critical: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One measure of one trial. ``value`` None means it could not be measured, and ``reason`` says why; never NaN."""
-
-    measure: str
-    value: float | None
-    reason: str = ""
-    version: int = 1

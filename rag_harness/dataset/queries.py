@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from rag_harness.dataset.knowledge_base import markdown_files
 from rag_harness.errors import DataError
-from rag_harness.types import Case, Evidence, Query, QueryType
+from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # Ids become test ids and file names: no white space, no brackets, nothing that a shell or pytest would read.
@@ -33,10 +33,13 @@ class QueryLine(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     query_id: _Id
-    query_type: QueryType = QueryType.DIRECT
+    query_type: _Text = "direct"
     query: _Text
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    answerable: bool | None = None
     ground_truth: str = ""
     context_reference: tuple[_Text, ...] = ()
+    qrels: dict[_Text, Annotated[int, Field(strict=True)]] = Field(default_factory=dict)
     evidence: tuple[EvidenceLine, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
 
@@ -48,7 +51,7 @@ class QueryLine(BaseModel):
             return ()
         return (value,) if isinstance(value, str) else value
 
-    @field_validator("metadata")
+    @field_validator("metadata", "inputs")
     @classmethod
     def _strict_json(cls, value: dict[str, Any]) -> dict[str, Any]:
         """Refuse NaN and Infinity, which the parser takes: a row that repeats them would be no JSON."""
@@ -58,8 +61,16 @@ class QueryLine(BaseModel):
     def case(self) -> Case:
         """Return the line as a case."""
         evidence = tuple(Evidence(each.filename, each.quote) for each in self.evidence)
-        query = Query(self.query_id, self.query)
-        return Case(query, self.query_type, self.ground_truth, self.context_reference, evidence, self.metadata)
+        answerable = self.query_type != NEGATIVE if self.answerable is None else self.answerable
+        return Case(
+            Query(self.query_id, self.query, self.inputs),
+            self.query_type,
+            self.ground_truth,
+            dict.fromkeys(self.context_reference, 1) | self.qrels,
+            evidence,
+            answerable,
+            self.metadata,
+        )
 
 
 def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
@@ -114,7 +125,7 @@ def _parse(text: str, where: str, problems: list[str]) -> QueryLine | None:
 def _missing_pages(line: QueryLine, where: str, kb_dir: Path | None, pages: Sequence[str]) -> list[str]:
     if kb_dir is None:
         return []
-    named = dict.fromkeys([*line.context_reference, *(each.filename for each in line.evidence)])
+    named = dict.fromkeys([*line.context_reference, *line.qrels, *(each.filename for each in line.evidence)])
     return [
         f"{where}: {line.query_id} refers to {name!r}, which is no page of {kb_dir}.{_meant(name, pages)}"
         for name in named
@@ -129,4 +140,4 @@ def _meant(name: str, pages: Sequence[str]) -> str:
 
 def distribution(cases: Sequence[Case]) -> dict[str, int]:
     """Count the cases of each query type."""
-    return dict(Counter(case.query_type.value for case in cases))
+    return dict(Counter(case.query_type for case in cases))

@@ -3,45 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from time import perf_counter
 from typing import Any
 
 from pydantic import ValidationError
 
 from rag_harness.deadline import Deadline
+from rag_harness.engine.rows import KeepPrompt, Trial, make_row
 from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelOutputError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.local_work import in_a_thread, inline
 from rag_harness.pipelines.trace import Trace
-from rag_harness.registry import model_name
-from rag_harness.results.row import (
-    Candidate,
-    ExperimentResult,
-    HitMetadata,
-    RetrievedChunk,
-    RowError,
-    TokenUsage,
-    first_problem,
-)
+from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
-from rag_harness.settings.prices import Prices
-from rag_harness.types import Answer, Case, Failure, Hit, PipelineOutput, Query, Timings
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One experiment on one case; the unit that pytest runs."""
-
-    experiment: str
-    case: Case
-
-    @property
-    def trial_id(self) -> str:
-        """Short id, e.g. ``e3-q_direct_001``."""
-        return f"{self.experiment}-{self.case.query.query_id}"
+from rag_harness.types import Answer, Failure, PipelineOutput, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +34,15 @@ class Outcome:
     error: Exception | None = None
 
 
-async def run_trial(trial: Trial, pipeline: Any, settings: Settings, fingerprint: str) -> Outcome:
+async def run_trial(
+    trial: Trial, pipeline: Any, settings: Settings, fingerprint: str, keep_prompt: KeepPrompt = lambda _: ""
+) -> Outcome:
     """Answer the case's query and make the row, in bounded time. Only cancellation gets out."""
     started = perf_counter()
 
     def row_of(output: PipelineOutput, failure: Failure | None) -> ExperimentResult:
-        return make_row(trial, output, failure, (perf_counter() - started) * 1000, settings, fingerprint)
+        total_ms = (perf_counter() - started) * 1000
+        return make_row(trial, output, failure, total_ms, settings, fingerprint, keep_prompt)
 
     failure, raised = None, None
     try:
@@ -143,76 +123,3 @@ def _message(error: Exception) -> str:
         return str(error) or repr(error)
     except Exception:
         return "its message cannot be read"
-
-
-def make_row(
-    trial: Trial, output: PipelineOutput, failure: Failure | None, total_ms: float, settings: Settings, fingerprint: str
-) -> ExperimentResult:
-    """Return the row of a trial."""
-    case, answer = trial.case, output.answer
-    return ExperimentResult(
-        query_id=case.query.query_id,
-        experiment=trial.experiment,
-        query=case.query.text,
-        query_type=case.query_type,
-        retrieved_chunks=tuple(_retrieved(hit) for hit in output.context),
-        candidates=_candidates(output.retrieved or output.context),
-        llm_answer=answer.text,
-        raw_output=failure.raw_output if failure else answer.raw or answer.text,
-        citations=answer.citations,
-        invalid_citations=answer.invalid_citations,
-        abstained=answer.abstained,
-        reasoning_steps=answer.reasoning_steps,
-        ground_truth=case.ground_truth,
-        context_reference=case.context_reference,
-        metadata=dict(case.metadata),
-        retrieval_time_ms=output.timings.retrieval_ms,
-        rerank_time_ms=output.timings.rerank_ms,
-        llm_time_ms=output.timings.llm_ms,
-        ttft_ms=output.timings.ttft_ms,
-        total_time_ms=_sum_of_stages(output.timings) or total_ms,
-        usage=TokenUsage(
-            prompt_tokens=output.usage.prompt_tokens,
-            completion_tokens=output.usage.completion_tokens,
-            calls=output.usage.calls,
-        ),
-        cost_usd=_cost(output, settings),
-        retries=output.retries,
-        waited_ms=output.waited_ms,
-        model=output.model,
-        profile=settings.profile,
-        mode=settings.mode,
-        dry_run=settings.mode == "replay",
-        timings_recorded=output.recorded,
-        status="error" if failure else "ok",
-        error=RowError(stage=failure.stage, type=failure.error_type, message=failure.message) if failure else None,
-        fingerprint=fingerprint,
-        finished_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-    )
-
-
-def _cost(output: PipelineOutput, settings: Settings) -> float | None:
-    """Return USD: by the model that answered, or else by the one that was asked for."""
-    prices, usage = Prices.load(settings.prices_path), output.usage
-    asked = model_name("chat", settings.chat_model)
-    known = next((name for name in (output.model, asked) if prices.price(name)), None)
-    if known is None or not usage.calls or not (usage.prompt_tokens or prices.is_free(known)):
-        return None
-    return prices.cost(known, usage.prompt_tokens, usage.completion_tokens)
-
-
-def _sum_of_stages(times: Timings) -> float:
-    """Add up the stages: what the query cost, not how long it stood in line behind others in flight."""
-    return sum(each or 0.0 for each in (times.retrieval_ms, times.rerank_ms, times.llm_ms))
-
-
-def _retrieved(hit: Hit) -> RetrievedChunk:
-    chunk = hit.chunk
-    where = HitMetadata(filename=chunk.doc_id, section=" > ".join(chunk.section))
-    return RetrievedChunk(
-        chunk_id=chunk.chunk_id, text=chunk.text, score=hit.score, rerank_score=hit.rerank_score, metadata=where
-    )
-
-
-def _candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
-    return tuple(Candidate(chunk_id=hit.chunk.chunk_id, score=hit.score, rerank_score=hit.rerank_score) for hit in hits)

@@ -14,7 +14,6 @@ from enum import Enum
 from types import MappingProxyType
 
 from rag_harness.results.row import ExperimentResult
-from rag_harness.types import QueryType
 
 Quotes = Sequence[str]
 
@@ -56,7 +55,7 @@ def token_f1(row: ExperimentResult, evidence: Quotes = ()) -> float | None:  # n
     P is their share of the answer's words, R of the ground truth's. Where either has no words, 1 if both have none
     (SQuAD 2.0's script). None for negative queries and without ground truth.
     """
-    if row.query_type is QueryType.NEGATIVE or not row.ground_truth.strip():
+    if not row.answerable or not row.ground_truth.strip():
         return None
     said, right = normalised(row.llm_answer), normalised(row.ground_truth)
     if not said or not right:
@@ -94,7 +93,7 @@ def abstention_rate(row: ExperimentResult, evidence: Quotes = ()) -> float | Non
 
 def false_abstention_rate(row: ExperimentResult, evidence: Quotes = ()) -> float | None:  # noqa: ARG001
     """1 if the answer says that it does not know though the documents have it. None for negative queries."""
-    return None if row.query_type is QueryType.NEGATIVE else float(row.abstained)
+    return None if not row.answerable else float(row.abstained)
 
 
 def error_rate(row: ExperimentResult, evidence: Quotes = ()) -> float | None:  # noqa: ARG001

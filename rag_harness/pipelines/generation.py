@@ -48,11 +48,10 @@ class Generator:
         """Answer from ``trace.context``."""
         with trace.stage("prompt"):
             messages = self.prompts.messages(query.text, trace.context)
-        with trace.stage("generate"):
-            completion = await self.chat.complete(messages, response_format(self.reasoning))
+        completion = await trace.complete(self.chat, messages, response_format(self.reasoning))
         with trace.stage("parse"):
             answer = read_answer(completion.text, len(trace.context), self.reasoning)
-        return trace.output(answer, completion)
+        return trace.output(answer)
 
 
 def response_format(reasoning: bool) -> Mapping[str, Any]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.local_work import on_local_thread
-from rag_harness.types import Answer, Completion, Hit, PipelineOutput, Timings
+from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 
 if TYPE_CHECKING:
-    from rag_harness.protocols import Reranker, Retriever
+    from rag_harness.protocols import ChatModel, Reranker, Retriever
 
 T = TypeVar("T")
 
@@ -25,6 +27,9 @@ class Trace:
     retrieved: list[Hit] = field(default_factory=list)
     context: list[Hit] = field(default_factory=list)
     milliseconds: dict[str, float] = field(default_factory=dict)
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
     failed_stage: str = ""
 
     @contextmanager
@@ -39,7 +44,8 @@ class Trace:
             error.rag_trace = self  # type: ignore[union-attr]
             raise
         finally:
-            self.milliseconds[name] = (perf_counter() - started) * 1000
+            # A step may come again, once a sub-question say.
+            self.milliseconds[name] = self.milliseconds.get(name, 0.0) + (perf_counter() - started) * 1000
 
     async def off_loop(self, name: str, work: Callable[..., T], *args: object) -> T:
         """Run CPU-bound ``work`` as a stage off the event loop, so that model calls go on; waiting is not timed."""
@@ -63,10 +69,11 @@ class Trace:
         shared = getattr(part, "shared", None)
         if shared is None:
             return await self.off_loop(name, work, *args)
+        before = self.milliseconds.get(name, 0.0)
         with self.stage(name):
             result: T
             result, milliseconds = await shared.ask(args)
-        self.milliseconds[name] = milliseconds
+        self.milliseconds[name] = before + milliseconds
         return result
 
     def _keep_best(self, ranked: Sequence[Hit], k: int) -> None:
@@ -75,28 +82,52 @@ class Trace:
         self.context = list(ranked[:k])
         self.retrieved = [replace(by_id.get(hit.chunk.chunk_id, hit), rank=hit.rank) for hit in self.retrieved]
 
-    def output(self, answer: Answer, completion: Completion | None = None) -> PipelineOutput:
+    async def complete(
+        self,
+        chat: ChatModel,
+        messages: Sequence[Message],
+        response_format: Mapping[str, Any] | None = None,
+        stage: str = "generate",
+        role: str = "answer",
+    ) -> Completion:
+        """Ask a model as a part of ``stage``; the call is noted with the messages that were sent."""
+        with self.stage(stage):
+            said = await chat.complete(messages, response_format)
+        call = Call(
+            role,
+            said.model,
+            said.usage,
+            said.total_ms,
+            said.ttft_ms,
+            said.waited_ms,
+            said.retries,
+            said.recorded,
+            tuple(messages),
+        )
+        self.calls.setdefault(stage, []).append(call)
+        return said
+
+    def note(self, stage: str, **detail: Any) -> None:
+        """Add to what ``stage`` has to say in the row."""
+        self.details.setdefault(stage, {}).update(detail)
+
+    def output(self, answer: Answer, confidence: float | None = None) -> PipelineOutput:
         """Return what has been gathered, with the answer."""
-        timings = self.timings(completion)
-        if completion is None:
-            return PipelineOutput(answer, tuple(self.retrieved), tuple(self.context), timings=timings)
+        calls = [call for made in self.calls.values() for call in made]
         return PipelineOutput(
             answer,
             tuple(self.retrieved),
             tuple(self.context),
-            completion.usage,
-            timings,
-            completion.model,
-            completion.retries,
-            completion.waited_ms,
-            completion.recorded,
+            usage=reduce(add, (call.usage for call in calls), Usage()),
+            model=calls[-1].model if calls else "",
+            stages=tuple(self._stages()),
+            decisions=tuple(self.decisions),
+            confidence=confidence,
         )
 
-    def timings(self, completion: Completion | None = None) -> Timings:
-        """Return the times of the stages that ran."""
-        return Timings(
-            self.milliseconds.get("retrieve"),
-            self.milliseconds.get("rerank"),
-            completion.total_ms if completion else self.milliseconds.get("generate"),
-            completion.ttft_ms if completion else None,
-        )
+    def _stages(self) -> Iterator[Stage]:
+        for name, ms in self.milliseconds.items():
+            calls = tuple(self.calls.get(name, ()))
+            # A replayed call took what its recording says, and a live one no time in line.
+            spent = sum(call.ms for call in calls) if calls else ms
+            yield Stage(name, spent, calls, self.details.get(name, {}))

@@ -16,7 +16,7 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
     Raises:
         pytest.Collector.CollectError: queries or settings are wrong, or the test names no experiment.
     """
-    from rag_harness.engine.trial import Trial
+    from rag_harness.engine.rows import Trial
     from rag_harness.errors import PrerequisiteError
 
     try:

@@ -9,7 +9,7 @@ import pytest
 from rag_harness.plugin.stash import RETRIEVAL, SHIPPED, wake
 
 if TYPE_CHECKING:
-    from rag_harness.engine.trial import Trial
+    from rag_harness.engine.rows import Trial
     from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.session import RagSession
     from rag_harness.recording.scrubbing import Scrub

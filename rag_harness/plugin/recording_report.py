@@ -97,7 +97,7 @@ def _forecast(session: RagSession, ids: set[str], own: set[str]) -> str:
 
 def _to_run(session: RagSession, ids: set[str]) -> dict[str, list[Case]]:
     """Return the cases that are to be run, by registered experiment."""
-    from rag_harness.engine.trial import Trial
+    from rag_harness.engine.rows import Trial
     from rag_harness.pipelines import known_experiments
 
     found: dict[str, list[Case]] = {}

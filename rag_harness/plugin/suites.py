@@ -55,7 +55,7 @@ def _experiment_tables(
 
 def case_slices(case: Case) -> dict[str, str]:
     """Return what an experiment's gates can slice by."""
-    return {**slices_of(case.metadata), "query_type": case.query_type.value}
+    return {**slices_of(case.metadata), "query_type": case.query_type}
 
 
 def _scored(case: Case, slices: Mapping[str, str], row: ExperimentResult | None) -> ScoredCase:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from rag_harness.engine.inline import InlineLoop
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
+    from rag_harness.engine.rows import Trial
     from rag_harness.engine.stored import StoredRows
-    from rag_harness.engine.trial import Outcome, Trial
+    from rag_harness.engine.trial import Outcome
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
 

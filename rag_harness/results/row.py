@@ -12,10 +12,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from rag_harness.errors import DataError
-from rag_harness.types import QueryType
+from rag_harness.types import NEGATIVE, TrialId
 
 SCHEMA_VERSION = 1
 
@@ -55,6 +55,8 @@ class HitMetadata(_Row):
 
     filename: Text
     section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
+    version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
+    date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
 
 
 class RetrievedChunk(_Row):
@@ -64,6 +66,7 @@ class RetrievedChunk(_Row):
     text: Text
     score: _Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
+    scores: dict[Text, _Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
     metadata: HitMetadata
 
 
@@ -73,6 +76,7 @@ class Candidate(_Row):
     chunk_id: Text
     score: _Finite
     rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
+    scores: dict[Text, _Finite] = Field({}, description="score of each signal by its name")
 
 
 class TokenUsage(_Row):
@@ -81,6 +85,39 @@ class TokenUsage(_Row):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     calls: int = 0
+
+
+class RowCall(_Row):
+    """A call of a model."""
+
+    role: Text
+    model: Text
+    usage: TokenUsage = TokenUsage()
+    ms: _Milliseconds = 0.0
+    ttft_ms: _Milliseconds | None = Field(None, description="time to first token; null where nothing was streamed")
+    waited_ms: _Milliseconds = 0.0
+    retries: int = 0
+    recorded: bool = Field(False, description="the times are those of the recorded call")
+    prompt: Text = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
+
+
+class RowStage(_Row):
+    """A timed step."""
+
+    name: Text
+    ms: _Milliseconds
+    calls: tuple[RowCall, ...] = ()
+    detail: Metadata = Field({}, description="what the step has to say, by name")
+
+
+class RowDecision(_Row):
+    """What the pipeline decided and why."""
+
+    name: Text
+    outcome: Text
+    value: _Finite | None = Field(None, description="null where it was no number that decided")
+    threshold: _Finite | None = Field(None, description="what the value was set against; null where there is none")
+    reason: Text = ""
 
 
 class RowError(_Row):
@@ -97,9 +134,15 @@ class ExperimentResult(_Row):
     query_id: Text
     experiment: Text
     query: Text
-    query_type: QueryType
+    inputs: Metadata = Field({}, description="what else the user sent, by name")
+    query_type: Text = Field(description="any label: direct, multi_hop, negative, …")
+    answerable: bool = Field(True, description="the documents answer the query")
     retrieved_chunks: tuple[RetrievedChunk, ...] = Field(description="what went into the prompt, in prompt order")
     candidates: tuple[Candidate, ...] = Field(description="all that the first stage returned, in its order")
+    ranking: tuple[Text, ...] | None = Field(
+        None,
+        description="names that ranking measures look up, best first; null where they are the documents of the chunks",
+    )
     llm_answer: Text = Field(description="empty where status is error")
     raw_output: Text = Field(description="what the model said, before it was read into parts")
     citations: tuple[int, ...] = Field(description="n of each [Source n] cited that is in retrieved_chunks, 1-based")
@@ -126,6 +169,9 @@ class ExperimentResult(_Row):
     waited_ms: _Milliseconds = Field(
         0.0, description="time spent waiting between tries, and for a turn where calls are limited"
     )
+    stages: tuple[RowStage, ...] = Field((), description="timed steps with their calls, in the order in which they ran")
+    decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
+    confidence: _Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
     model: Text = Field(description="chat model; empty where no answer was asked for")
     profile: Text
     mode: Literal["auto", "replay", "record", "live"]
@@ -137,10 +183,23 @@ class ExperimentResult(_Row):
     finished_at: Text = Field("", description="UTC, ISO 8601")
     schema_version: int = SCHEMA_VERSION
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_an_older_release(cls, values: Any) -> Any:
+        """Say of a row that does not say it whether its query can be answered: only negative ones could not."""
+        if isinstance(values, dict) and "answerable" not in values:
+            return {**values, "answerable": values.get("query_type") != NEGATIVE}
+        return values
+
+    @property
+    def trial(self) -> TrialId:
+        """Experiment and query: what makes a row unique in a run."""
+        return TrialId(self.experiment, self.query_id)
+
     @property
     def trial_id(self) -> str:
-        """Experiment and query: what makes a row unique in a run."""
-        return f"{self.experiment}-{self.query_id}"
+        """The same as text."""
+        return str(self.trial)
 
     @property
     def ok(self) -> bool:

@@ -16,7 +16,6 @@ from rag_harness.kb.validation.question_files import Read, read_query_lines
 from rag_harness.kb.validation.quotes import check_quote
 from rag_harness.kb.validation.report import CheckResult
 from rag_harness.kb.validation.source import Source
-from rag_harness.types import QueryType
 
 _NAMES = ("queries", "references", "quotes", "direct", "multi-hop", "negative", "distribution")
 Queries = Read[QueryLine]
@@ -73,13 +72,13 @@ def _quotes(source: Source, read: Queries) -> CheckResult:
     return check
 
 
-def _of_type(read: Queries, kind: QueryType, name: str) -> tuple[CheckResult, list[tuple[int, QueryLine]]]:
-    entries = [(line, query) for line, query in read.entries if query.query_type is kind]
+def _of_type(read: Queries, kind: str, name: str) -> tuple[CheckResult, list[tuple[int, QueryLine]]]:
+    entries = [(line, query) for line, query in read.entries if query.query_type == kind]
     return CheckResult(name, f"{len(entries)} queries"), entries
 
 
 def _direct(source: Source, read: Queries) -> CheckResult:
-    check, entries = _of_type(read, QueryType.DIRECT, "direct")
+    check, entries = _of_type(read, "direct", "direct")
     for line, query in entries:
         for name in named_files(query):
             if source.status(name) == "outdated":
@@ -95,7 +94,7 @@ def _direct(source: Source, read: Queries) -> CheckResult:
 
 
 def _multi_hop(source: Source, read: Queries) -> CheckResult:
-    check, entries = _of_type(read, QueryType.MULTI_HOP, "multi-hop")
+    check, entries = _of_type(read, "multi_hop", "multi-hop")
     for line, query in entries:
         pages = dict.fromkeys(query.context_reference)
         if len(pages) < 2:
@@ -122,7 +121,7 @@ def _linked(source: Source, names: list[str]) -> bool:
 
 
 def _negative(_: Source, read: Queries) -> CheckResult:
-    check, entries = _of_type(read, QueryType.NEGATIVE, "negative")
+    check, entries = _of_type(read, "negative", "negative")
     for line, query in entries:
         if query.evidence:
             what = (
@@ -143,7 +142,7 @@ def _pieces(evidence: tuple[EvidenceLine, ...]) -> str:
 def _distribution(source: Source, read: Queries) -> CheckResult:
     if source.plan is None or source.plan.queries is None:
         return CheckResult("distribution", skipped=f"no {PLAN_FILE} with the key 'queries' says what is planned")
-    found = Counter(query.query_type.value for _, query in read.entries)
+    found = Counter(query.query_type for _, query in read.entries)
     check = CheckResult("distribution", f"{len(read.entries)} queries")
     for kind in dict.fromkeys([*source.plan.queries, *found]):
         planned = source.plan.queries.get(kind, 0)

@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.errors import DataError
-from rag_harness.types import Case, Evidence, Query, QueryType
+from rag_harness.types import Case, Evidence, Query
 
 
 def line(query_id: str = "q1", **changes: Any) -> str:
@@ -47,13 +47,38 @@ def test_a_line_becomes_a_case(file: Path, kb: Path) -> None:
     assert read_queries(file, kb) == [
         Case(
             Query("q_1.a-b", "How long?"),
-            QueryType.MULTI_HOP,
+            "multi_hop",
             "30 days",
-            ("returns.md",),
+            {"returns.md": 1},
             (Evidence("deep/fees.md", "No fee."),),
-            {"a": 1},
+            metadata={"a": 1},
         )
     ]
+
+
+def test_gold_may_be_graded_and_a_label_need_not_say_what_is_answerable(file: Path, kb: Path) -> None:
+    more = {"context_reference": ["returns.md"], "qrels": {"deep/fees.md": 2, "returns.md": 3}}
+    inputs = {"selected_text": "30 days"}
+    file.write_text(
+        "\n".join(
+            [
+                line("a", query_type="trick", answerable=False, inputs=inputs),
+                line("b", query_type="negative"),
+                line("c", query_type="negative", answerable=True, **more),
+            ]
+        )
+    )
+    first, second, third = read_queries(file, kb)
+    assert (first.query_type, first.answerable, first.query.inputs) == ("trick", False, inputs)
+    assert (second.answerable, third.answerable) == (False, True)
+    assert third.qrels == {"returns.md": 3, "deep/fees.md": 2}
+    assert third.context_reference == ("returns.md", "deep/fees.md")
+
+
+def test_a_page_that_is_judged_but_not_there_is_named(file: Path, kb: Path) -> None:
+    (found,) = problems(file, line(qrels={"retruns.md": 1}), kb=kb)
+    assert "'retruns.md'" in found
+    assert "'returns.md'" in found
 
 
 @pytest.mark.parametrize(("given", "read"), [(None, ()), ("a.md", ("a.md",)), (["a.md", "b.md"], ("a.md", "b.md"))])
@@ -69,7 +94,7 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
         "[1]",
         line("q1"),
         line("q 2"),
-        line("q3", query=" ", query_type="fact", colour="red"),
+        line("q3", query=" ", query_type=[], colour="red"),
         line("q4", context_reference=["return.md"]),
     ]
     found = problems(file, *lines, kb=kb)
@@ -78,7 +103,7 @@ def test_all_problems_come_in_one_error(file: Path, kb: Path) -> None:
         "3: line: Input should be an object",
         "4: query_id 'q1' stands already on line 1.",
         "5: query_id: String should match pattern '^[A-Za-z0-9_.\\-]+$'",
-        "6: query_type: Input should be 'direct', 'multi_hop' or 'negative'",
+        "6: query_type: Input should be a valid string",
         "6: query: String should have at least 1 character",
         "6: colour: Extra inputs are not permitted",
         f"7: q4 refers to 'return.md', which is no page of {kb}. Did you mean 'returns.md'?",

@@ -12,17 +12,32 @@ from typing import Any
 import pytest
 
 from rag_harness.deadline import paused
-from rag_harness.engine.trial import Outcome, Trial, run_trial
+from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial import Outcome, run_trial
 from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.settings import Settings
-from rag_harness.types import Answer, Case, Chunk, Hit, PipelineOutput, Query, QueryType, Timings, Usage
+from rag_harness.types import (
+    Answer,
+    Call,
+    Case,
+    Chunk,
+    Decision,
+    Hit,
+    Message,
+    PipelineOutput,
+    Query,
+    Stage,
+    Timings,
+    Usage,
+)
 
-CASE = Case(Query("q1", "How long?"), QueryType.DIRECT, "30 days", ("returns.md",), metadata={"a": 1})
+CASE = Case(Query("q1", "How long?"), "direct", "30 days", {"returns.md": 1}, metadata={"a": 1})
 TRIAL = Trial("e3", CASE)
 SETTINGS = Settings(profile="mock", mode="replay")
-HIT = Hit(Chunk("returns.md#chunk_0", "returns.md", "30 days.", 0, 8, ("Returns", "Windows")), 0.5, 1, rerank_score=0.9)
+CHUNK = Chunk("returns.md#chunk_0", "returns.md", "30 days.", 0, 8, ("Returns", "Windows"), metadata={"version": 2})
+HIT = Hit(CHUNK, 0.5, 1, scores={"rerank": 0.9})
 
 
 class Sync:
@@ -66,18 +81,48 @@ def why(pipeline: Any) -> str:
 
 def test_an_answer_becomes_a_row() -> None:
     answer = Answer("30 days [Source 1].", ("look",), (1,), (9,), raw="{}")
-    output = PipelineOutput(answer, (HIT,), (HIT,), Usage(10, 2, 1), Timings(1.0, 2.0, 3.0, 0.5), "m", 2, 7.0, True)
+    output = PipelineOutput(answer, (HIT,), (HIT,), Usage(10, 2, 1), Timings(1.0, 2.0, 3.0, 0.5), "m")
     row = row_of(outcome(Async(lambda _: output)))
     assert (row.trial_id, row.ok, row.error, row.query, row.metadata) == ("e3-q1", True, None, "How long?", {"a": 1})
     assert (row.profile, row.mode, row.dry_run, row.fingerprint) == ("mock", "replay", True, "aaaa")
     assert (row.llm_answer, row.raw_output, row.reasoning_steps) == ("30 days [Source 1].", "{}", ("look",))
     assert (row.citations, row.invalid_citations) == ((1,), (9,))
     assert (row.retrieval_time_ms, row.rerank_time_ms, row.llm_time_ms, row.ttft_ms) == (1.0, 2.0, 3.0, 0.5)
-    assert (row.usage.prompt_tokens, row.model, row.retries, row.waited_ms) == (10, "m", 2, 7.0)
-    assert row.timings_recorded
+    assert (row.usage.prompt_tokens, row.model, row.total_time_ms) == (10, "m", 6.0)
     chunk, candidate = row.retrieved_chunks[0], row.candidates[0]
     assert (chunk.metadata.filename, chunk.metadata.section) == ("returns.md", "Returns > Windows")
+    assert (chunk.metadata.version, chunk.metadata.date) == ("2", None)
+    assert (chunk.scores, candidate.scores) == ({"dense": 0.5, "rerank": 0.9},) * 2
     assert (candidate.chunk_id, candidate.score, candidate.rerank_score) == ("returns.md#chunk_0", 0.5, 0.9)
+
+
+def test_flat_columns_are_read_off_the_stages_and_prompts_are_kept_by_name() -> None:
+    asked = (Message("user", "How long?"),)
+    first = Call("rewrite", "small", Usage(3, 1, 1), 4.0, 1.0, 2.0, 1, recorded=True, messages=asked)
+    second = Call("answer", "large", Usage(10, 2, 1), 6.0, 0.5, 5.0, 1, recorded=True)
+    stages = (
+        Stage("retrieve", 1.0, detail={"k": 5}),
+        Stage("rewrite", 4.0, (first,)),
+        Stage("generate", 6.0, (second,)),
+    )
+    decided = Decision("proceed", "yes", 0.7, 0.5, "the context is there")
+    output = PipelineOutput(Answer("30 days"), stages=stages, decisions=(decided,), confidence=0.8)
+    kept: list[Any] = []
+
+    def keep(messages: Any) -> str:
+        kept.append(messages)
+        return "d1" if messages else ""
+
+    trial = Trial("e3", CASE)
+    found = asyncio.run(run_trial(trial, Async(lambda _: output), SETTINGS, "aaaa", keep)).row
+    assert found is not None
+    assert (found.retrieval_time_ms, found.rerank_time_ms, found.llm_time_ms, found.total_time_ms) == (1, None, 10, 11)
+    assert (found.usage.prompt_tokens, found.usage.calls, found.model, found.ttft_ms) == (13, 2, "large", 0.5)
+    assert (found.retries, found.waited_ms, found.timings_recorded) == (2, 7.0, True)
+    assert [stage.name for stage in found.stages] == ["retrieve", "rewrite", "generate"]
+    assert (found.stages[0].detail, found.stages[1].calls[0].prompt) == ({"k": 5}, "d1")
+    assert kept[0] == asked
+    assert (found.decisions[0].outcome, found.decisions[0].threshold, found.confidence) == ("yes", 0.5, 0.8)
 
 
 @pytest.mark.parametrize("kind", [Sync, Async])
@@ -214,7 +259,7 @@ def test_cancellation_gets_out() -> None:
 
 
 def test_a_query_that_json_cannot_hold_still_gets_a_row() -> None:
-    case = Case(Query("q1", "odd \ud800"), QueryType.NEGATIVE, "", metadata={"x": float("inf"), "y": object})
+    case = Case(Query("q1", "odd \ud800"), "negative", "", answerable=False, metadata={"x": float("inf"), "y": object})
     row = row_of(outcome(Async(lambda query: query.text), Trial("e1", case)))
     assert (row.query, row.llm_answer, row.metadata["x"]) == ("odd \ufffd", "odd \ufffd", None)
 

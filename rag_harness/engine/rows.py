@@ -1,0 +1,197 @@
+"""A trial and what its pipeline returned -> its row. The flat columns are read off the stages, where there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import reduce
+from operator import add
+from typing import Any
+
+from rag_harness.registry import model_name
+from rag_harness.results.row import (
+    Candidate,
+    ExperimentResult,
+    HitMetadata,
+    RetrievedChunk,
+    RowCall,
+    RowDecision,
+    RowError,
+    RowStage,
+    TokenUsage,
+)
+from rag_harness.settings import Settings
+from rag_harness.settings.prices import Prices
+from rag_harness.types import Call, Case, Failure, Hit, Message, PipelineOutput, Stage, TrialId, Usage
+
+KeepPrompt = Callable[[Sequence[Message]], str]
+"""Keeps the messages of a call, and returns the name under which the row finds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One experiment on one case; the unit that pytest runs."""
+
+    experiment: str
+    case: Case
+
+    @property
+    def id(self) -> TrialId:
+        """Experiment and query."""
+        return TrialId(self.experiment, self.case.query.query_id)
+
+    @property
+    def trial_id(self) -> str:
+        """The same as text, e.g. ``e3-q_direct_001``."""
+        return str(self.id)
+
+
+def make_row(
+    trial: Trial,
+    output: PipelineOutput,
+    failure: Failure | None,
+    total_ms: float,
+    settings: Settings,
+    fingerprint: str,
+    keep_prompt: KeepPrompt = lambda _: "",
+) -> ExperimentResult:
+    """Return the row of a trial."""
+    case, answer = trial.case, output.answer
+    return ExperimentResult(
+        query_id=case.query.query_id,
+        experiment=trial.experiment,
+        query=case.query.text,
+        inputs=dict(case.query.inputs),
+        query_type=case.query_type,
+        answerable=case.answerable,
+        retrieved_chunks=tuple(_retrieved(hit) for hit in output.context),
+        candidates=_candidates(output.retrieved or output.context),
+        llm_answer=answer.text,
+        raw_output=failure.raw_output if failure else answer.raw or answer.text,
+        citations=answer.citations,
+        invalid_citations=answer.invalid_citations,
+        abstained=answer.abstained,
+        reasoning_steps=answer.reasoning_steps,
+        ground_truth=case.ground_truth,
+        context_reference=case.context_reference,
+        metadata=dict(case.metadata),
+        **_measured(output, total_ms, settings),
+        stages=tuple(_stage(stage, keep_prompt) for stage in output.stages),
+        decisions=tuple(
+            RowDecision(name=d.name, outcome=d.outcome, value=d.value, threshold=d.threshold, reason=d.reason)
+            for d in output.decisions
+        ),
+        confidence=output.confidence,
+        profile=settings.profile,
+        mode=settings.mode,
+        dry_run=settings.mode == "replay",
+        status="error" if failure else "ok",
+        error=RowError(stage=failure.stage, type=failure.error_type, message=failure.message) if failure else None,
+        fingerprint=fingerprint,
+        finished_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+    )
+
+
+def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> dict[str, Any]:
+    """Return times, tokens, cost and model. The total is the sum of the stages, without the time in line."""
+    calls = output.calls
+    times = _times(output)
+    usage = reduce(add, (call.usage for call in calls), Usage()) if output.stages else output.usage
+    spent = sum(stage.ms for stage in output.stages) if output.stages else sum(filter(None, times.values()))
+    model = next((call.model for call in reversed(calls) if call.role == "answer"), output.model)
+    return {
+        **times,
+        "ttft_ms": next((call.ttft_ms for call in calls if call.role == "answer"), output.timings.ttft_ms),
+        "total_time_ms": spent or total_ms,
+        "usage": _tokens(usage),
+        "cost_usd": _cost([(call.model, call.usage) for call in calls] or [(model, usage)], settings),
+        "retries": sum(call.retries for call in calls),
+        "waited_ms": sum(call.waited_ms for call in calls),
+        "model": model,
+        "timings_recorded": bool(calls) and all(call.recorded for call in calls),
+    }
+
+
+def _times(output: PipelineOutput) -> dict[str, float | None]:
+    said = output.timings
+    if not output.stages:
+        return {
+            "retrieval_time_ms": said.retrieval_ms,
+            "rerank_time_ms": said.rerank_ms,
+            "llm_time_ms": said.llm_ms,
+        }
+    by_name = {stage.name: stage.ms for stage in output.stages}
+    asking = [stage.ms for stage in output.stages if stage.calls or stage.name == "generate"]
+    return {
+        "retrieval_time_ms": by_name.get("retrieve"),
+        "rerank_time_ms": by_name.get("rerank"),
+        "llm_time_ms": sum(asking) if asking else None,
+    }
+
+
+def _cost(used: Sequence[tuple[str, Usage]], settings: Settings) -> float | None:
+    """Return the USD of all calls, None where one of them is not known."""
+    costs = [_cost_of(model, usage, settings) for model, usage in used]
+    return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def _cost_of(model: str, usage: Usage, settings: Settings) -> float | None:
+    """Return USD: by the model that answered, or else by the one that was asked for."""
+    prices = Prices.load(settings.prices_path)
+    known = next((name for name in (model, model_name("chat", settings.chat_model)) if prices.price(name)), None)
+    if known is None or not usage.calls or not (usage.prompt_tokens or prices.is_free(known)):
+        return None
+    return prices.cost(known, usage.prompt_tokens, usage.completion_tokens)
+
+
+def _tokens(usage: Usage) -> TokenUsage:
+    return TokenUsage(prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens, calls=usage.calls)
+
+
+def _stage(stage: Stage, keep_prompt: KeepPrompt) -> RowStage:
+    calls = tuple(_call(call, keep_prompt) for call in stage.calls)
+    return RowStage(name=stage.name, ms=stage.ms, calls=calls, detail=dict(stage.detail))
+
+
+def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:
+    return RowCall(
+        role=call.role,
+        model=call.model,
+        usage=_tokens(call.usage),
+        ms=call.ms,
+        ttft_ms=call.ttft_ms,
+        waited_ms=call.waited_ms,
+        retries=call.retries,
+        recorded=call.recorded,
+        prompt=keep_prompt(call.messages),
+    )
+
+
+def _retrieved(hit: Hit) -> RetrievedChunk:
+    chunk, page = hit.chunk, hit.chunk.metadata
+    where = HitMetadata(
+        filename=chunk.doc_id,
+        section=" > ".join(chunk.section),
+        version=_said(page.get("version")),
+        date=_said(page.get("effective_date", page.get("date"))),
+    )
+    return RetrievedChunk(
+        chunk_id=chunk.chunk_id,
+        text=chunk.text,
+        score=hit.score,
+        rerank_score=hit.rerank_score,
+        scores=dict(hit.scores),
+        metadata=where,
+    )
+
+
+def _said(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(chunk_id=hit.chunk.chunk_id, score=hit.score, rerank_score=hit.rerank_score, scores=dict(hit.scores))
+        for hit in hits
+    )

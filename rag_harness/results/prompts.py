@@ -1,0 +1,67 @@
+"""Prompts as they were sent, beside the rows: ``prompts/<digest>.json``, once each however many rows name them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from rag_harness.errors import CriticalError
+from rag_harness.types import Message
+
+PROMPTS = "prompts"
+"""Folder beside the result files."""
+
+
+class PromptFiles:
+    """Keeps messages by content. Several processes may write the same folder.
+
+    Args:
+        output: folder of the result files.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self._folder = output / PROMPTS
+        self._kept: set[str] = set()
+
+    def keep(self, messages: Sequence[Message]) -> str:
+        """Write ``messages`` unless they are there, and return their digest; empty where there are none.
+
+        Raises:
+            CriticalError: the folder cannot be written.
+        """
+        if not messages:
+            return ""
+        content = json.dumps([{"role": message.role, "content": message.content} for message in messages], indent=1)
+        digest = blake2b(content.encode(), digest_size=12).hexdigest()
+        if digest not in self._kept:
+            self._write(digest, content)
+            self._kept.add(digest)
+        return digest
+
+    def _write(self, digest: str, content: str) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            # The name says the content: whoever was there first has written the same, and a torn file is shorter.
+            file = self._folder / f"{digest}.json"
+            with suppress(FileNotFoundError):
+                if file.stat().st_size == len(content):
+                    return
+            file.write_text(content, encoding="ascii", newline="")
+        except OSError as error:
+            raise CriticalError(
+                f"A prompt cannot be kept in {self._folder}: {error.strerror or error}. Make room, or choose another "
+                f"folder with --rag-output."
+            ) from error
+
+
+def read_prompt(output: Path, digest: str) -> list[Message]:
+    """Return the messages of a prompt that a row names.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    said = json.loads((output / PROMPTS / f"{digest}.json").read_text(encoding="ascii"))
+    return [Message(message["role"], message["content"]) for message in said]
