@@ -266,6 +266,7 @@ class PipelineOutput:
     ``retrieved`` is what the first stage returned (with rerank scores where there was a reranker), ``context`` is what
     went into the prompt, in prompt order: ``[Source 1]`` is ``context[0]``. ``confidence`` lies in [0, 1]. Where there
     are ``stages``, times, tokens and model are read off them; else ``usage``, ``timings`` and ``model`` say them.
+    ``ranking`` are the names that ranking measures look up, where they are not the documents of the chunks.
     """
 
     answer: Answer
@@ -277,6 +278,7 @@ class PipelineOutput:
     stages: tuple[Stage, ...] = ()
     decisions: tuple[Decision, ...] = ()
     confidence: float | None = None
+    ranking: tuple[str, ...] | None = None
 
     @property
     def calls(self) -> tuple[Call, ...]:

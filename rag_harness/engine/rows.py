@@ -67,6 +67,7 @@ def make_row(
         answerable=case.answerable,
         retrieved_chunks=tuple(_retrieved(hit) for hit in output.context),
         candidates=_candidates(output.retrieved or output.context),
+        ranking=output.ranking,
         llm_answer=answer.text,
         raw_output=failure.raw_output if failure else answer.raw or answer.text,
         citations=answer.citations,
