@@ -5,7 +5,8 @@ A local, CPU-bound verb is sync and is run off the event loop; a network-bound v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rag_harness.types import (
@@ -227,3 +228,24 @@ class Pipeline(Protocol):
     async def answer(self, query: Query) -> PipelineOutput:
         """Answer ``query``. Errors may be raised: the harness turns them into a row."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A pipeline with what it is made of. What is not declared here is not asked for.
+
+    Attributes:
+        id: its name, e.g. ``e3``: of its marker, its rows and its gates.
+        pipeline: answers queries; any object with a method ``answer``.
+        data: the named data that it is asked about; empty is the run's own knowledge base and queries.
+        ingredients: what decides its answers, by name, as plain JSON: the fingerprint is made from it.
+        retriever: the retrieve step on its own, for the golden suite; None where it retrieves nothing.
+        prepare: makes ready, once and for all workers, what queries need before the first trial: index, vectors.
+    """
+
+    id: str
+    pipeline: Any
+    data: str = ""
+    ingredients: Mapping[str, Any] = field(default_factory=dict)
+    retriever: Retriever | None = None
+    prepare: Callable[[Sequence[Query]], None] | None = None

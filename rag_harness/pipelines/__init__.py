@@ -1,6 +1,6 @@
 """One short file an experiment: ``e3_filtered_rag.py`` is experiment ``e3`` and writes ``e3_filtered_rag.jsonl``.
 
-Such a file has a function ``build(parts) -> Pipeline``. Other packages register theirs under the entry point
+Such a file has a function ``build(parts) -> Experiment``. Other packages register theirs under the entry point
 ``rag_harness.pipelines``, e.g. ``mine = my_package.my_pipeline:build``.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import RegistryError, unknown
+from rag_harness.protocols import Experiment
 from rag_harness.registry import registered
 
 _FILE = re.compile(r"([a-z]\d+)_\w+")
@@ -44,6 +45,16 @@ def builder(experiment: str) -> Callable[[Any], Any]:
         registered_build: Callable[[Any], Any] = registered("pipelines")[experiment].load()
         return registered_build
     raise RegistryError(unknown("experiment", experiment, known_experiments()))
+
+
+def experiment(name: str, parts: Any) -> Experiment:
+    """Build the experiment ``name`` of ``parts``. A builder may return the pipeline alone: it then declares nothing.
+
+    Raises:
+        RegistryError: there is no such experiment.
+    """
+    built = builder(name)(parts)
+    return built if isinstance(built, Experiment) else Experiment(name, built)
 
 
 def result_name(experiment: str) -> str:
