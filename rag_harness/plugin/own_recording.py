@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rag_harness.local_work import is_harness_at_work
-
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.recording.cassettes import Cassettes
@@ -53,6 +51,7 @@ def rag_recording(
     nearest and how to record it. In mode live nothing is recorded or replayed.
     """
     from rag_harness.errors import PrerequisiteError
+    from rag_harness.local_work import is_harness_at_work
     from rag_harness.recording.transports import patched
 
     own = OwnRecording([], [])
