@@ -41,7 +41,11 @@ class Stores(Protocol):
     """The stores of a run, by kind and model."""
 
     def open(self, kind: str, model: str, revision: str) -> Store:
-        """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision."""
+        """Return the store of ``kind`` (vectors, tokens, pairs, chunks) for one model and revision."""
+        ...
+
+    def flush(self) -> None:
+        """Write everything that is waiting."""
         ...
 
 
@@ -80,7 +84,7 @@ class TokenEmbedder(Protocol):
 
 
 class Parts(Protocol):
-    """What an adapter may ask for when it is created; each part is made on first use."""
+    """What the adapter of a model may ask for when it is created; each part is made on first use."""
 
     @property
     def settings(self) -> Settings:
@@ -97,9 +101,23 @@ class Parts(Protocol):
         """The recorded answers of the profile: a ``recording.cassettes.Cassettes``."""
         ...
 
+
+class RetrievalParts(Protocol):
+    """What the adapter of an index or a reranker may ask for: it is made for one set of documents and one spec."""
+
+    @property
+    def settings(self) -> Settings:
+        """The effective settings, with the spec's own model, lengths and index."""
+        ...
+
+    @property
+    def stores(self) -> Stores:
+        """Where vectors and scores are kept."""
+        ...
+
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the run."""
+        """The embedder of the index."""
         ...
 
     @property
@@ -174,6 +192,15 @@ class Index(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class PersistentIndex(Index, Protocol):
+    """An index that may be there from an earlier run; one of a user's own need not have this."""
+
+    def open(self, chunks: Sequence[Chunk]) -> bool:
+        """Return True where the content of these very chunks is there already: nothing is left to ``upsert``."""
+        ...
 
 
 class Reranker(Protocol):

@@ -34,7 +34,7 @@ def rag_settings(rag_session: RagSession) -> Settings:
 @pytest.fixture(scope="session")
 def rag_index(rag_session: RagSession) -> Any:
     """Return the index over the knowledge base, built once a process."""
-    return rag_session.parts.index
+    return rag_session.parts.retrieval().index
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any
     trial = trial_of(request.node)
     with _halting(request):
         experiment = trial.experiment if trial else experiments_of(request.node)[0]
-        return rag_session.pipeline(experiment)
+        return rag_session.experiment(experiment).pipeline
 
 
 @pytest.fixture

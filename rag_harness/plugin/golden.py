@@ -27,37 +27,40 @@ class GoldenSuite:
         """Ids of the entries, in their order. Reading them builds nothing."""
         from rag_harness.golden.cases import golden_ids
 
-        return golden_ids(self._session.parts)
+        return golden_ids(self._session.parts.data())
 
     @property
     def slices(self) -> list[dict[str, str]]:
         """What gates can slice by, of each entry; builds nothing."""
         from rag_harness.golden.cases import golden_slices
 
-        return golden_slices(self._session.parts)
+        return golden_slices(self._session.parts.data())
 
     @cached_property
     def cases(self) -> dict[str, RetrievalCase]:
         """The entries, with what counts as found resolved to documents and chunks of this run."""
         from rag_harness.golden.cases import golden_cases
 
-        return {case.case_id: case for case in golden_cases(self._session.parts)}
+        return {
+            case.case_id: case for case in golden_cases(self._session.parts.data(), self._session.parts.retrieval())
+        }
 
     @cached_property
     def _retriever(self) -> Retriever:
         from rag_harness.golden.cases import check_cutoff
+        from rag_harness.golden.retrievers import retriever_named
         from rag_harness.pipelines import known_experiments
         from rag_harness.retrieval.compatibility import check_compatible
-        from rag_harness.retrieval.retrievers import retriever_named
 
         session, cases = self._session, self.cases
-        check_cutoff(session.parts)
+        retrieval = session.parts.retrieval()
+        check_cutoff(retrieval)
         name = session.settings.retriever
-        retriever = retriever_named(name, session.parts, session.pipeline, known_experiments())
+        retriever = retriever_named(name, retrieval, session.experiment, known_experiments())
         if name != "bm25":
             queries = [case.query for case in cases.values()]
-            session.parts.prepare(queries)
-            check_compatible(session.parts, queries[0])
+            retrieval.prepare(queries)
+            check_compatible(retrieval, queries[0])
         return retriever
 
     def run(self, entry_id: str) -> RetrievalResult:

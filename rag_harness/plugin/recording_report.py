@@ -103,7 +103,7 @@ def _to_run(session: RagSession, ids: set[str]) -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for name in known_experiments():
         if any(each.startswith(f"{name}-") for each in ids):
-            pipeline = session.pipeline(name)
+            pipeline = session.experiment(name).pipeline
             cases = [case for case in session.cases if f"{name}-{case.query.query_id}" in ids]
             found[name] = [case for case in cases if session.trials.stored(Trial(name, case), pipeline) is None]
     return {name: cases for name, cases in found.items() if cases}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.plugin.golden import GoldenSuite
     from rag_harness.plugin.trials import Trials
+    from rag_harness.protocols import Experiment
     from rag_harness.settings import Settings
     from rag_harness.types import Case
 
@@ -28,7 +29,7 @@ class RagSession:
         self.config = config
         self.scrub: Callable[[str], str] | None = None
         self.own_experiments: set[str] = set()
-        self._pipelines: dict[str, Any] = {}
+        self._experiments: dict[str, Experiment] = {}
         self._fingerprints: dict[str, tuple[Any, str]] = {}
 
     @cached_property
@@ -46,12 +47,7 @@ class RagSession:
     @cached_property
     def all_cases(self) -> list[Case]:
         """The queries with their gold, as the file has them."""
-        from rag_harness.dataset.queries import distribution, read_queries
-
-        settings = self.settings
-        cases = read_queries(settings.queries_path, settings.path(settings.kb_dir))
-        log.info("Read %d queries: %s", len(cases), distribution(cases))
-        return cases
+        return self.parts.data().cases
 
     @property
     def cases(self) -> list[Case]:
@@ -108,27 +104,33 @@ class RagSession:
             self.own_experiments |= {name for name, query_id in cuts if name and query_id in queries}
         return [each for each in ids if each.startswith((*known, *(f"{name}-" for name in self.own_experiments)))]
 
-    def pipeline(self, experiment: str) -> Any:
-        """Return the registered pipeline of ``experiment``, built on first use."""
-        if experiment not in self._pipelines:
-            from rag_harness.pipelines import builder
+    def experiment(self, name: str) -> Experiment:
+        """Return the registered experiment ``name``, built on first use."""
+        if name not in self._experiments:
+            from rag_harness.pipelines import experiment
 
             _check_keys(self.settings)
-            self._pipelines[experiment] = builder(experiment)(self.parts)
-        return self._pipelines[experiment]
+            self._experiments[name] = experiment(name, self.parts)
+        return self._experiments[name]
 
-    def fingerprint(self, experiment: str, pipeline: Any) -> str:
-        """Return the digest of everything that changes a result of ``experiment``."""
-        known = self._fingerprints.get(experiment)
+    def experiment_of(self, name: str, pipeline: Any) -> Experiment:
+        """Return the experiment that ``pipeline`` is run as: the registered one, or one that declares nothing."""
+        from rag_harness.protocols import Experiment
+
+        registered = self._experiments.get(name)
+        return registered if registered and registered.pipeline is pipeline else Experiment(name, pipeline)
+
+    def fingerprint(self, name: str, pipeline: Any) -> str:
+        """Return the digest of everything that changes a result of the experiment ``name``."""
+        known = self._fingerprints.get(name)
         if known is None or known[0] is not pipeline:
-            from rag_harness.engine.fingerprint import digest_of_parts, experiment_parts, file_digest
+            from rag_harness.engine.fingerprint import fingerprint_of
             from rag_harness.pipelines import builder
 
-            queries = file_digest(self.settings.queries_path)
-            registered = self._pipelines.get(experiment) is pipeline
-            built_by = builder(experiment).__module__ if registered else ""
-            digest = digest_of_parts(experiment_parts(pipeline, self.parts, queries, built_by))
-            known = self._fingerprints[experiment] = (pipeline, digest)
+            experiment = self.experiment_of(name, pipeline)
+            built_by = builder(name).__module__ if experiment is self._experiments.get(name) else ""
+            queries = self.parts.data(experiment.data).queries_digest
+            known = self._fingerprints[name] = pipeline, fingerprint_of(experiment, self.settings, queries, built_by)
         return known[1]
 
     def close(self) -> None:

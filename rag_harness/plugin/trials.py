@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.stored import StoredRows
     from rag_harness.engine.trial import Outcome
     from rag_harness.plugin.session import RagSession
+    from rag_harness.results.prompts import PromptFiles
     from rag_harness.results.row import ExperimentResult
 
 _AHEAD = 256
@@ -53,7 +54,7 @@ class Trials:
         self._walked: set[Any] = set()
         self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Any]] = iter(())
         self._ahead: dict[str, None] = {}
-        self._prepared = False
+        self._prepared: set[str] = set()
         self._tests: Counter[str] = Counter()
         self._forgotten: set[str] = set()
         self._fixture_of: dict[str, Any] = {}
@@ -155,13 +156,22 @@ class Trials:
         from rag_harness.engine.trial import run_trial
 
         session = self._session
-        if hasattr(pipeline, "retriever") and not self._prepared:
-            self._prepared = True
+        experiment = session.experiment_of(trial.experiment, pipeline)
+        if experiment.prepare is not None and experiment.id not in self._prepared:
+            self._prepared.add(experiment.id)
             # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
             with suppress(RecordingMissError), harness_at_work():
-                session.parts.prepare([case.query.text for case in session.cases])
+                experiment.prepare([case.query for case in session.cases])
         fingerprint, settings = session.fingerprint(trial.experiment, pipeline), session.settings
-        self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint))
+        keep = self._prompts.keep
+        self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
+
+    @cached_property
+    def _prompts(self) -> PromptFiles:
+        from rag_harness.results.prompts import PromptFiles
+
+        settings = self._session.settings
+        return PromptFiles(settings.path(settings.output))
 
     def _run_ahead(self, item: pytest.Item, trial: Trial, pipeline: Any) -> None:
         """Submit trials of the tests that follow, so many that the engine always has some and memory stays bounded."""
@@ -200,7 +210,7 @@ class Trials:
         if trial is None:
             return None
         if fixture is None:
-            return self._session.pipeline(trial.experiment)
+            return self._session.experiment(trial.experiment).pipeline
         shared = fixture.params is None and fixture.scope == "session"
         return pipeline if shared and fixture is own_fixture(current) else None
 

@@ -12,7 +12,9 @@ Anserini's.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -44,18 +46,30 @@ def words(text: str) -> list[str]:
 
 
 class Bm25Index:
-    """Scores and finds chunks by the words they share with a query."""
+    """Scores and finds chunks by the words they share with a query.
 
-    def __init__(self, chunks: Sequence[Chunk]) -> None:
+    Args:
+        chunks: makes the chunks; asked when the first query comes.
+    """
+
+    def __init__(self, chunks: Callable[[], Sequence[Chunk]]) -> None:
+        self._make = chunks
+
+    @cached_property
+    def _chunks(self) -> Sequence[Chunk]:
+        return self._make()
+
+    @cached_property
+    def _bm25(self) -> Any:
+        """The index; None where no chunk has a word, which bm25s cannot index."""
         import bm25s
 
-        self._chunks = list(chunks)
-        self._bm25 = bm25s.BM25(k1=K1, b=B, method="lucene")
         tokens = [words(chunk.text) for chunk in self._chunks]
-        # bm25s cannot index a corpus without a single word.
-        self._empty = not any(tokens)
-        if not self._empty:
-            self._bm25.index(tokens, show_progress=False)
+        if not any(tokens):
+            return None
+        made = bm25s.BM25(k1=K1, b=B, method="lucene")
+        made.index(tokens, show_progress=False)
+        return made
 
     def scores(self, query: str) -> dict[str, float]:
         """Return the BM25 score of each chunk by chunk_id; 0 where no word is shared."""
@@ -69,7 +83,7 @@ class Bm25Index:
 
     def _scores(self, query: str) -> np.ndarray:
         wanted = words(query)
-        if self._empty or not wanted:
+        if self._bm25 is None or not wanted:
             return np.zeros(len(self._chunks), np.float32)
         scores: np.ndarray = self._bm25.get_scores(wanted)
         return scores

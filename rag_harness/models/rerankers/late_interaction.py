@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.protocols import LexicalScorer, Parts, Store, TokenEmbedder
+from rag_harness.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
 from rag_harness.recording.store import key_of
 from rag_harness.types import Hit, TokenVectors
 
@@ -104,7 +104,7 @@ def _z_scores(values: Floats) -> Floats:
     return scores
 
 
-def create(parts: Parts) -> LateInteractionReranker:
+def create(parts: RetrievalParts) -> LateInteractionReranker:
     """Return the reranker over the run's embedder and chunks."""
     embedder = parts.token_embedder
     pairs = parts.stores.open("pairs", f"max-sim-{embedder.model}", f"{MAX_SIM}-{embedder.revision}")

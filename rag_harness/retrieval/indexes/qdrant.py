@@ -10,7 +10,7 @@ from uuid import UUID
 
 from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.files.log import log
-from rag_harness.protocols import Parts
+from rag_harness.protocols import RetrievalParts
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 _BATCH = 256
@@ -128,7 +128,7 @@ def _connect(url: str) -> Any:
     return QdrantClient(url=url, timeout=30, check_compatibility=False)
 
 
-def create(parts: Parts) -> QdrantIndex:
+def create(parts: RetrievalParts) -> QdrantIndex:
     """Return the index that the settings name, for the content of that digest."""
     settings = parts.settings
     return QdrantIndex(settings.qdrant_url, f"rag_harness_{parts.content_digest[:16]}", settings.overwrite)

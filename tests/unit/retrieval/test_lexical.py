@@ -32,7 +32,8 @@ def lucene(texts: Sequence[Sequence[str]], query: Sequence[str]) -> list[float]:
 
 
 def scored(texts: Sequence[str], query: str) -> list[float]:
-    found = Bm25Index(chunks := chunks_of(texts)).scores(query)
+    chunks = chunks_of(texts)
+    found = Bm25Index(lambda: chunks).scores(query)
     assert list(found) == [chunk.chunk_id for chunk in chunks]
     return list(found.values())
 
@@ -75,7 +76,7 @@ def test_words_are_those_of_lucene(text: str, expected: list[str]) -> None:
 
 
 def test_search_is_ordered_and_leaves_out_what_shares_no_word() -> None:
-    index = Bm25Index(chunks_of(["lamp", "oak", "lamp fee", "fee"]))
+    index = Bm25Index(lambda: chunks_of(["lamp", "oak", "lamp fee", "fee"]))
     hits = index.search("fee lamp", 10)
     assert [hit.chunk.text for hit in hits] == ["lamp fee", "lamp", "fee"]  # equal scores in the chunks' order
     assert [hit.rank for hit in hits] == [1, 2, 3]
@@ -85,7 +86,7 @@ def test_search_is_ordered_and_leaves_out_what_shares_no_word() -> None:
 
 @pytest.mark.parametrize("query", ["zebra", "the of", "???", ""])
 def test_query_without_known_words(query: str) -> None:
-    index = Bm25Index(chunks_of(["lamp fee", "oak"]))
+    index = Bm25Index(lambda: chunks_of(["lamp fee", "oak"]))
     assert list(index.scores(query).values()) == [0, 0]
     assert index.search(query, 5) == []
 
@@ -93,7 +94,7 @@ def test_query_without_known_words(query: str) -> None:
 @pytest.mark.parametrize("texts", [[], ["€ --", "???"], ["the of"]])
 def test_corpus_without_words(texts: list[str]) -> None:
     assert scored(texts, "lamp") == [0] * len(texts)
-    assert Bm25Index(chunks_of(texts)).search("lamp", 5) == []
+    assert Bm25Index(lambda: chunks_of(texts)).search("lamp", 5) == []
 
 
 def test_one_chunk_without_words() -> None:
