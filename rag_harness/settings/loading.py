@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
+from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles
 from rag_harness.settings.table import Settings, env_name
@@ -36,7 +37,8 @@ def load_settings(
         )
     if settings.prices:
         Prices.load(settings.prices_path)  # now, not in the first row
-    settings = replace(settings, data=_data(settings, command_line or {}))
+    defined = own_options(Path(rootdir), settings.define)
+    settings = replace(settings, data=_data(settings, command_line or {}), defined=defined)
     return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
 
 
@@ -108,7 +110,7 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
             from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
             return init_settings, env_settings, dotenv_settings, from_ini
 
-    hints = get_type_hints(Settings, localns={"DataSpec": DataSpec})
+    hints = get_type_hints(Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption})
     declared: dict[str, Any] = {}
     for each in (each for each in fields(Settings) if not each.metadata.get("derived")):
         limits = each.metadata.get("limits", {})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from rag_harness.settings.data import DataSpec
+    from rag_harness.settings.own import OwnOption
 
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
@@ -136,12 +137,21 @@ class Settings:
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)
+    define: tuple[str, ...] = option(
+        (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
+    )
+    defined: tuple[OwnOption, ...] = derived((), "options of your own: [tool.rag_harness.options.<name>]", "nothing")
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
 
     def path(self, value: str) -> Path:
         """Return ``value`` as a path, relative ones below rootdir."""
         return Path(self.rootdir) / value
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The options of a user's own parts, by name."""
+        return {option.name: option.value for option in self.defined}
 
     @property
     def chat_key(self) -> str:
@@ -174,7 +184,8 @@ def env_name(each: Field[Any]) -> str:
 
 def affecting(settings: Settings, *kinds: Affects) -> dict[str, Any]:
     """Return the options that affect one of ``kinds``, by name: what decides a result."""
-    return {each.name: getattr(settings, each.name) for each in fields(Settings) if each.metadata["affects"] in kinds}
+    ours = {each.name: getattr(settings, each.name) for each in fields(Settings) if each.metadata["affects"] in kinds}
+    return ours | {f"own {option.name}": option.value for option in settings.defined if option.affects in kinds}
 
 
 def masked(settings: Settings) -> dict[str, Any]:
