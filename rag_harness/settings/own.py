@@ -60,15 +60,10 @@ def _declared(name: str, about: Any) -> OwnOption:
     default, affects = about.get("default"), str(about.get("affects", ""))
     if not isinstance(default, (str, int, float)):
         raise SettingsError(f"{where}: default is {default!r}: expected a string, a number or a boolean.")
-    if affects not in get_args(Affects):
-        raise SettingsError(
-            f"{where}: affects says what results it changes. {unknown('value', str(affects), _affects())}"
-        )
-    return OwnOption(name, default, affects, str(about.get("help", "")))
-
-
-def _affects() -> tuple[str, ...]:
-    return get_args(Affects)
+    known: dict[str, Affects] = {kind: kind for kind in get_args(Affects)}
+    if affects not in known:
+        raise SettingsError(f"{where}: affects says what results it changes. {unknown('value', affects, known)}")
+    return OwnOption(name, default, known[affects], str(about.get("help", "")))
 
 
 def _read(option: OwnOption, text: str) -> str | int | float | bool:
