@@ -177,6 +177,15 @@ class Index(Protocol):
     def __len__(self) -> int: ...
 
 
+@runtime_checkable
+class PersistentIndex(Index, Protocol):
+    """An index that may be there from an earlier run; one of a user's own need not have this."""
+
+    def open(self, chunks: Sequence[Chunk]) -> bool:
+        """Return True where the content of these very chunks is there already: nothing is left to ``upsert``."""
+        ...
+
+
 class Reranker(Protocol):
     """Puts candidates into a better order."""
 

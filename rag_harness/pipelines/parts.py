@@ -18,7 +18,7 @@ from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.names import chat_name, embedder_name, reranker_name
 from rag_harness.prompts import Prompts, load_prompts
-from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
+from rag_harness.protocols import ChatModel, Index, LexicalIndex, PersistentIndex, Reranker, Retriever
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.recording.stores import StoreRoom
@@ -145,7 +145,8 @@ class RunParts:
     def _build_index(self) -> Index:
         index: Index = resolve("indexes", self.settings.index)(self)
         with self._building():
-            index.upsert(self.chunks, self._chunk_vectors())
+            if not (isinstance(index, PersistentIndex) and index.open(self.chunks)):
+                index.upsert(self.chunks, self._chunk_vectors())
         return index
 
     def _chunk_vectors(self) -> Matrix:
