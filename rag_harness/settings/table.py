@@ -26,9 +26,9 @@ def path_option(default: str, help_: str, *, env: str = "") -> str:
     return made
 
 
-def secret(help_: str, env: str) -> str:
-    """Declare a key: environment and ``.env`` only, never shown."""
-    made: str = field(default="", metadata={"help": help_, "env": env, "flag": False, "secret": True}, repr=False)
+def secret(help_: str, env: str, *, flag: bool = False) -> str:
+    """Declare a key: environment and ``.env``, with ``flag`` the command line too, but no ini file; never shown."""
+    made: str = field(default="", metadata={"help": help_, "env": env, "flag": flag, "secret": True}, repr=False)
     return made
 
 
@@ -58,7 +58,7 @@ class Settings:
     embed_base_url: str = option("", "endpoint for embeddings; default: the profile's")
     rerank_model: str = option("", "reranker; default: the profile's")
     index: str = option("qdrant", "vector index, by its registered name")
-    qdrant_url: str = option("", "Qdrant server or cluster; default: in memory")
+    qdrant_url: str = option("", "Qdrant server or cluster; default: an index in this process")
     temperature: float = option(0.0, "sampling temperature of the chat model", ge=0, le=2)
     seed: int = option(7, "seed sent to the chat model")
     max_output_tokens: int = option(1024, "longest answer in tokens", ge=1)
@@ -95,6 +95,11 @@ class Settings:
     openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
+    qdrant_api_key: str = secret(
+        "key for the Qdrant server; better in the variable: others on this machine see a command line",
+        "QDRANT_API_KEY",
+        flag=True,
+    )
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", flag=False)
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", flag=False)
@@ -123,7 +128,7 @@ class Settings:
 
 
 def options() -> list[Field[Any]]:
-    """Return the options that have a command-line flag and an ini key."""
+    """Return the options that have a command-line flag; those that are no secret have an ini key too."""
     return [each for each in fields(Settings) if each.metadata["flag"]]
 
 

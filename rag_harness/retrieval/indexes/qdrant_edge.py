@@ -15,7 +15,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import qdrant_edge as edge
 
@@ -165,7 +165,10 @@ def _build(folder: Path, vectors: Matrix, graph: bool) -> edge.EdgeShard:
 
 def _config(dimension: int, graph: bool) -> edge.EdgeConfig:
     # One thread: there is one segment to search.
-    config: dict[str, Any] = {"vectors": edge.EdgeVectorParams(dimension, edge.Distance.Cosine), "max_search_threads": 1}
+    config: dict[str, Any] = {
+        "vectors": edge.EdgeVectorParams(dimension, edge.Distance.Cosine),
+        "max_search_threads": 1,
+    }
     if graph:
         # The graph is walked on bytes, a quarter of the memory to read; what it finds is scored on the vectors.
         config |= {
@@ -201,7 +204,7 @@ def _load(folder: Path, count: int) -> edge.EdgeShard:
 
 def _sample(shard: edge.EdgeShard, count: int) -> str:
     """Return a digest of some vectors: the engine opens a file of zeros, as a power cut leaves it, in silence."""
-    positions = list(range(0, count, count // 64 + 1))
+    positions: list[int | UUID | str] = list(range(0, count, count // 64 + 1))
     vectors = {point.id: point.vector for point in shard.retrieve(positions, False, True)}
     return blake2b(repr([vectors.get(position) for position in positions]).encode(), digest_size=16).hexdigest()
 

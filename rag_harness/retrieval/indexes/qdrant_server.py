@@ -1,11 +1,17 @@
-"""Qdrant: in memory, or a server or cluster by its URL."""
+"""Qdrant by its client: a server or cluster by its URL, or the client's memory mode where Edge has no wheel.
+
+Not tested against a server: TLS, what a key may do, how a cluster spreads and repeats, what survives a server's crash.
+What is sent is tested: a stub of the REST API refuses whatever does not validate against the client's own models.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from rag_harness.errors import CriticalError, SettingsError
@@ -14,6 +20,8 @@ from rag_harness.protocols import Parts
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 _BATCH = 256
+_RETRIES = 3
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class QdrantIndex:
@@ -24,23 +32,36 @@ class QdrantIndex:
         collection: its name. On a server it carries the content's digest, so a collection that is there already and
             is complete holds the same chunks and vectors and is not built again.
         overwrite: write all points of a server's collection again. In place: other workers may be searching it.
+        api_key: sent with each request, over TLS or to this machine alone.
     """
 
     def __init__(
-        self, url: str = "", collection: str = "rag_harness", overwrite: bool = False, client: Any = None
+        self,
+        url: str = "",
+        collection: str = "rag_harness",
+        overwrite: bool = False,
+        client: Any = None,
+        api_key: str = "",
     ) -> None:
-        self._client = client or _connect(url)
+        self._client = client or _connect(url, api_key)
         self._search = _exact() if url else None
         self._collection, self._overwrite = collection, overwrite
         self._chunks: list[Chunk] = []
         self._positions: dict[str, int] = {}
 
+    def open(self, chunks: Sequence[Chunk]) -> bool:
+        """Return whether the server has a complete collection of these chunks, and search it from now on."""
+        self._take(chunks)
+        try:
+            return self._is_complete(len(self._positions))
+        except Exception as error:
+            raise CriticalError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
+
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
         """Store the chunks, unless a complete collection of that name is there."""
-        self._chunks = list(chunks)
-        self._positions = {_point_id(chunk): position for position, chunk in enumerate(self._chunks)}
+        self._take(chunks)
         try:
-            if not self._is_complete(len(chunks)):
+            if not self._is_complete(len(self._positions)):
                 self._build(chunks, vectors)
             info = self._client.get_collection(self._collection)
         except Exception as error:
@@ -61,6 +82,10 @@ class QdrantIndex:
     def __len__(self) -> int:
         return len(self._chunks)
 
+    def _take(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = list(chunks)
+        self._positions = {_point_id(chunk): position for position, chunk in enumerate(self._chunks)}
+
     def _is_complete(self, wanted: int) -> bool:
         return not self._overwrite and self._count() == wanted
 
@@ -71,7 +96,7 @@ class QdrantIndex:
         return int(self._client.count(self._collection, exact=True).count)
 
     def _build(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        from qdrant_client.models import Distance, PointStruct, VectorParams
+        from qdrant_client.models import Distance, VectorParams
 
         if self._count() > len(chunks):
             self._client.delete_collection(self._collection)
@@ -79,16 +104,29 @@ class QdrantIndex:
             self._client.create_collection(
                 self._collection, vectors_config=VectorParams(size=vectors.shape[1], distance=Distance.COSINE)
             )
-        for start in range(0, len(chunks), _BATCH):
-            part = range(start, min(start + _BATCH, len(chunks)))
-            points = [
-                PointStruct(id=_point_id(chunks[i]), vector=vectors[i].tolist(), payload=_payload(chunks[i], i))
-                for i in part
-            ]
-            with warnings.catch_warnings():
-                # In memory it warns beyond 20,000 points: docs say when to use a server.
-                warnings.filterwarnings("ignore", message="Local mode is not recommended")
-                self._client.upsert(self._collection, points=points, wait=True)
+        with _quiet():
+            # Batch by batch from a generator: no more than one batch of points is in memory.
+            self._client.upload_points(
+                self._collection, _points(chunks, vectors), batch_size=_BATCH, max_retries=_RETRIES, wait=True
+            )
+
+
+def _points(chunks: Sequence[Chunk], vectors: Matrix) -> Iterator[Any]:
+    from qdrant_client.models import PointStruct
+
+    for position, chunk in enumerate(chunks):
+        yield PointStruct(id=_point_id(chunk), vector=vectors[position].tolist(), payload=_payload(chunk, position))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        # In memory it warns beyond 20,000 points: docs say when to use a server. Batches that are sent again are
+        # the client's to count.
+        warnings.filterwarnings("ignore", message="Local mode is not recommended|Batch upload failed")
+        # Of a key in clear; to this machine alone, see _refuse_open_key.
+        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+        yield
 
 
 def _point_id(chunk: Chunk) -> str:
@@ -113,22 +151,35 @@ def _exact() -> Any:
     return SearchParams(exact=True)
 
 
-def _connect(url: str) -> Any:
+def _connect(url: str, api_key: str) -> Any:
     if url and not url.startswith(("http://", "https://")):
         raise SettingsError(
             f"rag_qdrant_url is {url!r}, which is no URL of a server. A local path is refused: Qdrant's file mode "
-            f"serves one process at a time, so workers would lock each other out. Leave it empty for an index in "
-            f"memory, or give a server such as http://127.0.0.1:6333."
+            f"serves one process at a time, so workers would lock each other out. Leave it empty for an index in this "
+            f"process, or give a server such as http://127.0.0.1:6333."
         )
+    _refuse_open_key(url, api_key)
     from qdrant_client import QdrantClient
 
     if not url:
         return QdrantClient(":memory:")
-    # The check runs in a thread and warns there; a dead server is reported when the index is built.
-    return QdrantClient(url=url, timeout=30, check_compatibility=False)
+    with _quiet():
+        # The check runs in a thread and warns there; a dead server is reported when the index is built.
+        return QdrantClient(url=url, api_key=api_key or None, timeout=30, check_compatibility=False)
+
+
+def _refuse_open_key(url: str, api_key: str) -> None:
+    parts = urlsplit(url)
+    if api_key and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise SettingsError(
+            f"A key for Qdrant is set, but rag_qdrant_url is {parts.scheme}://{parts.hostname}: without TLS whoever is "
+            f"on the way can read the key, so it is not sent. Use https://, or unset QDRANT_API_KEY if the server asks "
+            f"for none."
+        )
 
 
 def create(parts: Parts) -> QdrantIndex:
     """Return the index that the settings name, for the content of that digest."""
     settings = parts.settings
-    return QdrantIndex(settings.qdrant_url, f"rag_harness_{parts.content_digest[:16]}", settings.overwrite)
+    name = f"rag_harness_{parts.content_digest[:16]}"
+    return QdrantIndex(settings.qdrant_url, name, settings.overwrite, api_key=settings.qdrant_api_key)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -108,7 +109,7 @@ def test_equals_numpy_ties_and_all(
     np.testing.assert_allclose([hit.score for hit in hits], np.sort(cosines)[::-1][:k], atol=2e-5)
     positions = [int(hit.chunk.text.split()[1]) for hit in hits]
     assert len(set(positions)) == len(positions) == min(k, len(rows))
-    equal = [(rows[a] == rows[b]).all() and a > b for a, b in zip(positions, positions[1:], strict=False)]
+    equal = [(rows[a] == rows[b]).all() and a > b for a, b in pairwise(positions)]
     assert not any(equal)
     left_out = set(range(len(rows))) - set(positions)
     assert not [a for a in left_out for b in positions if a < b and (rows[a] == rows[b]).all()]
@@ -145,7 +146,9 @@ def test_graph_from_the_threshold_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert below._shard is not None
     assert below._shard.info().indexed_vectors_count == 0
     exact = np.argsort(-(rows / np.linalg.norm(rows, axis=1, keepdims=True) @ queries.T), axis=0)[:10].T
-    shared = [len({f"text {n}" for n in best} & set(texts(index, q, 10))) for best, q in zip(exact, queries, strict=True)]
+    shared = [
+        len({f"text {n}" for n in best} & set(texts(index, q, 10))) for best, q in zip(exact, queries, strict=True)
+    ]
     assert sum(shared) / 500 >= 0.99
 
 
