@@ -135,9 +135,7 @@ class EdgeIndex:
                 if (shard := self._kept(len(vectors))) is None:
                     run = self._rebuild_in or _run()
                     with self._folder.building(len(vectors), run) as made:
-                        _build(made, vectors, graph=len(vectors) >= GRAPH_FROM).close()
-                        # The engine completes its configuration when it first loads a shard.
-                        _load(made, len(vectors)).close()
+                        _write(made, vectors)
                     shard = _load(self._folder.path, len(vectors))
                 return shard
         except OSError as error:
@@ -149,6 +147,16 @@ class EdgeIndex:
         return _build(temporary_folder(self), vectors, graph=False)
 
 
+def _write(folder: Path, vectors: Matrix) -> None:
+    """Build a shard that is to be kept."""
+    shard = _build(folder, vectors, graph=len(vectors) >= GRAPH_FROM)
+    (folder / _SAMPLE).write_text(_sample(shard, len(vectors)), encoding="ascii")
+    shard.flush()
+    shard.close()
+    # The engine completes its configuration when it first loads a shard.
+    _load(folder, len(vectors)).close()
+
+
 def _build(folder: Path, vectors: Matrix, graph: bool) -> edge.EdgeShard:
     log.info("Indexing %d chunks in %s%s", len(vectors), folder, ", with an HNSW graph" if graph else "")
     shard = edge.EdgeShard.create(str(folder), _config(vectors.shape[1], graph))
@@ -158,8 +166,6 @@ def _build(folder: Path, vectors: Matrix, graph: bool) -> edge.EdgeShard:
         shard.update(edge.UpdateOperation.upsert_points(points))
     if graph:
         shard.optimize()
-    (folder / _SAMPLE).write_text(_sample(shard, len(vectors)), encoding="ascii")
-    shard.flush()
     return shard
 
 
