@@ -142,7 +142,7 @@ def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]
     return reduced(now), reduced(before)
 
 
-_PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "bm25s")
+_PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "PyStemmer")
 _MODELS = ("profile", "mode", "chat_model", "embed_model", "rerank_model", "retriever")
 _OTHER = ("top_k", "candidates", "chunk_size", "chunk_overlap", "temperature", "seed", "embed_max_tokens", "k")
 

@@ -37,7 +37,7 @@ def spec_of(settings: Settings) -> IndexSpec:
 class Retrieval:
     """What retrieves from one set of documents under one spec. Each part is made on first use.
 
-    Adapters of indexes and rerankers are created with it: it has what ``protocols.Parts`` names.
+    Adapters of indexes and rerankers are created with it: it has what ``protocols.RetrievalParts`` names.
 
     Args:
         spec: how the documents become an index.

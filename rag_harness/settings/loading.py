@@ -72,7 +72,7 @@ def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
 def _explain(line: Any, each: Field[Any]) -> str:
     shown = "…" if each.metadata.get("secret") else repr(line["input"])
     where = f"{env_name(each)} in the environment or .env"
-    if each.metadata["flag"]:
+    if each.metadata["flag"] and not each.metadata.get("secret"):
         where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
     return f"{each.name} is {shown}: {line['msg']}. Set it with {where}."
 

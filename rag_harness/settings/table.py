@@ -46,9 +46,9 @@ def derived(default: T, help_: str, affects: Affects) -> T:
     return made
 
 
-def secret(help_: str, env: str) -> str:
-    """Declare a key: environment and ``.env`` only, never shown."""
-    about = {"help": help_, "affects": "nothing", "env": env, "flag": False, "secret": True}
+def secret(help_: str, env: str, *, flag: bool = False) -> str:
+    """Declare a key: environment and ``.env``, with ``flag`` the command line too, but no ini file; never shown."""
+    about = {"help": help_, "affects": "nothing", "env": env, "flag": flag, "secret": True}
     made: str = field(default="", metadata=about, repr=False)
     return made
 
@@ -88,7 +88,12 @@ class Settings:
     rerank_model: str = option("", "reranker; default: the profile's", "reranking")
     chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")
     index: str = option("qdrant", "vector index, by its registered name", "retrieval")
-    qdrant_url: str = option("", "Qdrant server or cluster; default: in memory", "nothing")
+    qdrant_url: str = option("", "Qdrant server or cluster; default: an index in this process", "nothing")
+    qdrant_api_key: str = secret(
+        "key for the Qdrant server; better in the variable: others on this machine see a command line",
+        "QDRANT_API_KEY",
+        flag=True,
+    )
     temperature: float = option(0.0, "sampling temperature of the chat model", "generation", ge=0, le=2)
     seed: int = option(7, "seed sent to the chat model", "generation")
     max_output_tokens: int = option(1024, "longest answer in tokens", "generation", ge=1)
@@ -173,7 +178,7 @@ class Settings:
 
 
 def options() -> list[Field[Any]]:
-    """Return the options that have a command-line flag and an ini key."""
+    """Return the options that have a command-line flag; those that are no secret have an ini key too."""
     return [each for each in fields(Settings) if each.metadata["flag"]]
 
 

@@ -19,9 +19,11 @@ from rag_harness.pipelines.generation import Generator, abstains, cited_sources,
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts, load_prompts
+from rag_harness.registry import resolve
+from rag_harness.retrieval import retrieval as retrieval_room
 from rag_harness.retrieval.retrieval import spec_of
 from rag_harness.settings.loading import load_settings
-from rag_harness.types import Completion, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
 from tests.unit.hits import hits_of
 
 PAGES = {
@@ -262,9 +264,18 @@ def test_prepare_embeds_every_query_once(kb: Path) -> None:
     assert again.embedder.computed == 0
 
 
-def test_what_was_embedded_is_written_though_the_index_fails(kb: Path) -> None:
-    with pytest.raises(CriticalError, match="cannot be built"):
-        _ = parts_of(kb, qdrant_url="http://127.0.0.1:1").retrieval().index
+class Full:
+    """An index that has no room."""
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        raise CriticalError(f"no room for {len(chunks)} chunks of {vectors.shape[1]} numbers")
+
+
+def test_what_was_embedded_is_written_though_the_index_fails(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(retrieval_room, "resolve", lambda g, n: (lambda _: Full()) if g == "indexes" else resolve(g, n))
+        with pytest.raises(CriticalError, match="no room for 4 chunks of 512 numbers"):
+            _ = parts_of(kb).retrieval().index
     again = parts_of(kb).retrieval()
     _ = again.index
     assert again.embedder.computed == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import bm25s
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -52,6 +54,29 @@ def test_by_hand() -> None:
 def test_formula(texts: list[list[str]], query: list[str]) -> None:
     expected = lucene(texts, query)
     assert scored([" ".join(text) for text in texts], " ".join(query)) == pytest.approx(expected, abs=1e-5)
+
+
+def of_bm25s(texts: Sequence[str], query: str) -> list[float]:
+    index = bm25s.BM25(k1=K1, b=B, method="lucene")
+    index.index([words(text) for text in texts], show_progress=False)
+    return [float(score) for score in index.get_scores(words(query))]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join), min_size=1, max_size=30),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join),
+)
+def test_scores_are_those_of_bm25s_to_the_last_bit(texts: list[str], query: str) -> None:
+    assert scored(texts, query) == of_bm25s(texts, query)
+
+
+def test_scores_of_the_shipped_pages_are_those_of_bm25s() -> None:
+    pages = [page.read_text("utf-8") for page in sorted((Path(__file__).parents[3] / "data" / "kb").glob("*.md"))]
+    assert len(pages) > 50
+    for page in pages[:20]:
+        query = " ".join(page.split()[:60])
+        assert scored(pages, query) == of_bm25s(pages, query)
 
 
 def test_stems_and_stop_words() -> None:
