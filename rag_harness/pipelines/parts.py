@@ -16,7 +16,8 @@ from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, SettingsError
 from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.names import chat_name, embedder_name, reranker_name
+from rag_harness.models.endpoints import Endpoints
+from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
 from rag_harness.recording.cassettes import Cassettes
@@ -56,6 +57,7 @@ class RunParts:
 
     def __init__(self, settings: Settings, scrub: Callable[[str], str] | None = None) -> None:
         self.settings, self.scrub = settings, scrub
+        self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
 
     @cached_property
     def stores(self) -> StoreRoom:
@@ -178,7 +180,7 @@ class RunParts:
     @cached_property
     def chat(self) -> ChatModel:
         """The chat model that the settings name."""
-        return cast("ChatModel", resolve("chat", chat_name(self.settings))(self))
+        return self.endpoints.chat()
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""
