@@ -26,10 +26,10 @@ class Events:
         lines = (self._rest + part).splitlines(keepends=True)
         self._rest = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
         for line in lines:
-            text = line.rstrip(b"\r\n")
-            if text.startswith(b"data:"):
-                self._data.append(text[5:].removeprefix(b" "))
-            elif not text and self._data:
+            name, _, value = line.rstrip(b"\r\n").partition(b":")
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+            elif self._data and not line.strip(b"\r\n"):
                 yield b"\n".join(self._data)
                 self._data = []
 
