@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from rag_harness.models.chat.expected import Expected, counting_chat
@@ -78,9 +77,11 @@ class _Counting(RunParts):
         super().__init__(settings, scrub)
         self._expected = expected
 
-    @cached_property
-    def chat(self) -> ChatModel:
-        return counting_chat(self, self._expected)
+    def chat(
+        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+    ) -> ChatModel:
+        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        return counting_chat(asked, self.cassettes, self._expected)
 
 
 def _texts_to_send(parts: RunParts, queries: Sequence[str]) -> list[str]:

@@ -31,7 +31,7 @@ def build(parts: RunParts) -> Experiment:
     retrieval, prompts = parts.retrieval(), parts.prompts("e2")
     return Experiment(
         "e2",
-        StandardRag(retrieval.dense, Generator(parts.chat, prompts), parts.settings.top_k),
+        StandardRag(retrieval.dense, Generator(parts.chat(), prompts), parts.settings.top_k),
         ingredients={**parts.made_of_retrieval(retrieval), **parts.made_of_generation(prompts)},
         retriever=retrieval.dense,
         prepare=parts.prepared(retrieval),

@@ -37,7 +37,7 @@ def build(parts: RunParts) -> Experiment:
 def filtered(name: str, parts: RunParts, reasoning: bool = False) -> Experiment:
     """Return the experiment ``name`` of this shape, with its own prompts."""
     settings, retrieval, prompts = parts.settings, parts.retrieval(), parts.prompts(name)
-    reranker, generator = retrieval.reranker(), Generator(parts.chat, prompts, reasoning)
+    reranker, generator = retrieval.reranker(), Generator(parts.chat(), prompts, reasoning)
     return Experiment(
         name,
         FilteredRag(retrieval.dense, reranker, generator, settings.candidates, settings.top_k),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from rag_harness.dataset.data import Data
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.files.sources import json_digest, source_digest
 from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.names import chat_name, embedder_name, reranker_name
+from rag_harness.models.endpoints import Endpoints
+from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Reranker
 from rag_harness.recording.cassettes import Cassettes
@@ -32,6 +33,7 @@ class RunParts:
         self._data: dict[str, Data] = {}
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
+        self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
 
     @cached_property
     def stores(self) -> StoreRoom:
@@ -44,10 +46,11 @@ class RunParts:
         settings = self.settings
         return Cassettes(settings.path(settings.cassettes) / settings.profile, secrets_of(settings), self.scrub)
 
-    @cached_property
-    def chat(self) -> ChatModel:
-        """The chat model of role ``answer``."""
-        return cast("ChatModel", resolve("chat", chat_name(self.settings))(self))
+    def chat(
+        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+    ) -> ChatModel:
+        """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
+        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""

@@ -137,14 +137,11 @@ class RagSession:
         """Stop the engine, write what is waiting, and let the network be used again."""
         allow_connections()
         if "trials" in vars(self):
-            self.trials.close(*(each for each in [getattr(self._chat(), "aclose", None)] if each))
+            self.trials.close(*([self.parts.endpoints.aclose] if "parts" in vars(self) else []))
         if "parts" in vars(self) and "stores" in vars(self.parts):
             self.parts.stores.flush()
         if "settings" in vars(self):
             close_log()
-
-    def _chat(self) -> Any:
-        return vars(self.parts).get("chat") if "parts" in vars(self) else None
 
 
 def _close_the_network(settings: Settings) -> None:

@@ -16,6 +16,7 @@ from rag_harness.models.token_batches import token_batches
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.recording.store import key_of
 from rag_harness.registry import missing_package, model_name
+from rag_harness.settings import access_of
 from rag_harness.types import Hit
 
 Pair = tuple[str, str]
@@ -119,6 +120,6 @@ def create(parts: RetrievalParts) -> CrossEncoderReranker:
     settings = parts.settings
     model = model_name("rerankers", settings.rerank_model)
     revision = revision_of(model, settings.precision)
-    refuse = "Record it: --rag-mode=record" if settings.mode == "replay" else ""
+    refuse = access_of(settings).refusal(local=True)
     pairs = parts.stores.open("pairs", model, revision)
     return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision)
