@@ -42,13 +42,13 @@ def main() -> None:
 
     quick = "--quick" in sys.argv
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()}")
-    parts = RunParts(load_settings({"mode": "replay"}, rootdir=ROOT))
-    texts = [chunk.text for chunk in parts.chunks]
+    retrieval = RunParts(load_settings({"mode": "replay"}, rootdir=ROOT)).retrieval()
+    texts = [chunk.text for chunk in retrieval.chunks]
     rounds = 3 if quick else 5
     embedding(texts, 60 if quick else 600, rounds)
     pairs(texts, 200 if quick else 2000, rounds)
     if not quick:
-        rankings(parts.chunks)
+        rankings(retrieval.chunks)
 
 
 def embedding(texts: Sequence[str], count: int, rounds: int) -> None:

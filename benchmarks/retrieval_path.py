@@ -33,21 +33,21 @@ def main() -> None:
 
 def index(cache: str) -> tuple[float, int]:
     """Build the index in a fresh set of parts."""
-    parts = RunParts(load_settings({"cache_dir": cache}, rootdir=ROOT))
+    retrieval = RunParts(load_settings({"cache_dir": cache}, rootdir=ROOT)).retrieval()
     started = time.perf_counter()
-    size = len(parts.index)
+    size = len(retrieval.index)
     return time.perf_counter() - started, size
 
 
 def rerank(cache: str, queries: list[str]) -> None:
     """Time the reranking of 20 candidates, query vectors at hand."""
-    parts = RunParts(load_settings({"cache_dir": cache}, rootdir=ROOT))
-    parts.prepare(queries)
+    retrieval = RunParts(load_settings({"cache_dir": cache}, rootdir=ROOT)).retrieval()
+    retrieval.prepare(queries)
     times = []
     for query in queries:
-        hits = parts.retriever.retrieve(query, 20)
+        hits = retrieval.dense.retrieve(query, 20)
         started = time.perf_counter()
-        parts.reranker.rerank(query, hits)
+        retrieval.reranker().rerank(query, hits)
         times.append((time.perf_counter() - started) * 1000)
     times = sorted(times[1:])
     print(f"rerank 20 candidates: p50 {statistics.median(times):.1f} ms, p95 {quantile(times, 0.95):.1f} ms")

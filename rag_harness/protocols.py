@@ -41,7 +41,11 @@ class Stores(Protocol):
     """The stores of a run, by kind and model."""
 
     def open(self, kind: str, model: str, revision: str) -> Store:
-        """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision."""
+        """Return the store of ``kind`` (vectors, tokens, pairs, chunks) for one model and revision."""
+        ...
+
+    def flush(self) -> None:
+        """Write everything that is waiting."""
         ...
 
 
@@ -79,8 +83,36 @@ class TokenEmbedder(Protocol):
         ...
 
 
+class ChatParts(Protocol):
+    """What a chat adapter may ask for when it is created, for one role with its sampling.
+
+    ``settings`` are those of that role: ``chat_model``, ``chat_base_url``, ``chat_key``, ``temperature`` and
+    ``max_output_tokens`` say what this model is, whatever the run's own answer role has.
+    """
+
+    @property
+    def settings(self) -> Settings:
+        """The effective settings, with the endpoint of the role in place of ``chat_*``."""
+        ...
+
+    @property
+    def stores(self) -> Stores:
+        """Where vectors and scores are kept."""
+        ...
+
+    @property
+    def cassettes(self) -> Any:
+        """The recorded answers of the profile: a ``recording.cassettes.Cassettes``."""
+        ...
+
+    @property
+    def meter(self) -> Any:
+        """The run's budget and its limiter for each base URL: a ``models.meter.Meter``, one for all chat models."""
+        ...
+
+
 class Parts(Protocol):
-    """What an adapter may ask for when it is created; each part is made on first use."""
+    """What the adapter of an embedding model may ask for when it is created; each part is made on first use."""
 
     @property
     def settings(self) -> Settings:
@@ -97,9 +129,23 @@ class Parts(Protocol):
         """The recorded answers of the profile: a ``recording.cassettes.Cassettes``."""
         ...
 
+
+class RetrievalParts(Protocol):
+    """What the adapter of an index or a reranker may ask for: it is made for one set of documents and one spec."""
+
+    @property
+    def settings(self) -> Settings:
+        """The effective settings, with the spec's own model, lengths and index."""
+        ...
+
+    @property
+    def stores(self) -> Stores:
+        """Where vectors and scores are kept."""
+        ...
+
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the run."""
+        """The embedder of the index."""
         ...
 
     @property
@@ -174,6 +220,15 @@ class Index(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class PersistentIndex(Index, Protocol):
+    """An index that may be there from an earlier run; one of a user's own need not have this."""
+
+    def open(self, chunks: Sequence[Chunk]) -> bool:
+        """Return True where the content of these very chunks is there already: nothing is left to ``upsert``."""
+        ...
 
 
 class Reranker(Protocol):

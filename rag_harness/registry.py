@@ -1,4 +1,5 @@
-"""Names to parts, through entry points: ``rag_harness.embedders``, ``.indexes``, ``.rerankers``, ``.chat``.
+"""Names to parts, through entry points: ``rag_harness.embedders``, ``.rerankers``, ``.chat``, ``.indexes``,
+``.chunkers``, ``.loaders``, ``.measures``, ``.pipelines``.
 
 Built-ins enter by the same door as a user's own, so the door is used every day.
 Nothing is imported before it is asked for.
@@ -21,7 +22,15 @@ _EXTRA_OF = {
     "huggingface_hub": "local",
 }
 
-_ONE = {"embedders": "embedder", "indexes": "index", "rerankers": "reranker", "chat": "chat adapter"}
+_ONE = {
+    "chat": "chat adapter",
+    "chunkers": "chunker",
+    "embedders": "embedder",
+    "indexes": "index",
+    "loaders": "loader",
+    "measures": "measure",
+    "rerankers": "reranker",
+}
 
 
 @lru_cache

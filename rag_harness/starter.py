@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rag_harness.dataset.knowledge_base import markdown_files
 from rag_harness.errors import DataError
+from rag_harness.ingest import page_files
 
 TEST = '''"""Is retrieval still good? One test an entry of golden.json; the gates are in the ini file."""
 
@@ -42,7 +42,7 @@ def start(folder: Path, kb: str) -> Started:
     Raises:
         DataError: there is no Markdown below the knowledge base's folder.
     """
-    pages = list(markdown_files(folder / kb)) if (folder / kb).is_dir() else []
+    pages = list(page_files(folder / kb)) if (folder / kb).is_dir() else []
     if not pages:
         raise DataError(
             f"No Markdown page in {folder / kb}. Name the folder of your documents: rag-harness init --kb DIR"

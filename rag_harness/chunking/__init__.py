@@ -1,72 +1,18 @@
-"""Document -> Chunks: by heading section, then by block; never longer than the embedder reads."""
+"""Document -> Chunks: one chunker a file, found under the entry point ``rag_harness.chunkers``.
+
+A chunker is a function ``chunk_document(document, tokenizer, settings) -> list[Chunk]``, registered by its name:
+``slides = my_package.slides:chunk_document``. The index of a chunk counts within its document, and its id is unique.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from rag_harness.chunking.markdown import read_sections
-from rag_harness.chunking.packing import Packer, Piece
-from rag_harness.errors import SettingsError
+from rag_harness.chunking.lengths import ChunkingSettings
+from rag_harness.chunking.sections import chunk_document, chunk_documents
 from rag_harness.protocols import Tokenizer
 from rag_harness.types import Chunk, Document
 
-__all__ = ["ChunkingSettings", "chunk_document", "chunk_documents"]
+Chunker = Callable[[Document, Tokenizer, ChunkingSettings], list[Chunk]]
 
-
-@dataclass(frozen=True, slots=True)
-class ChunkingSettings:
-    """How documents are cut, in tokens of the embedder, special tokens included.
-
-    Args:
-        max_tokens: longest chunk.
-        overlap: most tokens that a piece of a long section repeats from the piece before, a repeated table header
-            not included.
-
-    Raises:
-        SettingsError: not ``0 <= overlap < max_tokens``.
-    """
-
-    max_tokens: int = 512
-    overlap: int = 128
-
-    def __post_init__(self) -> None:
-        if self.max_tokens <= 0:
-            raise SettingsError(f"max_tokens is {self.max_tokens}, but a chunk holds at least 1 token.")
-        if not 0 <= self.overlap < self.max_tokens:
-            raise SettingsError(
-                f"overlap is {self.overlap}, but must be 0 or more and less than max_tokens {self.max_tokens}."
-            )
-
-
-def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut one Markdown page into chunks, in the order of the page; a page without text gives none.
-
-    Every non-blank character behind the front matter lies in at least one chunk. ``start`` and ``end`` count
-    characters of ``document.text``.
-
-    Raises:
-        ChunkTooLongError: a single character is longer than ``max_tokens``.
-    """
-    sections = read_sections(document.text)
-    packer = Packer(document.doc_id, document.text, tokenizer, settings.max_tokens, settings.overlap)
-    return [_chunk(document, index, piece) for index, piece in enumerate(packer.pieces(sections))]
-
-
-def chunk_documents(documents: Iterable[Document], tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
-    """Cut every page into chunks, in the order of the pages; errors as in ``chunk_document``."""
-    return [chunk for document in documents for chunk in chunk_document(document, tokenizer, settings)]
-
-
-def _chunk(document: Document, index: int, piece: Piece) -> Chunk:
-    return Chunk(
-        chunk_id=f"{document.doc_id}#chunk_{index}",
-        doc_id=document.doc_id,
-        text=piece.repeated_header + document.text[piece.start : piece.end],
-        start=piece.start,
-        end=piece.end,
-        section=piece.section,
-        index=index,
-        repeated_header=piece.repeated_header,
-        metadata=document.metadata,
-    )
+__all__ = ["Chunker", "ChunkingSettings", "chunk_document", "chunk_documents"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.dataset.beir_files import Folder, lines, objects, opened, qrels_file
 from rag_harness.errors import DataError
-from rag_harness.types import Chunk, Document, Query
+from rag_harness.types import Document, Query
 
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 _SHOWN = 20
@@ -51,14 +51,6 @@ def read_beir(path: Path, split: str = "test") -> BeirDataset:
         more = [f"… and {len(problems) - _SHOWN} more."] if len(problems) > _SHOWN else []
         raise DataError("\n".join([*problems[:_SHOWN], *more]))
     return BeirDataset([*documents.values()], [*queries.values()], qrels)
-
-
-def whole_chunks(documents: Iterable[Document]) -> list[Chunk]:
-    """Return each document as a single chunk, for collections that are measured unchunked."""
-    return [
-        Chunk(f"{each.doc_id}#whole", each.doc_id, each.text, 0, len(each.text), metadata=each.metadata)
-        for each in documents
-    ]
 
 
 def _qrels(file: Folder, problems: list[str]) -> dict[str, dict[str, int]]:

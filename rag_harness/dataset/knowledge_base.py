@@ -1,18 +1,15 @@
-"""A folder of Markdown pages -> documents, with the metadata of ``structure.json`` where there is one."""
+"""A folder of pages -> documents, with the metadata of ``structure.json`` where there is one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.ingest import load, page_files
 from rag_harness.types import Document
-
-LEFT_OUT = "README.md"
-"""Explains a folder to people; it is no page of the knowledge base."""
 
 _KEPT_KEYS = (
     "id",
@@ -29,7 +26,7 @@ _KEPT_KEYS = (
 
 
 def read_knowledge_base(folder: Path) -> list[Document]:
-    """Read every ``.md`` below ``folder`` except README.md, ordered by path.
+    """Read every file below ``folder`` that there is a loader for, except README.md, ordered by path.
 
     Raises:
         DataError: the folder is missing or holds no page, or files cannot be read as UTF-8; every file is named.
@@ -38,9 +35,10 @@ def read_knowledge_base(folder: Path) -> list[Document]:
         raise DataError(f"No folder {folder}. Name your own with --rag-kb DIR or KB_DIR.")
     structure = _read_structure(folder / "structure.json")
     documents, problems = [], []
-    for file in markdown_files(folder):
+    for file in page_files(folder):
+        doc_id = file.relative_to(folder).as_posix()
         try:
-            documents.append(_read_page(file, file.relative_to(folder).as_posix(), structure))
+            documents.append(load(file, doc_id, structure.get(doc_id)))
         except UnicodeDecodeError as error:
             problems.append(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.")
         except OSError as error:
@@ -50,26 +48,6 @@ def read_knowledge_base(folder: Path) -> list[Document]:
     if not any(document.text.strip() for document in documents):
         raise DataError(f"No Markdown page with text in {folder}: a knowledge base is one or more .md files.")
     return documents
-
-
-def markdown_files(folder: Path) -> Iterator[Path]:
-    """Yield the pages below ``folder`` in the order of their paths."""
-    return (file for file in sorted(folder.rglob("*.md")) if file.name != LEFT_OUT and file.is_file())
-
-
-def _read_page(file: Path, doc_id: str, structure: dict[str, dict[str, Any]]) -> Document:
-    # newline="" keeps \r\n and plain utf-8 a byte order mark, so that offsets are those of the file.
-    with file.open(encoding="utf-8", newline="") as stream:
-        text = stream.read()
-    metadata = structure.get(doc_id, {})
-    return Document(doc_id, text, str(metadata.get("title") or _first_heading(text) or file.stem), metadata)
-
-
-def _first_heading(text: str) -> str:
-    for line in text.removeprefix("\ufeff").splitlines():
-        if line.startswith("# "):
-            return line[2:].strip()
-    return ""
 
 
 def _read_structure(file: Path) -> dict[str, dict[str, Any]]:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
-from rag_harness.dataset.knowledge_base import markdown_files
 from rag_harness.errors import DataError
+from rag_harness.ingest import page_files
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -79,7 +79,7 @@ def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
     Raises:
         DataError: the file is missing or empty, or lines are malformed; lists every problem as ``file:line: …``.
     """
-    pages = [page.relative_to(kb_dir).as_posix() for page in markdown_files(kb_dir)] if kb_dir else []
+    pages = [page.relative_to(kb_dir).as_posix() for page in page_files(kb_dir)] if kb_dir else []
     problems: list[str] = []
     cases: list[Case] = []
     first_line: dict[str, int] = {}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.models.chat.expected import Expected, counting_chat
 from rag_harness.models.names import chat_name, embedder_name
-from rag_harness.pipelines import builder, built_in
+from rag_harness.pipelines import built_in
+from rag_harness.pipelines import experiment as build_experiment
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import ChatModel
 from rag_harness.registry import model_name
+from rag_harness.settings import Settings
 from rag_harness.settings.prices import Prices
 from rag_harness.types import Case
 
@@ -52,17 +54,15 @@ class Forecast:
 def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Sequence[str]) -> Forecast:
     """Return what the ``trials``, cases by experiment, will ask for that is not recorded."""
     found = Forecast(texts=_texts_to_send(parts, queries))
-    counting = copy(parts)
     counts = chat_name(parts.settings) == "openai"
-    if counts:
-        vars(counting)["chat"] = counting_chat(parts, found.chat)
-    for experiment, cases in trials.items():
+    counting = _Counting(parts.settings, parts.scrub, found.chat) if counts else parts
+    for name, cases in trials.items():
         # Other people's pipelines and chat adapters would make the calls.
-        pipeline = builder(experiment)(counting) if counts and experiment in built_in() else None
-        if pipeline is None or (found.texts and hasattr(pipeline, "retriever")):
+        experiment = build_experiment(name, counting) if counts and name in built_in() else None
+        if experiment is None or (found.texts and experiment.retriever is not None):
             found.unknown += len(cases)
         else:
-            asyncio.run(_ask_all(pipeline, cases))
+            asyncio.run(_ask_all(experiment.pipeline, cases))
     settings, usage = parts.settings, found.chat.usage
     prices = Prices.load(settings.prices_path)
     model = model_name("chat", settings.chat_model)
@@ -70,11 +70,26 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     return found
 
 
+class _Counting(RunParts):
+    """The parts of a run whose chat model notes what it is asked, and sends nothing."""
+
+    def __init__(self, settings: Settings, scrub: Callable[[str], str] | None, expected: Expected) -> None:
+        super().__init__(settings, scrub)
+        self._expected = expected
+
+    def chat(
+        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+    ) -> ChatModel:
+        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        return counting_chat(asked, self.cassettes, self._expected)
+
+
 def _texts_to_send(parts: RunParts, queries: Sequence[str]) -> list[str]:
     if embedder_name(parts.settings) != "openai":
         return []
-    chunks = [chunk.text for chunk in parts.chunks]
-    return [*parts.embedder.missing(chunks, "document"), *parts.embedder.missing(queries, "query")]
+    retrieval = parts.retrieval()
+    chunks = [chunk.text for chunk in retrieval.chunks]
+    return [*retrieval.embedder.missing(chunks, "document"), *retrieval.embedder.missing(queries, "query")]
 
 
 async def _ask_all(pipeline: Any, cases: Sequence[Case]) -> None:

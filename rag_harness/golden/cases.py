@@ -4,58 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rag_harness.dataset.data import Data
 from rag_harness.dataset.gold import Gold, resolve
-from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.golden import GoldenEntry
 from rag_harness.errors import SettingsError
 from rag_harness.gates.slices import slices_of
 from rag_harness.golden.run import RetrievalCase
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.types import Chunk, Query
 
 
-def golden_ids(parts: RunParts) -> list[str]:
+def golden_ids(data: Data) -> list[str]:
     """Return the ids of all entries; reads the golden file and no document."""
-    if parts.collection is not None:
-        return [query.query_id for query in parts.collection.queries]
-    return [entry.entry_id for entry in _entries(parts)]
+    if data.collection is not None:
+        return [query.query_id for query in data.collection.queries]
+    return [entry.entry_id for entry in data.golden]
 
 
-def golden_slices(parts: RunParts) -> list[dict[str, str]]:
+def golden_slices(data: Data) -> list[dict[str, str]]:
     """Return what gates can slice by, of each entry."""
-    return [] if parts.collection is not None else [slices_of(entry.metadata) for entry in _entries(parts)]
+    return [] if data.collection is not None else [slices_of(entry.metadata) for entry in data.golden]
 
 
-def golden_cases(parts: RunParts) -> list[RetrievalCase]:
+def golden_cases(data: Data, retrieval: Retrieval) -> list[RetrievalCase]:
     """Return all entries with what counts as found.
 
     Raises:
         DataError: an expected id resolves to nothing; names every such entry and the nearest ids.
     """
-    if parts.collection is not None:
-        qrels = parts.collection.qrels
-        return [_judged(query, qrels[query.query_id]) for query in parts.collection.queries]
-    entries = _entries(parts)
-    gold = resolve(entries, parts.chunks)
-    by_id = {chunk.chunk_id: chunk for chunk in parts.chunks}
-    return [_case(entry, gold[entry.entry_id], by_id) for entry in entries]
+    if data.collection is not None:
+        qrels = data.collection.qrels
+        return [_judged(query, qrels[query.query_id]) for query in data.collection.queries]
+    gold = resolve(data.golden, retrieval.chunks)
+    by_id = {chunk.chunk_id: chunk for chunk in retrieval.chunks}
+    return [_case(entry, gold[entry.entry_id], by_id) for entry in data.golden]
 
 
-def check_cutoff(parts: RunParts) -> None:
+def check_cutoff(retrieval: Retrieval) -> None:
     """Refuse a cutoff that every query would pass.
 
     Raises:
         SettingsError: there are fewer chunks than the cutoff asks for.
     """
-    k, size = parts.settings.k, len(parts.chunks)
+    k, size = retrieval.settings.k, len(retrieval.chunks)
     if k > size:
         raise SettingsError(
             f"k is {k}, but the knowledge base has {size} chunks: everything would be found. "
             f"Choose --rag-k below {size}."
         )
-
-
-def _entries(parts: RunParts) -> list[GoldenEntry]:
-    return read_golden(parts.settings.path(parts.settings.golden))
 
 
 def _judged(query: Query, relevance: Mapping[str, int]) -> RetrievalCase:

@@ -10,14 +10,15 @@ from typing import Any
 from rag_harness.errors import PrerequisiteError
 from rag_harness.golden.cases import check_cutoff, golden_cases, golden_ids, golden_slices
 from rag_harness.golden.pipeline import GoldenPipeline
+from rag_harness.golden.retrievers import RETRIEVERS, retriever_named
 from rag_harness.golden.run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.once import Once
 from rag_harness.pipelines import known_experiments
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Experiment, Retriever
+from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.compatibility import check_compatible
-from rag_harness.retrieval.retrievers import retriever_named
+from rag_harness.settings import affecting
 from rag_harness.types import Case, Query
 
 GOLDEN = "golden"
@@ -29,11 +30,14 @@ class GoldenSuite:
     Args:
         parts: what retrievers are made of.
         registered: an experiment by its name; its retrieve step can be the one under test.
+        fingerprint: what decides the results of such an experiment.
     """
 
-    def __init__(self, parts: RunParts, registered: Callable[[str], Experiment]) -> None:
-        self._parts, self._registered = parts, registered
-        self._every_id, self._cases = Once(lambda: golden_ids(parts)), Once(self._read_cases)
+    def __init__(
+        self, parts: RunParts, registered: Callable[[str], Experiment], fingerprint: Callable[[Experiment], str]
+    ) -> None:
+        self._parts, self._registered, self._fingerprint = parts, registered, fingerprint
+        self._every_id, self._cases = Once(lambda: golden_ids(parts.data())), Once(self._read_cases)
         self._experiment = Once(self._make_experiment)
         self.broken = ""
         """Why nothing of it can be run; empty where it can."""
@@ -58,7 +62,7 @@ class GoldenSuite:
     @property
     def slices(self) -> list[dict[str, str]]:
         """What gates can slice by, of each entry; builds nothing."""
-        return golden_slices(self._parts)
+        return golden_slices(self._parts.data())
 
     @property
     def cases(self) -> dict[str, RetrievalCase]:
@@ -66,7 +70,7 @@ class GoldenSuite:
         return self._cases.get()
 
     def _read_cases(self) -> dict[str, RetrievalCase]:
-        return {case.case_id: case for case in golden_cases(self._parts)}
+        return {case.case_id: case for case in golden_cases(self._parts.data(), self._parts.retrieval())}
 
     @property
     def queries(self) -> list[Query]:
@@ -99,37 +103,38 @@ class GoldenSuite:
         return self._experiment.get()
 
     def _make_experiment(self) -> Experiment:
-        parts, name = self._parts, self._parts.settings.retriever
-        check_cutoff(parts)
-        retriever = self._retriever(name)
-        pipeline = GoldenPipeline(retriever, name, parts.settings.k, self.cases)
+        settings, retrieval = self._parts.settings, self._parts.retrieval()
+        check_cutoff(retrieval)
+        name = settings.retriever
+        retriever = retriever_named(name, retrieval, self._registered, known_experiments())
         return Experiment(
-            GOLDEN, pipeline, ingredients=self._ingredients(name), retriever=retriever, prepare=self._prepare(name)
+            GOLDEN,
+            GoldenPipeline(retriever, name, settings.k, self.cases),
+            ingredients=self._ingredients(name),
+            retriever=retriever,
+            prepare=self._prepare(name),
         )
 
-    def _retriever(self, name: str) -> Retriever:
-        return retriever_named(name, self._parts, lambda each: self._registered(each).pipeline, known_experiments())
-
     def _ingredients(self, name: str) -> dict[str, Any]:
-        parts, settings = self._parts, self._parts.settings
-        made = {"retriever": name, "k": settings.k, "candidates": settings.candidates, "documents": parts.kb_digest}
-        return {
-            **made,
-            "chunks": [settings.chunk_size, settings.chunk_overlap, settings.dataset],
-            "embedder": [parts.embedder.model, parts.embedder.revision],
-            "reranker": [parts.reranker.model, parts.reranker.revision],
-            "index": settings.index,
-        }
+        """Return what decides which hits come first; an experiment's retrieve step is made of what it is made of."""
+        parts = self._parts
+        cut = affecting(parts.settings, "golden")
+        if name in RETRIEVERS:
+            retrieval = parts.retrieval()
+            reranker = retrieval.reranker() if name == "reranked" else None
+            return {**parts.made_of_retrieval(retrieval, reranker), **cut}
+        return {"retrieve_step_of": self._fingerprint(self._registered(name)), **cut}
 
     def _prepare(self, name: str) -> Callable[[Sequence[Query]], None] | None:
-        """Return what makes index and vectors ready and compares them; words need neither."""
-        if name == "bm25":
+        """Return what makes index and vectors ready and compares them; words need neither, a stranger says nothing."""
+        retrieval = self._parts.retrieval()
+        ready = self._parts.prepared(retrieval) if name in RETRIEVERS else self._registered(name).prepare
+        if name == "bm25" or ready is None:
             return None
 
         def prepare(queries: Sequence[Query]) -> None:
-            texts = [query.text for query in queries]
-            self._parts.prepare(texts)
-            check_compatible(self._parts, texts[0])
+            ready(queries)
+            check_compatible(retrieval, queries[0].text)
 
         return prepare
 

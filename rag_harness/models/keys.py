@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from rag_harness.errors import PrerequisiteError
 from rag_harness.models.names import chat_name, embedder_name
 from rag_harness.registry import model_name
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import EMBEDDED_URL
 
@@ -20,7 +20,7 @@ def check_keys(settings: Settings) -> None:
     Raises:
         PrerequisiteError: says which key or price is missing, what needs it, and how to run without.
     """
-    if settings.mode in ("replay", "auto"):
+    if not access_of(settings).calls_network:
         return
     _check_price(settings)
     missing = [*_chat_key(settings), *_embedding_key(settings)]

@@ -1,4 +1,4 @@
-"""The line in which calls wait for their turn: first come, first served."""
+"""Calls wait for their turn: first come, first served."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Waiting:
     turn: asyncio.Future[Turn]
 
 
-class Line:
+class Limiter:
     """Lets calls in as the limits allow. The event loop's clock is the limits' clock."""
 
     def __init__(self, limits: Limits) -> None:

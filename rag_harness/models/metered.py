@@ -13,28 +13,24 @@ from typing import Any
 import httpx2
 
 from rag_harness.deadline import paused
-from rag_harness.models.budget import Budget
 from rag_harness.models.call import CALL, NOTHING, Call, tokens, upper_bound
 from rag_harness.models.chat.failures import retry_after
-from rag_harness.models.limiter import Line
-from rag_harness.models.limits import Limits
-from rag_harness.settings import Settings
-from rag_harness.settings.prices import Prices
+from rag_harness.models.limiter import Limiter
+from rag_harness.models.meter import Money
 from rag_harness.types import Usage
 
 
 class MeteredTransport(httpx2.AsyncBaseTransport):
-    """Sends requests through ``inner`` when line and budget allow.
+    """Sends requests through ``inner`` when limiter and budget allow.
 
     Args:
         inner: the way to the model.
-        line: caps, and the window of calls in flight.
-        budget: what calls may cost; None where there is no limit.
-        prices: of the models, where there is a budget.
+        limiter: caps, and the window of calls in flight.
+        money: what calls may cost; None where there is no limit.
     """
 
-    def __init__(self, inner: Any, line: Line, budget: Budget | None = None, prices: Prices | None = None) -> None:
-        self._inner, self._line, self._budget, self._prices = inner, line, budget, prices
+    def __init__(self, inner: Any, limiter: Limiter, money: Money | None = None) -> None:
+        self._inner, self._limiter, self._money = inner, limiter, money
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         call = self._call(await request.aread())
@@ -60,26 +56,27 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         return Call(upper_bound(content, asked), lambda usage: self._cost(str(asked.get("model")), usage))
 
     def _cost(self, model: str, usage: Usage) -> float:
-        prices = self._prices
-        return (prices.cost(model, usage.prompt_tokens, usage.completion_tokens) or 0.0) if prices else 0.0
+        if self._money is None:
+            return 0.0
+        return self._money.prices.cost(model, usage.prompt_tokens, usage.completion_tokens) or 0.0
 
     async def _admit(self, call: Call) -> None:
-        if self._budget is not None:
-            await self._budget.reserve(call.highest_cost)
+        if self._money is not None:
+            await self._money.budget.reserve(call.highest_cost)
         try:
-            call.turn = await self._line.enter(tokens(call.most))
+            call.turn = await self._limiter.enter(tokens(call.most))
         except BaseException:
-            if self._budget is not None:
-                self._budget.settle(call.highest_cost, 0.0)
+            if self._money is not None:
+                self._money.budget.settle(call.highest_cost, 0.0)
             raise
 
     def _observe(self, call: Call, response: httpx2.Response) -> None:
         wait = retry_after(response.headers)
         if response.status_code == 429 or (response.status_code == 503 and wait is not None):
             assert call.turn is not None
-            self._line.refused(call.turn, wait)
+            self._limiter.refused(call.turn, wait)
         elif response.status_code < 500:
-            self._line.answered()
+            self._limiter.answered()
         if response.status_code != 200 or "json" in response.headers.get("content-type", ""):
             call.settle(NOTHING)  # a refusal costs nothing; an answer that breaks off may cost all it could
 
@@ -89,9 +86,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         if call.used is not None:
             call.turn.tokens = tokens(call.used)
         call.turn = None
-        self._line.leave()
-        if self._budget is not None:
-            self._budget.settle(call.highest_cost, call.cost)
+        self._limiter.leave()
+        if self._money is not None:
+            self._money.budget.settle(call.highest_cost, call.cost)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -112,15 +109,3 @@ class _Leaving(httpx2.AsyncByteStream):
             await self._response.aclose()
         finally:
             self._over()
-
-
-def metered(inner: Any, settings: Settings) -> MeteredTransport:
-    """Return ``inner`` behind the caps and the budget of the settings.
-
-    Raises:
-        SettingsError: the price table cannot be used.
-    """
-    line = Line(Limits(settings.concurrency, settings.rpm, settings.tpm, patience=settings.deadline))
-    if not settings.budget:
-        return MeteredTransport(inner, line)
-    return MeteredTransport(inner, line, Budget(settings.budget), Prices.load(settings.prices_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rag_harness.registry import registered
 from rag_harness.settings import Settings
+from rag_harness.settings.profiles import EMBEDDED_URL
 
 
 def embedder_name(settings: Settings) -> str:
@@ -20,12 +21,19 @@ def reranker_name(settings: Settings) -> str:
 
 
 def chat_name(settings: Settings) -> str:
-    """Return the registered name of the chat adapter."""
-    return _adapter("chat", settings.chat_model, "openai")
+    """Return the registered name of the chat adapter. A server that is named is asked, whatever its model is called."""
+    model, in_process = settings.chat_model, settings.chat_base_url in ("", EMBEDDED_URL)
+    return _by_prefix("chat", model) or _mock("chat", model, in_process) or "openai"
 
 
 def _adapter(group: str, model: str, guess: str) -> str:
+    return _by_prefix(group, model) or _mock(group, model) or guess
+
+
+def _by_prefix(group: str, model: str) -> str:
     scheme, colon, _ = model.partition(":")
-    if colon and scheme in registered(group):
-        return scheme
-    return "mock" if model.startswith("mock/") and "mock" in registered(group) else guess
+    return scheme if colon and scheme in registered(group) else ""
+
+
+def _mock(group: str, model: str, in_process: bool = True) -> str:
+    return "mock" if in_process and model.startswith("mock/") and "mock" in registered(group) else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import Pipeline
+from rag_harness.protocols import Experiment
 from rag_harness.types import PipelineOutput, Query
 
 
@@ -21,6 +21,7 @@ class Baseline:
         return await self.generator.answer(query, Trace())
 
 
-def build(parts: RunParts) -> Pipeline:
-    """Return the pipeline of this experiment."""
-    return Baseline(Generator(parts.chat, parts.prompts("e1")))
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    prompts = parts.prompts("e1")
+    return Experiment("e1", Baseline(Generator(parts.chat(), prompts)), ingredients=parts.made_of_generation(prompts))

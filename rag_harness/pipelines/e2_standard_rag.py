@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import Pipeline, Retriever
+from rag_harness.protocols import Experiment, Retriever
 from rag_harness.types import PipelineOutput, Query
 
 
@@ -26,6 +26,13 @@ class StandardRag:
         return await self.generator.answer(query, trace)
 
 
-def build(parts: RunParts) -> Pipeline:
-    """Return the pipeline of this experiment."""
-    return StandardRag(parts.retriever, Generator(parts.chat, parts.prompts("e2")), parts.settings.top_k)
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    retrieval, prompts = parts.retrieval(), parts.prompts("e2")
+    return Experiment(
+        "e2",
+        StandardRag(retrieval.dense, Generator(parts.chat(), prompts), parts.settings.top_k),
+        ingredients={**parts.made_of_retrieval(retrieval), **parts.made_of_generation(prompts)},
+        retriever=retrieval.dense,
+        prepare=parts.prepared(retrieval),
+    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.protocols import Pipeline, Reranker, Retriever
+from rag_harness.protocols import Experiment, Reranker, Retriever
+from rag_harness.retrieval.retrievers import RerankedRetriever
 from rag_harness.types import PipelineOutput, Query
 
 
@@ -28,8 +29,19 @@ class FilteredRag:
         return await self.generator.answer(query, trace)
 
 
-def build(parts: RunParts) -> Pipeline:
-    """Return the pipeline of this experiment."""
-    settings = parts.settings
-    generator = Generator(parts.chat, parts.prompts("e3"))
-    return FilteredRag(parts.retriever, parts.reranker, generator, settings.candidates, settings.top_k)
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    return filtered("e3", parts)
+
+
+def filtered(name: str, parts: RunParts, reasoning: bool = False) -> Experiment:
+    """Return the experiment ``name`` of this shape, with its own prompts."""
+    settings, retrieval, prompts = parts.settings, parts.retrieval(), parts.prompts(name)
+    reranker, generator = retrieval.reranker(), Generator(parts.chat(), prompts, reasoning)
+    return Experiment(
+        name,
+        FilteredRag(retrieval.dense, reranker, generator, settings.candidates, settings.top_k),
+        ingredients={**parts.made_of_retrieval(retrieval, reranker), **parts.made_of_generation(prompts)},
+        retriever=RerankedRetriever(retrieval.dense, reranker, settings.candidates),
+        prepare=parts.prepared(retrieval),
+    )

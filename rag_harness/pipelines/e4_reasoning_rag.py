@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from rag_harness.pipelines.e3_filtered_rag import FilteredRag
-from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.e3_filtered_rag import filtered
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.protocols import Pipeline
+from rag_harness.protocols import Experiment
 
 
-def build(parts: RunParts) -> Pipeline:
-    """Return the pipeline of this experiment."""
-    settings = parts.settings
-    generator = Generator(parts.chat, parts.prompts("e4"), reasoning=True)
-    return FilteredRag(parts.retriever, parts.reranker, generator, settings.candidates, settings.top_k)
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    return filtered("e4", parts, reasoning=True)

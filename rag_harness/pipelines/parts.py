@@ -1,54 +1,28 @@
-"""What pipelines are made of, chosen by the settings and made on first use."""
+"""What experiments are made of: data, models by role, retrieval by spec. Made on first use, and the same each time."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from hashlib import blake2b
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from rag_harness.chunking import ChunkingSettings
-from rag_harness.dataset.beir import BeirDataset, read_beir, whole_chunks
-from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
-from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, SettingsError
-from rag_harness.files.log import log
+from rag_harness.dataset.data import Data
+from rag_harness.errors import SettingsError, unknown
+from rag_harness.files.sources import json_digest, source_digest
 from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.models.names import chat_name, embedder_name, reranker_name
+from rag_harness.models.endpoints import Endpoints
+from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.prompts import Prompts, load_prompts
-from rag_harness.protocols import ChatModel, Index, LexicalIndex, Reranker, Retriever
+from rag_harness.protocols import ChatModel, Reranker
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import resolve
-from rag_harness.retrieval.cuts import CHUNKING_VERSION, RecordedChunking
-from rag_harness.retrieval.lexical import Bm25Index
-from rag_harness.retrieval.retrievers import DenseRetriever
-from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
-from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Document, Matrix
-
-
-class Lazy:
-    """Stands for a part until it is first used: a run that only resumes builds no index."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._made: Any = None
-
-    def _get(self) -> Any:
-        # No property: an AttributeError inside one would call __getattr__ again, and again.
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._get(), name)
-
-    def __len__(self) -> int:
-        return len(self._get())
+from rag_harness.retrieval.retrieval import Retrieval, spec_of
+from rag_harness.settings import Settings, access_of, affecting
+from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.types import IndexSpec, Query
 
 
 class RunParts:
@@ -56,9 +30,14 @@ class RunParts:
 
     def __init__(self, settings: Settings, scrub: Callable[[str], str] | None = None) -> None:
         self.settings, self.scrub = settings, scrub
+        self._data: dict[str, Data] = {}
+        self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
+        self._embedders: dict[str, CachedEmbedder] = {}
+        self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
 
     @cached_property
     def stores(self) -> StoreRoom:
+        """Where vectors, scores and cuts are kept."""
         return StoreRoom(self.settings)
 
     @cached_property
@@ -67,149 +46,100 @@ class RunParts:
         settings = self.settings
         return Cassettes(settings.path(settings.cassettes) / settings.profile, secrets_of(settings), self.scrub)
 
-    @cached_property
-    def collection(self) -> BeirDataset | None:
-        """The public collection that stands in for knowledge base and golden set, if the settings name one."""
-        if not self.settings.dataset:
-            return None
-        kind, _, path = self.settings.dataset.partition(":")
-        if kind != "beir" or not path:
-            raise SettingsError(f"rag_dataset is {self.settings.dataset!r}. Name a BEIR folder or zip: beir:PATH")
-        return read_beir(Path(path) if Path(path).is_absolute() else self.settings.path(path))
-
-    @cached_property
-    def documents(self) -> list[Document]:
-        """The pages of the knowledge base."""
-        if self.collection is not None:
-            return self.collection.documents
-        documents = read_knowledge_base(self.settings.path(self.settings.kb_dir))
-        log.info("Read %d documents from %s", len(documents), self.settings.kb_dir)
-        return documents
-
-    @cached_property
-    def kb_digest(self) -> str:
-        """Digest of all pages and their metadata."""
-        return digest_of(self.documents)
-
-    @cached_property
-    def chunks(self) -> list[Chunk]:
-        """The pages, cut into chunks that the embedder reads whole; a public collection's documents stay whole."""
-        if self.collection is not None:
-            return whole_chunks(self.documents)
-        size = min(self.settings.chunk_size, self.embedder.max_tokens)
-        overlap = min(self.settings.chunk_overlap, size // 4)
-        chunks = RecordedChunking(
-            self.stores.open("chunks", self.embedder.model, f"{size}-{overlap}-{CHUNKING_VERSION}"),
-            ChunkingSettings(size, overlap),
-            self.embedder.tokenizer,
-        ).chunks(self.documents)
-        log.info("Cut %d documents into %d chunks", len(self.documents), len(chunks))
-        return chunks
-
-    @cached_property
-    def content_digest(self) -> str:
-        state = blake2b(f"{self.embedder.model}\0{self.embedder.revision}".encode(), digest_size=16)
-        for chunk in self.chunks:
-            state.update(f"{chunk.chunk_id}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
-        return state.hexdigest()
-
-    @cached_property
-    def embedder(self) -> CachedEmbedder:
-        """The embedder that the settings name, behind its store."""
-        inner: Any = resolve("embedders", embedder_name(self.settings))(self)
-        wants_tokens = reranker_name(self.settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
-        tokens = self.stores.open("tokens", inner.model, inner.revision) if wants_tokens else None
-        vectors = self.stores.open("vectors", inner.model, inner.revision)
-        return CachedEmbedder(inner, vectors, tokens, refuse=self._why_not_embed(), may_cut=bool(self.settings.dataset))
-
-    @property
-    def token_embedder(self) -> CachedEmbedder:
-        return self.embedder
-
-    def _why_not_embed(self) -> str:
-        if self.settings.mode == "replay":
-            return "Record it: --rag-mode=record"
-        if self.settings.mode == "auto" and embedder_name(self.settings) == "openai":
-            return "Mode auto calls no network model. Record it: --rag-mode=record"
-        return ""
-
-    @cached_property
-    def lexical(self) -> LexicalIndex:
-        return cast("LexicalIndex", Lazy(lambda: Bm25Index(self.chunks)))
-
-    @cached_property
-    def index(self) -> Index:
-        """The index over all chunks, built when it is first searched."""
-        return cast("Index", Lazy(self._build_index))
-
-    def _build_index(self) -> Index:
-        index: Index = resolve("indexes", self.settings.index)(self)
-        with self._building():
-            index.upsert(self.chunks, self._chunk_vectors())
-        return index
-
-    def _chunk_vectors(self) -> Matrix:
-        try:
-            return self.embedder.embed_documents([chunk.text for chunk in self.chunks])
-        except RecordingMissError as miss:
-            lost = [chunk.chunk_id for chunk in self.chunks if chunk.text in set(miss.texts)]
-            named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
-            raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
-
-    @contextmanager
-    def _building(self) -> Iterator[None]:
-        """Compute in one process at a time, and write what came of it even where a later batch failed."""
-        with _alone(self.settings):
-            try:
-                yield
-            finally:
-                self.stores.flush()
-
-    @cached_property
-    def retriever(self) -> Retriever:
-        """The first stage of E2 to E4."""
-        return SharedRetriever(DenseRetriever(self.embedder, self.index))
-
-    @cached_property
-    def reranker(self) -> Reranker:
-        """The reranker that the settings name."""
-        return SharedReranker(resolve("rerankers", reranker_name(self.settings))(self), self._building)
-
-    @cached_property
-    def chat(self) -> ChatModel:
-        """The chat model that the settings name."""
-        return cast("ChatModel", resolve("chat", chat_name(self.settings))(self))
+    def chat(
+        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+    ) -> ChatModel:
+        """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
+        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""
         folder = self.settings.path(self.settings.prompts) if self.settings.prompts else None
         return load_prompts(experiment, folder)
 
-    def prepare(self, queries: Sequence[str]) -> None:
-        """Build the index and embed ``queries`` in one go, once for all workers: they then need no model."""
-        len(self.index)
-        with self._building():
-            self._embed_ahead(list(dict.fromkeys(queries)))
+    def data(self, name: str = "") -> Data:
+        """Return the data called ``name``; the run's own where it has no name.
 
-    def _embed_ahead(self, queries: list[str]) -> None:
-        try:
-            self.embedder.embed_queries(queries)
-        except RagHarnessError:
-            # One of them cannot be embedded (too long, not recorded): its own trial will say so.
-            for query in queries if not self._why_not_embed() else ():
-                with suppress(ModelCallError):
-                    self.embedder.embed_queries([query])
+        Raises:
+            SettingsError: pyproject.toml names no such data.
+        """
+        if name not in self._data:
+            self._data[name] = Data(self._settings_for(name), name)
+        return self._data[name]
+
+    def retrieval(self, spec: IndexSpec | None = None, data: str = "") -> Retrieval:
+        """Return what retrieves from ``data`` under ``spec``, the options' where none is given.
+
+        The same spec over the same documents is the same object: two experiments share its index and its work.
+        """
+        spec = spec or spec_of(self.settings)
+        documents = self.data(data)
+        key = spec, self._settings_for(data).kb_dir
+        if key not in self._retrievals:
+            embedder = self.embedder(spec.embedder)
+            self._retrievals[key] = Retrieval(spec, lambda: documents.documents, self.settings, self.stores, embedder)
+        return self._retrievals[key]
+
+    def embedder(self, model: str = "") -> CachedEmbedder:
+        """Return the embedder of ``model``, the options' where none is named, behind its stores."""
+        settings = replace(self.settings, embed_model=model or self.settings.embed_model)
+        if settings.embed_model not in self._embedders:
+            self._embedders[settings.embed_model] = self._new_embedder(settings)
+        return self._embedders[settings.embed_model]
+
+    def _new_embedder(self, settings: Settings) -> CachedEmbedder:
+        inner: Any = resolve("embedders", embedder_name(settings))(_Adapting(self, settings))
+        wants_tokens = reranker_name(settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
+        return CachedEmbedder(
+            inner,
+            self.stores.open("vectors", inner.model, inner.revision),
+            self.stores.open("tokens", inner.model, inner.revision) if wants_tokens else None,
+            refuse=access_of(settings).refusal(local=embedder_name(settings) != "openai"),
+            may_cut=bool(settings.dataset),
+        )
+
+    def _settings_for(self, data: str) -> Settings:
+        if not data:
+            return self.settings
+        known = {spec.name: spec for spec in self.settings.data}
+        if data not in known:
+            raise SettingsError(
+                f"{unknown('data', data, known)} Name its folder in pyproject.toml: [tool.rag_harness.data.{data}]."
+            )
+        spec = known[data]
+        return replace(self.settings, kb_dir=spec.kb, queries=spec.queries, golden=spec.golden, dataset="")
+
+    def made_of_retrieval(
+        self, retrieval: Retrieval, reranker: Reranker | None = None, data: str = "", **own: Any
+    ) -> dict[str, Any]:
+        """Return the ingredients of a retrieve step; ``own`` is what an experiment sets in place of options."""
+        kinds = ("retrieval", "reranking") if reranker else ("retrieval",)
+        described = affecting(retrieval.settings, *kinds)
+        ranked = {"reranked_by": [reranker.model, reranker.revision]} if reranker else {}
+        return {"documents": self.data(data).digest, **described, **retrieval.identity(), **ranked, **own}
+
+    def made_of_generation(self, prompts: Prompts, **own: Any) -> dict[str, Any]:
+        """Return the ingredients of a generate step."""
+        settings = self.settings
+        reader = source_digest("rag_harness.reader") if settings.chat_base_url == EMBEDDED_URL else ""
+        written = [json_digest([prompts.system, prompts.user]), source_digest("rag_harness.prompts")]
+        return {"prompt_files": written, "reader": reader, **affecting(settings, "generation"), **own}
+
+    def prepared(self, retrieval: Retrieval) -> Callable[[Sequence[Query]], None]:
+        """Return what makes ``retrieval`` ready for queries."""
+        return lambda queries: retrieval.prepare([query.text for query in queries])
 
 
-@contextmanager
-def _alone(settings: Settings) -> Iterator[None]:
-    """Let one process build at a time: the others find vectors and collections made when their turn comes."""
-    from filelock import FileLock
+class _Adapting:
+    """The run's parts as the adapter of a model that the options do not name sees them."""
 
-    folder = settings.path(settings.cache_dir)
-    if settings.mode == "replay" or not os.access(folder.parent, os.W_OK):
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / "building.lock"):
-        yield
+    def __init__(self, parts: RunParts, settings: Settings) -> None:
+        self._parts, self.settings = parts, settings
+
+    @property
+    def stores(self) -> StoreRoom:
+        return self._parts.stores
+
+    @property
+    def cassettes(self) -> Cassettes:
+        return self._parts.cassettes

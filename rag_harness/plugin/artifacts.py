@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.engine.fingerprint import file_digest
 from rag_harness.errors import SettingsError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.sources import file_digest
 from rag_harness.measures.answers import ANSWER_MEASURES
 from rag_harness.report.baseline import SavedRun, saved_suite
 from rag_harness.report.speed import stage_quantiles
@@ -142,7 +142,7 @@ def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]
     return reduced(now), reduced(before)
 
 
-_PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "bm25s")
+_PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "PyStemmer")
 _MODELS = ("profile", "mode", "chat_model", "embed_model", "rerank_model", "retriever")
 _OTHER = ("top_k", "candidates", "chunk_size", "chunk_overlap", "temperature", "seed", "embed_max_tokens", "k")
 
@@ -159,7 +159,7 @@ def _data(session: RagSession, suites: Mapping[str, Any]) -> dict[str, str]:
     if "golden" in suites:
         golden = settings.path(settings.golden)
         data["golden"] = settings.dataset or file_digest(golden)
-    data["documents"] = session.parts.kb_digest
+    data["documents"] = session.parts.data().digest
     return data
 
 

@@ -37,7 +37,7 @@ def rag_settings(rag_session: RagSession) -> Settings:
 @pytest.fixture(scope="session")
 def rag_index(rag_session: RagSession) -> Any:
     """Return the index over the knowledge base, built once a process."""
-    return rag_session.parts.index
+    return rag_session.parts.retrieval().index
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Command line and ini: one flag and one ini key for each option of the settings' table."""
+"""Command line and ini: one flag and one ini key for each option of the settings' table; a key has no ini key."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def add_options(parser: pytest.Parser) -> None:
             group.addoption(flag, dest=f"rag_{each.name}", action="append", default=None, help=text)
         else:
             group.addoption(flag, *_SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
+        if each.metadata.get("secret"):
+            continue  # an ini file is committed
         kind: Literal["linelist", "string"] = "linelist" if each.default == () else "string"
         parser.addini(f"rag_{each.name}", each.metadata["help"], type=kind, default=None)
 
@@ -55,7 +57,8 @@ def _from_here(here: Path, name: str, value: str) -> str:
 
 def ini(config: pytest.Config) -> dict[str, Any]:
     """Return the options that the ini file sets."""
-    given = {each.name: config.getini(f"rag_{each.name}") for each in options()}
+    named = [each.name for each in options() if not each.metadata.get("secret")]
+    given = {name: config.getini(f"rag_{name}") for name in named}
     return {name: value for name, value in given.items() if value not in (None, "", [])}
 
 

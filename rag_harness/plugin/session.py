@@ -69,12 +69,7 @@ class RagSession:
         return self._all_cases.get()
 
     def _read_cases(self) -> list[Case]:
-        from rag_harness.dataset.queries import distribution, read_queries
-
-        settings = self.settings
-        cases = read_queries(settings.queries_path, settings.path(settings.kb_dir))
-        log.info("Read %d queries: %s", len(cases), distribution(cases))
-        return cases
+        return self.parts.data().cases
 
     @property
     def cases(self) -> list[Case]:
@@ -89,7 +84,7 @@ class RagSession:
     def _make_golden(self) -> GoldenSuite:
         from rag_harness.golden.suite import GoldenSuite
 
-        return GoldenSuite(self.parts, self.registered)
+        return GoldenSuite(self.parts, self.registered, self.fingerprint)
 
     def golden_trial(self, entry_id: str) -> Trial:
         """Return the trial of a golden entry."""
@@ -183,14 +178,14 @@ class RagSession:
         return known[1]
 
     def _fingerprint(self, experiment: Experiment) -> str:
-        from rag_harness.engine.fingerprint import digest_of_parts, experiment_parts, file_digest
+        from rag_harness.engine.fingerprint import fingerprint_of
         from rag_harness.pipelines import builder
 
-        data = self.golden.digest if experiment.id == GOLDEN else file_digest(self.settings.queries_path)
         registered = self._registered.get(experiment.id) is experiment
         built_by = builder(experiment.id).__module__ if registered else ""
-        parts = experiment_parts(experiment.pipeline, self.parts, data, built_by)
-        return digest_of_parts({**parts, "ingredients": dict(experiment.ingredients)})
+        golden = experiment.id == GOLDEN
+        data = self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
+        return fingerprint_of(experiment, self.settings, data, built_by)
 
     def cassettes_used(self) -> Collection[Path]:
         """Return the recordings that this process has asked for."""
@@ -200,10 +195,8 @@ class RagSession:
 
     async def close_models(self) -> None:
         """Close what was opened to ask models, on the loop that has asked them."""
-        parts = self._parts.made
-        aclose = getattr(vars(parts).get("chat"), "aclose", None) if parts is not None else None
-        if aclose is not None:
-            await aclose()
+        if self._parts.made is not None:
+            await self._parts.made.endpoints.aclose()
 
     def close(self) -> None:
         """Write what is waiting, and let the network be used again."""

@@ -36,8 +36,9 @@ def about(settings: Settings) -> str:
 def about_retrieval(session: RagSession) -> str:
     """Name the retriever under test, its model and cutoff."""
     settings = session.settings
-    cut = session.parts.embedder.cut if "embedder" in vars(session.parts) else 0
-    cuts = f", {cut} documents cut at the model's {session.parts.embedder.max_tokens} tokens" if cut else ""
+    embedder = session.parts.embedder()
+    cut = embedder.cut
+    cuts = f", {cut} documents cut at the model's {embedder.max_tokens} tokens" if cut else ""
     return (
         f"profile {settings.profile}, retriever {settings.retriever} ({settings.embed_model}), k = {settings.k}{cuts}"
     )

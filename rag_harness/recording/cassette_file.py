@@ -10,31 +10,44 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from rag_harness.errors import DataError
 from rag_harness.recording.asked import Asked
+from rag_harness.recording.own_shape import OwnShape, read_own_shape
 
 SCHEMA_VERSION = 1
+_IMPORT = Lock()
+"""vcrpy is imported by one thread at a time: two meet it half made. Only who records needs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An interaction read back: the response's status, content type and body, and the recorded times."""
+    """An interaction: the response's status, content type and body, the recorded times, and what was ``sent``."""
 
     status: int
     content_type: str
     body: bytes
     total_ms: float
     ttft_ms: float | None
-    request: Any = None
+    sent: str | bytes = ""
     url: str = ""
+
+    @property
+    def request(self) -> Any:
+        """The JSON that was sent, ``{}`` where it was none."""
+        try:
+            return json.loads(self.sent or "{}")
+        except ValueError:
+            return {}
 
 
 def write_interaction(asked: Asked, response: Recorded) -> bytes:
     """Return the file's content."""
-    from vcr.request import Request
-    from vcr.serialize import serialize
+    with _IMPORT:
+        from vcr.request import Request
+        from vcr.serialize import serialize
 
     content = asked.content
     request = Request(asked.method, asked.url, content or None, {"content-type": asked.kind} if content else {})
@@ -76,40 +89,44 @@ def read_interaction(file: Path) -> Recorded:
     Raises:
         DataError: it is cut short, damaged or of a newer release; names it.
     """
-    from vcr.serialize import deserialize
-    from vcr.serializers import yamlserializer
-
     try:
         text = file.read_text(encoding="utf-8")
-        requests, responses, *more = deserialize(text, yamlserializer)
-        return _recorded(requests[0], responses[0], _whole(text, more[0] if more else {}))
+        found = read_own_shape(text)
+        return _as_yaml(text) if found is None else _as_written(found)
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"The recording {file} cannot be read: {reason}. Delete it and record it again.") from error
 
 
-def _whole(text: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    if metadata.get("rag_harness", 0) > SCHEMA_VERSION:
-        raise ValueError(f"it was made by a newer release (schema {metadata['rag_harness']})")
+def _as_written(found: OwnShape) -> Recorded:
+    _check_schema(found.schema)
+    body = found.body.encode()
+    return Recorded(found.status, found.kind, body, found.total_ms, found.ttft_ms, found.request, found.url)
+
+
+def _as_yaml(text: str) -> Recorded:
+    """Read any file of vcrpy's format that has our metadata."""
+    import yaml
+
+    cassette = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    metadata = cassette.get("metadata") or {}
+    _check_schema(metadata.get("rag_harness", 0))
     if not text.endswith("\n") or not {"rag_harness", "total_ms", "ttft_ms"} <= metadata.keys():
         raise ValueError("its end is missing")
-    return metadata
-
-
-def _recorded(request: Any, response: Mapping[str, Any], metadata: Mapping[str, Any]) -> Recorded:
+    interaction = cassette["interactions"][0]
+    request, response = interaction["request"], interaction["response"]
+    body = response["body"]["string"]
     return Recorded(
         status=int(response["status"]["code"]),
         content_type=response["headers"].get("content-type", [""])[0],
-        body=response["body"]["string"],
+        body=body if isinstance(body, bytes) else str(body or "").encode(),
         total_ms=float(metadata["total_ms"]),
         ttft_ms=metadata["ttft_ms"],
-        request=_json(request.body),
-        url=request.uri,
+        sent=request["body"] or "",
+        url=request["uri"],
     )
 
 
-def _json(body: bytes | None) -> Any:
-    try:
-        return json.loads(body or b"{}")
-    except ValueError:
-        return {}
+def _check_schema(schema: int) -> None:
+    if schema > SCHEMA_VERSION:
+        raise ValueError(f"it was made by a newer release (schema {schema})")

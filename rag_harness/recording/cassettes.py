@@ -40,10 +40,6 @@ class Cassettes:
     """
 
     def __init__(self, folder: Path, secrets: Iterable[str] = (), scrub: Scrub | None = None) -> None:
-        # Imported here, on one thread: two that import vcr at once meet it half made.
-        import vcr.serialize
-        import vcr.serializers.yamlserializer  # noqa: F401
-
         self.folder = folder
         self.used: set[Path] = set()
         self.made: set[Path] = set()

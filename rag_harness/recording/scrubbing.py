@@ -28,7 +28,13 @@ _SECRET_HEADER = re.compile(r"(?i)auth|key|token|secret|cookie|openai-(organizat
 
 def secrets_of(settings: Settings) -> list[str]:
     """Return the keys of a run."""
-    known = (settings.chat_key, settings.openrouter_api_key, settings.openai_api_key, settings.chat_api_key)
+    known = (
+        settings.chat_key,
+        settings.openrouter_api_key,
+        settings.openai_api_key,
+        settings.chat_api_key,
+        settings.qdrant_api_key,
+    )
     return [each for each in dict.fromkeys(known) if each]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_harness.recording.store import Array, ArrayStore
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 
 NEVER_RECORDED = frozenset({"tokens"})
 """Token vectors weigh 100 times a vector; a recording keeps the pair scores that come from them instead."""
@@ -32,14 +32,14 @@ class RecordingStore(ArrayStore):
 class StoreRoom:
     """Opens one store a kind, model and revision.
 
-    ``record`` writes into the recordings, which are committed; ``auto`` and ``live`` into the cache, which is not;
-    ``replay`` writes nothing.
+    What was computed goes where the mode keeps it: into the recordings, which are committed; into the cache, which is
+    not; or nowhere. The cache is always read, the recordings where the mode reads them.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._recordings = settings.path(settings.cassettes) / settings.profile
         self._cache = settings.path(settings.cache_dir)
-        self._mode = settings.mode
+        self._access = access_of(settings)
         self._opened: dict[Path, ArrayStore] = {}
 
     def open(self, kind: str, model: str, revision: str) -> ArrayStore:
@@ -51,9 +51,10 @@ class StoreRoom:
 
     def _store(self, kind: str, folder: Path) -> ArrayStore:
         recorded, cached = self._recordings / folder, self._cache / folder
-        if self._mode == "record" and kind not in NEVER_RECORDED:
+        if self._access.keeps == "recordings" and kind not in NEVER_RECORDED:
             return RecordingStore([recorded], recorded, ArrayStore([cached]))
-        return ArrayStore([recorded, cached], None if self._mode == "replay" else cached)
+        folders = [recorded, cached] if self._access.reads_recordings else [cached]
+        return ArrayStore(folders, None if self._access.keeps == "nothing" else cached)
 
     def flush(self) -> None:
         """Write everything that is waiting."""

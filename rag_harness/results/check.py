@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from rag_harness.errors import DataError
 from rag_harness.results.row import SCHEMA_VERSION, ExperimentResult, first_problem, numbered_lines, parse_row
 
-
 GOLDEN = "golden"
 """Stem of the golden suite's rows, which are of its entries and not of the queries."""
 
@@ -55,7 +54,8 @@ def _check_file(file: Path, wanted: list[str]) -> FileCheck:
             what = "the line is torn, as a killed run leaves it" if torn else first_problem(error)
             check.problems.append(f"{file}:{number}: {what}")
     check.rows, check.errors = len(rows), sum(not row.ok for row in rows)
-    check.problems += [f"{file}: {problem}" for problem in [*_inconsistencies(rows), *_gaps(rows, [] if file.stem == GOLDEN else wanted)]]
+    found = [*_inconsistencies(rows), *_gaps(rows, [] if file.stem == GOLDEN else wanted)]
+    check.problems += [f"{file}: {problem}" for problem in found]
     return check
 
 

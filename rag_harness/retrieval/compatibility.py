@@ -5,36 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from rag_harness.errors import CriticalError
-from rag_harness.pipelines.parts import RunParts
+from rag_harness.retrieval.retrieval import Retrieval
 
 SAMPLE = 20
 _LENGTH_TOLERANCE = 1e-3
 
 
-def check_compatible(parts: RunParts, query: str) -> None:
+def check_compatible(retrieval: Retrieval, query: str) -> None:
     """Check vectors of chunks and of ``query``, and that a sample of chunks finds itself first.
 
     Raises:
         CriticalError: dimensions differ, vectors are not finite or not of unit length, or a chunk's own text finds
             another chunk: the index holds vectors of another model, revision or text.
     """
-    chunks = parts.chunks[:: max(1, len(parts.chunks) // SAMPLE)][:SAMPLE]
-    vectors = parts.embedder.embed_documents([chunk.text for chunk in chunks])
-    asked = parts.embedder.embed_queries([query])
+    chunks = retrieval.chunks[:: max(1, len(retrieval.chunks) // SAMPLE)][:SAMPLE]
+    vectors = retrieval.embedder.embed_documents([chunk.text for chunk in chunks])
+    asked = retrieval.embedder.embed_queries([query])
     _check_vectors("query", asked, vectors.shape[1])
     _check_vectors("chunk", vectors, vectors.shape[1])
     lost = []
     for chunk, vector in zip(chunks, vectors, strict=True):
-        found = parts.index.search(vector, 1)
+        found = retrieval.index.search(vector, 1)
         if not found or found[0].chunk.text != chunk.text:
             lost.append((chunk.chunk_id, found[0].chunk.chunk_id if found else "nothing"))
+    embedder = retrieval.embedder
     if lost:
         wanted, found_first = lost[0]
         raise CriticalError(
             f"Index and embedder do not match: {len(lost)} of {len(chunks)} sampled chunks do not find themselves, "
             f"e.g. the text of {wanted} finds {found_first} first. The index holds vectors of another model, revision "
-            f"or text than {parts.embedder.model}@{parts.embedder.revision}. Build it again: --rag-overwrite, or "
-            f"delete {parts.settings.cache_dir}/."
+            f"or text than {embedder.model}@{embedder.revision}. Build it again: --rag-overwrite, or "
+            f"delete {retrieval.settings.cache_dir}/."
         )
 
 

@@ -1,4 +1,4 @@
-"""Chunking that needs the tokenizer only for pages that no recording knows."""
+"""Chunks that need the chunker and the tokenizer only for pages that no recording knows."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.chunking import ChunkingSettings, chunk_document
+from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import PrerequisiteError
 from rag_harness.protocols import Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Chunk, Document
 
-CHUNKING_VERSION = 1
-"""Raise it when a change of ``chunking`` cuts the same page in another way."""
+FORMAT = 1
+"""Of what is stored. The digest of the chunker's source says the rest."""
 
 
-class RecordedChunking:
+class RecordedCuts:
     """Cuts pages; what came of a page is kept under its text.
 
     Args:
-        store: where cuts are kept; it belongs to one tokenizer and one pair of settings.
+        store: where cuts are kept; it belongs to one chunker, tokenizer and pair of lengths.
+        chunker: cuts a page that is new.
         settings: longest chunk and overlap.
         tokenizer: makes the model's tokenizer, for pages that are new.
     """
 
-    def __init__(self, store: Store, settings: ChunkingSettings, tokenizer: Callable[[], Tokenizer]) -> None:
-        self._store, self._settings, self._tokenizer = store, settings, tokenizer
+    def __init__(
+        self, store: Store, chunker: Chunker, settings: ChunkingSettings, tokenizer: Callable[[], Tokenizer]
+    ) -> None:
+        self._store, self._chunker, self._settings, self._tokenizer = store, chunker, settings, tokenizer
 
     def chunks(self, documents: Sequence[Document]) -> list[Chunk]:
         """Return the chunks of all pages, in their order."""
-        keys = [key_of(document.text) for document in documents]
+        keys = [key_of(document.doc_id, document.text) for document in documents]
         kept = self._store.get(keys)
         new = {key: document for key, document, cuts in zip(keys, documents, kept, strict=True) if cuts is None}
         fresh = self._cut(new)
@@ -47,7 +50,7 @@ class RecordedChunking:
         if not new:
             return {}
         tokenizer, keep = self._tokenizer_or_guess()
-        fresh = {key: _cuts(chunk_document(page, tokenizer, self._settings)) for key, page in new.items()}
+        fresh = {key: _cuts(page, self._chunker(page, tokenizer, self._settings)) for key, page in new.items()}
         if keep:
             self._store.put({key: _bytes(cuts) for key, cuts in fresh.items()})
         return fresh
@@ -65,8 +68,17 @@ class _Guess:
         return [2 + len(re.findall(r"\w{1,5}|[^\w\s]", text)) for text in texts]
 
 
-def _cuts(chunks: Sequence[Chunk]) -> list[Any]:
-    return [[each.start, each.end, each.repeated_header, list(each.section)] for each in chunks]
+def _cuts(page: Document, chunks: Sequence[Chunk]) -> list[Any]:
+    return [_cut_of(page, chunk) for chunk in chunks]
+
+
+def _cut_of(page: Document, chunk: Chunk) -> list[Any]:
+    """Return id, place and section of a chunk; its text only where the page does not have it at that place."""
+    name = chunk.chunk_id.removeprefix(f"{page.doc_id}#")
+    there = chunk.repeated_header + page.text[chunk.start : chunk.end] == chunk.text
+    own = {key: value for key, value in chunk.metadata.items() if page.metadata.get(key) != value}
+    text = None if there else chunk.text
+    return [name, chunk.start, chunk.end, chunk.repeated_header, list(chunk.section), text, own]
 
 
 def _bytes(cuts: list[Any]) -> np.ndarray:
@@ -76,15 +88,15 @@ def _bytes(cuts: list[Any]) -> np.ndarray:
 def _chunks(document: Document, cuts: list[Any]) -> list[Chunk]:
     return [
         Chunk(
-            chunk_id=f"{document.doc_id}#chunk_{index}",
+            chunk_id=f"{document.doc_id}#{name}",
             doc_id=document.doc_id,
-            text=header + document.text[start:end],
+            text=header + document.text[start:end] if text is None else text,
             start=start,
             end=end,
             section=tuple(section),
             index=index,
             repeated_header=header,
-            metadata=document.metadata,
+            metadata={**document.metadata, **own} if own else document.metadata,
         )
-        for index, (start, end, header, section) in enumerate(cuts)
+        for index, (name, start, end, header, section, text, own) in enumerate(cuts)
     ]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from rag_harness.settings.access import Access, access_of
-from rag_harness.settings.table import Mode, Settings, env_name, masked, options
+from rag_harness.settings.table import Mode, Settings, affecting, env_name, masked, options
 
-__all__ = ["Access", "Mode", "Settings", "access_of", "env_name", "masked", "options"]
+__all__ = ["Access", "Mode", "Settings", "access_of", "affecting", "env_name", "masked", "options"]

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.data import DataSpec, named_data
+from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles
 from rag_harness.settings.table import Settings, env_name
@@ -35,7 +37,18 @@ def load_settings(
         )
     if settings.prices:
         Prices.load(settings.prices_path)  # now, not in the first row
+    defined = own_options(Path(rootdir), settings.define)
+    settings = replace(settings, data=_data(settings, command_line or {}), defined=defined)
     return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
+
+
+def _data(settings: Settings, command_line: Mapping[str, Any]) -> tuple[DataSpec, ...]:
+    """Return the named data; a knowledge base on the command line stands in for all, without gates."""
+    named = named_data(Path(settings.rootdir)).values()
+    if "kb_dir" not in command_line:
+        return tuple(named)
+    asked = DataSpec("", settings.kb_dir, settings.queries, settings.golden)
+    return tuple(replace(asked, name=spec.name) for spec in named)
 
 
 def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
@@ -59,7 +72,7 @@ def _by_env_name(given: Mapping[str, Any]) -> dict[str, Any]:
 def _explain(line: Any, each: Field[Any]) -> str:
     shown = "…" if each.metadata.get("secret") else repr(line["input"])
     where = f"{env_name(each)} in the environment or .env"
-    if each.metadata["flag"]:
+    if each.metadata["flag"] and not each.metadata.get("secret"):
         where = f"--rag-{each.name.replace('_', '-')}, {env_name(each)} or the ini key rag_{each.name}"
     return f"{each.name} is {shown}: {line['msg']}. Set it with {where}."
 
@@ -97,9 +110,9 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
             from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
             return init_settings, env_settings, dotenv_settings, from_ini
 
-    hints = get_type_hints(Settings)
+    hints = get_type_hints(Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption})
     declared: dict[str, Any] = {}
-    for each in fields(Settings):
+    for each in (each for each in fields(Settings) if not each.metadata.get("derived")):
         limits = each.metadata.get("limits", {})
         # Known by the variable's name alone: the bare field name would let MODE or TIMEOUT of any CI in.
         hint = (

@@ -53,7 +53,7 @@ BUILT_IN_PROFILES: Mapping[str, Profile] = {
 def profiles(rootdir: Path) -> dict[str, Profile]:
     """Return the built-in profiles and those of ``[tool.rag_harness.profiles]`` in rootdir's pyproject.toml."""
     found = dict(BUILT_IN_PROFILES)
-    for name, table in _pyproject_profiles(rootdir).items():
+    for name, table in pyproject_table(rootdir, "profiles", "one a profile").items():
         _check(name, table)
         base = found.get(name, found["openrouter"])
         if "chat_base_url" in table:
@@ -74,7 +74,12 @@ def _check(name: str, table: object) -> None:
             raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")
 
 
-def _pyproject_profiles(rootdir: Path) -> Mapping[str, Any]:
+def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
+    """Return ``[tool.rag_harness.<name>]`` of rootdir's pyproject.toml, whose tables are ``what`` each.
+
+    Raises:
+        SettingsError: the file cannot be read, or holds something else under that name.
+    """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
         return {}
@@ -86,7 +91,7 @@ def _pyproject_profiles(rootdir: Path) -> Mapping[str, Any]:
         tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    found = tool.get("rag_harness", {}).get("profiles", {})
+    found = tool.get("rag_harness", {}).get(name, {})
     if not isinstance(found, dict):
-        raise SettingsError(f"{file}: tool.rag_harness.profiles is {found!r}: expected tables, one a profile.")
+        raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
     return found

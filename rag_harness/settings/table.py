@@ -7,28 +7,49 @@ from __future__ import annotations
 
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from rag_harness.settings.data import DataSpec
+    from rag_harness.settings.own import OwnOption
 
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
 
 
-def option(default: T, help_: str, *, env: str = "", flag: bool = True, **limits: Any) -> T:
+Affects = Literal["data", "retrieval", "reranking", "generation", "judging", "golden", "nothing"]
+"""What of a result an option changes. An experiment's fingerprint is made from those that affect what it does.
+
+``data`` names files, whose content is what counts; ``nothing`` is how a run goes, not what comes of it.
+"""
+
+
+def option(default: T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> T:
     """Declare an option. ``env`` replaces the usual ``RAG_<NAME>``; ``limits`` are pydantic's (ge, le, min_length)."""
-    made: T = field(default=default, metadata={"help": help_, "env": env, "flag": flag, "limits": limits})
+    about = {"help": help_, "affects": affects, "env": env, "flag": flag, "limits": limits}
+    made: T = field(default=default, metadata=about)
     return made
 
 
-def path_option(default: str, help_: str, *, env: str = "") -> str:
+def path_option(default: str, help_: str, affects: Affects, *, env: str = "") -> str:
     """Declare a path. On the command line it starts from the current folder, elsewhere from rootdir."""
-    made: str = field(default=default, metadata={"help": help_, "env": env, "flag": True, "path": True})
+    about = {"help": help_, "affects": affects, "env": env, "flag": True, "path": True}
+    made: str = field(default=default, metadata=about)
     return made
 
 
-def secret(help_: str, env: str) -> str:
-    """Declare a key: environment and ``.env`` only, never shown."""
-    made: str = field(default="", metadata={"help": help_, "env": env, "flag": False, "secret": True}, repr=False)
+def derived(default: T, help_: str, affects: Affects) -> T:
+    """Declare what is worked out from files and other options, and cannot be set by itself."""
+    about = {"help": help_, "affects": affects, "env": "", "flag": False, "derived": True}
+    made: T = field(default=default, metadata=about)
+    return made
+
+
+def secret(help_: str, env: str, *, flag: bool = False) -> str:
+    """Declare a key: environment and ``.env``, with ``flag`` the command line too, but no ini file; never shown."""
+    about = {"help": help_, "affects": "nothing", "env": env, "flag": flag, "secret": True}
+    made: str = field(default="", metadata=about, repr=False)
     return made
 
 
@@ -36,72 +57,106 @@ def secret(help_: str, env: str) -> str:
 class Settings:
     """The effective settings of a run."""
 
-    kb_dir: str = path_option("data/kb", "folder of Markdown pages", env="KB_DIR")
-    queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder")
-    output: str = path_option("output", "folder for result files")
-    prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md")
-    logs: str = path_option("logs", "folder for the log file")
-    cassettes: str = path_option("cassettes", "folder of recordings")
-    cache_dir: str = path_option(".rag_cache", "folder for vectors that were computed locally; safe to delete")
-
-    profile: str = option("embedded", "named set of models and endpoints: embedded, openrouter, mock or your own")
-    mode: Mode = option("auto", "auto, replay, record or live")
-    dry_run: bool = option(False, "the same as mode replay", env="DRY_RUN", flag=False)
-    rerecord: bool = option(False, "in mode record, call again what is recorded")
-    overwrite: bool = option(False, "start result files anew instead of resuming", env="OVERWRITE")
-
-    chat_model: str = option("", "chat model; default: the profile's")
-    chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's")
-    embed_model: str = option("", "embedding model; default: the profile's")
-    embed_max_tokens: int = option(0, "longest input of a local embedding model in tokens; 0 is its default", ge=0)
-    precision: Precision = option("float32", "of local models' weights: float32, or bfloat16 where the CPU knows it")
-    embed_base_url: str = option("", "endpoint for embeddings; default: the profile's")
-    rerank_model: str = option("", "reranker; default: the profile's")
-    index: str = option("qdrant", "vector index, by its registered name")
-    qdrant_url: str = option("", "Qdrant server or cluster; default: in memory")
-    temperature: float = option(0.0, "sampling temperature of the chat model", ge=0, le=2)
-    seed: int = option(7, "seed sent to the chat model")
-    max_output_tokens: int = option(1024, "longest answer in tokens", ge=1)
-
-    top_k: int = option(5, "chunks that go into the prompt", ge=1)
-    candidates: int = option(20, "chunks that the first stage hands to the reranker", ge=1)
-    chunk_size: int = option(512, "longest chunk in tokens", ge=16)
-    chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", ge=0)
-
-    golden: str = path_option("golden.json", "golden set: JSON, or CSV with query,expected_document_id,justification")
-    dataset: str = option("", "golden suite on a public collection instead: beir:DIR or beir:FILE.zip")
-    retriever: str = option("dense", "of the golden suite: dense, bm25, hybrid, reranked or an experiment's id")
-    k: int = option(10, "cutoff of the golden suite", ge=1)
-    gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"')
-    gate_partial: bool = option(False, "judge gates although a selection left cases out")
-    strict: bool = option(False, "a miss of the golden suite is a failure")
-    misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL")
-    export: str = option("", "write run and qrels of the golden suite: trec:DIR")
-    save: str = option("", "keep this run as a baseline under this name")
-    compare: str = option("", "set this run against the baseline of this name")
-    baselines: str = path_option("baselines", "folder of saved baselines")
-
-    concurrency: int = option(16, "trials in flight at once, in the whole run", ge=1)
-    limit: int = option(0, "only the first N queries; 0 is all", ge=0)
-    timeout: float = option(60.0, "seconds one model call may take", gt=0, allow_inf_nan=False)
-    deadline: float = option(
-        300.0, "seconds one trial may take, waiting for caps not counted", gt=0, allow_inf_nan=False
+    kb_dir: str = path_option("data/kb", "folder of Markdown pages", "data", env="KB_DIR")
+    queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder", "data")
+    output: str = path_option("output", "folder for result files", "nothing")
+    prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md", "data")
+    logs: str = path_option("logs", "folder for the log file", "nothing")
+    cassettes: str = path_option("cassettes", "folder of recordings", "nothing")
+    cache_dir: str = path_option(
+        ".rag_cache", "folder for vectors that were computed locally; safe to delete", "nothing"
     )
-    rpm: float = option(0.0, "most chat calls a minute, in the whole run; 0 is no cap", ge=0, allow_inf_nan=False)
-    tpm: float = option(0.0, "most tokens a minute, in the whole run; 0 is no cap", ge=0, allow_inf_nan=False)
-    budget: float = option(0.0, "most USD the run's chat calls may cost; 0 is no limit", ge=0, allow_inf_nan=False)
-    prices: str = path_option("", "TOML table of prices that extends and overrides the one shipped")
+
+    profile: str = option(
+        "embedded", "named set of models and endpoints: embedded, openrouter, mock or your own", "generation"
+    )
+    mode: Mode = option("auto", "auto, replay, record or live", "nothing")
+    dry_run: bool = option(False, "the same as mode replay", "nothing", env="DRY_RUN", flag=False)
+    rerecord: bool = option(False, "in mode record, call again what is recorded", "nothing")
+    overwrite: bool = option(False, "start result files anew instead of resuming", "nothing", env="OVERWRITE")
+
+    chat_model: str = option("", "chat model; default: the profile's", "generation")
+    chat_base_url: str = option("", "OpenAI-compatible endpoint; default: the profile's", "generation")
+    embed_model: str = option("", "embedding model; default: the profile's", "retrieval")
+    embed_max_tokens: int = option(
+        0, "longest input of a local embedding model in tokens; 0 is its default", "retrieval", ge=0
+    )
+    precision: Precision = option(
+        "float32", "of local models' weights: float32, or bfloat16 where the CPU knows it", "retrieval"
+    )
+    embed_base_url: str = option("", "endpoint for embeddings; default: the profile's", "retrieval")
+    rerank_model: str = option("", "reranker; default: the profile's", "reranking")
+    chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")
+    index: str = option("qdrant", "vector index, by its registered name", "retrieval")
+    qdrant_url: str = option("", "Qdrant server or cluster; default: an index in this process", "nothing")
+    qdrant_api_key: str = secret(
+        "key for the Qdrant server; better in the variable: others on this machine see a command line",
+        "QDRANT_API_KEY",
+        flag=True,
+    )
+    temperature: float = option(0.0, "sampling temperature of the chat model", "generation", ge=0, le=2)
+    seed: int = option(7, "seed sent to the chat model", "generation")
+    max_output_tokens: int = option(1024, "longest answer in tokens", "generation", ge=1)
+
+    top_k: int = option(5, "chunks that go into the prompt", "retrieval", ge=1)
+    candidates: int = option(20, "chunks that the first stage hands to the reranker", "reranking", ge=1)
+    chunk_size: int = option(512, "longest chunk in tokens", "retrieval", ge=16)
+    chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", "retrieval", ge=0)
+
+    golden: str = path_option(
+        "golden.json", "golden set: JSON, or CSV with query,expected_document_id,justification", "data"
+    )
+    dataset: str = option("", "golden suite on a public collection instead: beir:DIR or beir:FILE.zip", "data")
+    retriever: str = option(
+        "dense", "of the golden suite: dense, bm25, hybrid, reranked or an experiment's id", "golden"
+    )
+    k: int = option(10, "cutoff of the golden suite", "golden", ge=1)
+    gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"', "nothing")
+    gate_partial: bool = option(False, "judge gates although a selection left cases out", "nothing")
+    strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
+    misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL", "nothing")
+    export: str = option("", "write run and qrels of the golden suite: trec:DIR", "nothing")
+    save: str = option("", "keep this run as a baseline under this name", "nothing")
+    compare: str = option("", "set this run against the baseline of this name", "nothing")
+    baselines: str = path_option("baselines", "folder of saved baselines", "nothing")
+
+    concurrency: int = option(16, "trials in flight at once, in the whole run", "nothing", ge=1)
+    limit: int = option(0, "only the first N queries; 0 is all", "nothing", ge=0)
+    timeout: float = option(60.0, "seconds one model call may take", "nothing", gt=0, allow_inf_nan=False)
+    deadline: float = option(
+        300.0, "seconds one trial may take, waiting for caps not counted", "nothing", gt=0, allow_inf_nan=False
+    )
+    rpm: float = option(
+        0.0, "most chat calls a minute, in the whole run; 0 is no cap", "nothing", ge=0, allow_inf_nan=False
+    )
+    tpm: float = option(
+        0.0, "most tokens a minute, in the whole run; 0 is no cap", "nothing", ge=0, allow_inf_nan=False
+    )
+    budget: float = option(
+        0.0, "most USD the run's chat calls may cost; 0 is no limit", "nothing", ge=0, allow_inf_nan=False
+    )
+    prices: str = path_option("", "TOML table of prices that extends and overrides the one shipped", "nothing")
 
     openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
 
-    chat_api_key_env: str = option("", "name of the variable that holds the chat key", flag=False)
-    rootdir: str = option(".", "folder that relative paths start from: that of the ini file", flag=False)
+    chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)
+    define: tuple[str, ...] = option(
+        (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
+    )
+    defined: tuple[OwnOption, ...] = derived((), "options of your own: [tool.rag_harness.options.<name>]", "nothing")
+    data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
+    rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
 
     def path(self, value: str) -> Path:
         """Return ``value`` as a path, relative ones below rootdir."""
         return Path(self.rootdir) / value
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The options of a user's own parts, by name."""
+        return {option.name: option.value for option in self.defined}
 
     @property
     def chat_key(self) -> str:
@@ -123,13 +178,19 @@ class Settings:
 
 
 def options() -> list[Field[Any]]:
-    """Return the options that have a command-line flag and an ini key."""
+    """Return the options that have a command-line flag; those that are no secret have an ini key too."""
     return [each for each in fields(Settings) if each.metadata["flag"]]
 
 
 def env_name(each: Field[Any]) -> str:
     """Return the environment variable of an option."""
     return each.metadata["env"] or f"RAG_{each.name.upper()}"
+
+
+def affecting(settings: Settings, *kinds: Affects) -> dict[str, Any]:
+    """Return the options that affect one of ``kinds``, by name: what decides a result."""
+    ours = {each.name: getattr(settings, each.name) for each in fields(Settings) if each.metadata["affects"] in kinds}
+    return ours | {f"own {option.name}": option.value for option in settings.defined if option.affects in kinds}
 
 
 def masked(settings: Settings) -> dict[str, Any]:

@@ -149,12 +149,12 @@ def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite
     golden.pytester.makeconftest(
         """
         import numpy as np
-        from rag_harness.retrieval.indexes.qdrant import QdrantIndex
+        from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 
-        upsert = QdrantIndex.upsert
+        upsert = EdgeIndex.upsert
         def shuffled(self, chunks, vectors):
             return upsert(self, chunks, vectors[::-1].copy())
-        QdrantIndex.upsert = shuffled
+        EdgeIndex.upsert = shuffled
         """
     )
     result = golden.run(workers, "--rag-gate=recall@k >= 0.75")

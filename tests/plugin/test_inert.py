@@ -10,7 +10,8 @@ from tests.plugin.conftest import files_below
 
 HEAVY = [
     "bm25s", "fastapi", "markdown_it", "numpy", "openai", "pydantic", "pydantic_settings", "qdrant_client",
-    "rich", "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
+    "qdrant_edge", "rich", "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers",
+    "vcr",
 ]  # fmt: skip
 # Other people's plugins, installed beside ours, import some of these themselves.
 ALONE = ["-p", "no:anyio", "-p", "no:_hypothesis_pytestplugin", "-p", "no:hypothesispytest", "-p", "no:syrupy"]

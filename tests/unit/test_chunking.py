@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rag_harness.chunking import ChunkingSettings, chunk_document, chunk_documents
 from rag_harness.errors import ChunkTooLongError, SettingsError
 from rag_harness.protocols import Tokenizer
+from rag_harness.registry import resolve
 from rag_harness.types import Chunk, Document
 
 CORPUS = Path(__file__).parents[2].parent / "shared/data/markdown_docs"
@@ -355,3 +356,9 @@ def test_the_corpus_keeps_all_its_text(sizes: ChunkingSettings) -> None:
         assert_sound(document, chunks, tokenizer, sizes)
         front = re.match(r"---\n.*?\n---\n", document.text, re.DOTALL)
         assert_covers(document.text, chunks, front.end() if front else 0)
+
+
+def test_whole_documents_are_single_chunks() -> None:
+    page = Document("a#1 b", "Tea Hot.", "Tea", {"url": "x"})
+    cut = resolve("chunkers", "whole")(page, Words(), ChunkingSettings(16, 4))
+    assert cut == [Chunk("a#1 b#whole", "a#1 b", "Tea Hot.", 0, 8, metadata={"url": "x"})]

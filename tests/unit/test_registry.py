@@ -76,7 +76,7 @@ def test_nothing_is_imported_before_it_is_asked_for() -> None:
 
     code = (
         "import sys; from rag_harness.registry import registered; registered('embedders');"
-        "print([m for m in ('torch', 'openai', 'qdrant_client',"
+        "print([m for m in ('torch', 'openai', 'qdrant_client', 'qdrant_edge',"
         " 'rag_harness.models.embedders.openai') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

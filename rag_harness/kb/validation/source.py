@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from rag_harness.dataset.knowledge_base import markdown_files
 from rag_harness.errors import DataError
+from rag_harness.ingest import page_files
 from rag_harness.kb.validation.page import At, Page, parse_page
 from rag_harness.kb.validation.plan_file import Plan, PlanPage, read_plan
 
@@ -83,7 +83,7 @@ def read_source(folder: Path) -> Source:
 
 def _read_pages(folder: Path) -> tuple[dict[str, Page], list[At]]:
     pages, unreadable = {}, []
-    for file in markdown_files(folder):
+    for file in (file for file in page_files(folder) if file.suffix == ".md"):
         name = file.relative_to(folder).as_posix()
         try:
             pages[name] = parse_page(name, file.read_text(encoding="utf-8-sig"))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import httpx2
+from typing import Any, NoReturn
 
 from rag_harness.errors import RagHarnessError
 from rag_harness.models.call import upper_bound
-from rag_harness.models.chat.openai import OpenAIChat, chat_over
+from rag_harness.models.chat.connection import completions_url
+from rag_harness.models.chat.openai import OpenAIChat, chat_of
+from rag_harness.models.chat.replayed import content_of
 from rag_harness.recording.cassettes import Cassettes
+from rag_harness.settings import Settings
 from rag_harness.types import Usage
-
-if TYPE_CHECKING:
-    from rag_harness.protocols import Parts
 
 
 class NotSentError(RagHarnessError):
@@ -31,22 +30,22 @@ class Expected:
     usage: Usage = Usage()
 
 
-class _Counter(httpx2.AsyncBaseTransport):
-    def __init__(self, cassettes: Cassettes, again: bool, expected: Expected) -> None:
-        self._cassettes, self._again, self._expected = cassettes, again, expected
+def _never() -> NoReturn:
+    raise AssertionError("nothing is sent while requests are counted")
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        content, expected = await request.aread(), self._expected
-        asked = self._cassettes.asked(request.method, str(request.url), content, request.headers)
-        file = self._cassettes.file(asked)
-        if file.is_file() and not self._again:
+
+def counting_chat(settings: Settings, cassettes: Cassettes, expected: Expected) -> OpenAIChat:
+    """Return a chat model that adds to ``expected`` what it is asked, and raises NotSentError."""
+
+    def count(request: Mapping[str, Any]) -> None:
+        content = content_of(request)
+        asked = cassettes.asked("POST", completions_url(settings), content)
+        file = cassettes.file(asked)
+        if file.is_file() and not settings.rerecord:
             expected.recorded.add(file)
         elif file not in expected.to_send:
             expected.to_send.add(file)
-            expected.usage += upper_bound(content, asked.body)
+            expected.usage += upper_bound(content, request)
         raise NotSentError(asked.digest)
 
-
-def counting_chat(parts: Parts, expected: Expected) -> OpenAIChat:
-    """Return a chat model that adds to ``expected`` what it is asked, and raises NotSentError."""
-    return chat_over(_Counter(parts.cassettes, parts.settings.rerecord, expected), parts.settings)
+    return chat_of(settings, _never, count)

@@ -51,9 +51,7 @@ def refusals() -> tuple[type[Exception], ...]:
 
 
 async def refuse_json(response: Any) -> None:
-    """Raise the error that a server sent with status 200: the SDK would read it as a stream without events."""
-    from openai import APIError
-
+    """Raise the error that a server sent with status 200: read as a stream it would be one without events."""
     if "json" not in response.headers.get("content-type", ""):
         return
     said = (await response.aread()).decode(errors="replace")
@@ -62,7 +60,14 @@ async def refuse_json(response: Any) -> None:
     except (ValueError, LookupError, TypeError):
         error = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
     body = error if isinstance(error, dict) else {"message": str(error)}
-    raise APIError(str(body.get("message")), response.request, body=body)
+    raise sdk_error(str(body.get("message")), response, body)
+
+
+def sdk_error(message: str, response: Any, body: Any) -> APIError:
+    """Return what the SDK raises where a server says with status 200 that it failed."""
+    from openai import APIError
+
+    return APIError(message, response.request, body=body)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -75,7 +80,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def transport_errors() -> tuple[type[Exception], ...]:
-    """Return what the SDK lets through when a stream breaks off: errors of its transport, and half a JSON."""
+    """Return what comes through when a stream breaks off: errors of the transport, and half a JSON."""
     from httpx2 import HTTPError
 
     return HTTPError, ValueError, ConnectionError

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.call import CALL, Call
-from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, transport_errors
-from rag_harness.models.chat.streamed import Streamed
+from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of
+from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
+from rag_harness.models.chat.replayed import Replayed
+from rag_harness.models.chat.streamed import Streamed, StreamError
 from rag_harness.models.limits import LONGEST_WAIT
-from rag_harness.protocols import Parts
+from rag_harness.protocols import ChatParts
 from rag_harness.recording.cassettes import TOTAL, TTFT
 from rag_harness.registry import model_name
-from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.types import Completion, Message, Usage
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 RETRIES = 3
-_NO_KEY = "none"
+_LONGEST_END = 0.1
+"""Seconds that a stream may go on after it said that it is done; as the SDK."""
 _HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
 """A rejected key, no credit, no permission, no such model: no later call can succeed either."""
 _NO_SUCH_MODEL = "not a valid model"
@@ -42,28 +46,38 @@ class Sampling:
     max_tokens: int = 1024
 
 
+def _nothing_recorded(_request: Mapping[str, Any]) -> None:
+    """Find nothing: everything is asked of the model."""
+
+
 class OpenAIChat:
     """Streams completions, so that the time to first token is known.
 
     Args:
-        client: the SDK's client, with its own retries off: they would hide what was waited for.
+        connect: makes the SDK's client when the first answer is not recorded: its import takes 0.8 s.
         model: name as the server knows it.
         sampling: temperature, seed, longest answer.
         timeout: seconds that one call may take, from its turn to its last token.
+        recorded: looks a request up before anything is connected; returns None for what the model is asked.
         wait: sleeps; replaced in tests.
     """
 
     def __init__(
         self,
-        client: AsyncOpenAI,
+        connect: Callable[[], AsyncOpenAI],
         model: str,
         sampling: Sampling | None = None,
         timeout: float = 60.0,
+        recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
         wait: Any = asyncio.sleep,
     ) -> None:
         self.model, self.timeout = model, timeout
-        self._client, self._sampling, self._wait = client, sampling or Sampling(), wait
+        self._connect, self._sampling, self._recorded, self._wait = connect, sampling or Sampling(), recorded, wait
         self._has_schemas = True
+
+    @cached_property
+    def _client(self) -> AsyncOpenAI:
+        return self._connect()
 
     async def complete(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
@@ -76,7 +90,15 @@ class OpenAIChat:
             ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them.
             ModelOutputError: the server answered without any text.
         """
-        waited = 0.0
+        return self._replayed(messages, response_format) or await self._called(messages, response_format)
+
+    def _replayed(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion | None:
+        """Return the recorded answer; one without the schema is of a model that knows none, and was asked again."""
+        found = self._recorded(self._request(messages, schema))
+        return found or (schema and self._recorded(self._request(messages, None))) or None
+
+    async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
+        waited, _ = 0.0, self._client  # made now: no call's clock counts the SDK's import
         for retry in range(RETRIES + 1):
             time = Deadline(self.timeout, f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout")
             try:
@@ -117,35 +139,33 @@ class OpenAIChat:
             raise PassingError(error) from error
 
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
-        from openai import AsyncStream
-        from openai.types.chat import ChatCompletion, ChatCompletionChunk
-
         started, said = perf_counter(), Streamed(self.model)
-        # What chat.completions.create does too, after it has walked through every field of the request: 1 ms a call.
-        sent_to = self._client.post(
-            "/chat/completions",
-            body=self._request(messages, schema),
-            cast_to=ChatCompletion,
-            stream=True,
-            stream_cls=AsyncStream[ChatCompletionChunk],
-        )
-        async with await sent_to as opened:
-            stream: Any = opened
-            call: Call | None = stream.response.extensions.get(CALL)
-            await refuse_json(stream.response)
-            async for chunk in stream:
-                said.add(chunk)
-                if call and said.usage:
-                    call.settle(said.usage)
-        text, replayed = said.text(), _recorded_times(stream.response)
+        response = await self._sent(self._request(messages, schema))
+        call: Call | None = response.extensions.get(CALL)
+        try:
+            await refuse_json(response)
+            await _read(response, said, call)
+        except StreamError as error:
+            raise sdk_error(str(error), response, error.body) from error
+        finally:
+            await response.aclose()
+        text, replayed = said.text(), _recorded_times(response)
         sent = call.started if call else started
         times = replayed or _times(sent, said.first or sent)
         return Completion(text, said.model, said.usage or Usage(calls=1), *times, recorded=replayed is not None)
 
+    async def _sent(self, request: dict[str, Any]) -> Any:
+        """Return the response as it begins: the SDK's objects of every chunk take 0.6 ms a call to make."""
+        from httpx2 import Response
+
+        # What chat.completions.create does too, after it has walked through every field of the request: 1 ms a call.
+        client: Any = self._client
+        return await client.post("/chat/completions", body=request, cast_to=Response, stream=True)
+
     def _request(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": each.role, "content": each.content} for each in messages],
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
             "temperature": self._sampling.temperature,
             "max_tokens": self._sampling.max_tokens,
             "stream": True,
@@ -168,13 +188,32 @@ class OpenAIChat:
     def _hide_key(self, error: APIError) -> None:
         """Take the key out of what the server said: messages and tracebacks go into rows and logs."""
         key = str(self._client.api_key)
-        if key and key != _NO_KEY:
+        if key and key != NO_KEY:
             error.message = error.message.replace(key, "…")
             error.args = (str(error).replace(key, "…"),)
 
     async def aclose(self) -> None:
-        """Close the client's connections."""
-        await self._client.close()
+        """Close the client's connections, if there are any."""
+        if "_client" in vars(self):
+            await self._client.close()
+
+
+async def _read(response: Any, said: Streamed, call: Call | None) -> None:
+    parts = response.aiter_bytes()
+    async for part in parts:
+        said.add(part)
+        if call and said.usage:
+            call.settle(said.usage)
+        if said.is_done:
+            # A connection is used again only if it was read to its end, which some servers leave open.
+            with suppress(asyncio.TimeoutError, *transport_errors()):
+                await asyncio.wait_for(_rest_of(parts), _LONGEST_END)
+            return
+
+
+async def _rest_of(parts: Any) -> None:
+    async for _ in parts:
+        pass
 
 
 def _times(started: float, first: float) -> tuple[float, float | None]:
@@ -188,54 +227,18 @@ def _recorded_times(response: Any) -> tuple[float, float | None] | None:
     return None if total is None else (float(total), float(ttft) if ttft else None)
 
 
-def create(parts: Parts) -> OpenAIChat:
+def create(parts: ChatParts) -> OpenAIChat:
     """Return the chat model that the settings name, behind the recordings of its profile."""
-    return chat_over(_transport(parts), parts.settings)
+    playback = playback_of(parts)
+    find = Replayed(playback, completions_url(parts.settings)).find if playback else _nothing_recorded
+    return chat_of(parts.settings, lambda: connect(parts, playback), find)
 
 
-def chat_over(transport: Any, settings: Settings) -> OpenAIChat:
-    """Return the chat model that the settings name, with ``transport`` below the SDK."""
-    import httpx2
-    from openai import AsyncOpenAI
-
-    client = AsyncOpenAI(
-        base_url="http://embedded/v1" if settings.chat_base_url == EMBEDDED_URL else settings.chat_base_url,
-        api_key=settings.chat_key or _NO_KEY,
-        timeout=None,  # OpenAIChat bounds the whole call, without the time in line
-        max_retries=0,
-        http_client=httpx2.AsyncClient(transport=transport),
-    )
+def chat_of(
+    settings: Settings,
+    connect: Callable[[], AsyncOpenAI],
+    recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
+) -> OpenAIChat:
+    """Return the chat model that the settings name, over a client of one's own."""
     sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
-    return OpenAIChat(client, model_name("chat", settings.chat_model), sampling, settings.timeout)
-
-
-def _transport(parts: Parts) -> Any:
-    """Return the way to the model that the mode allows: recorded answers first, unless everything is live."""
-    from rag_harness.models.chat.recorded import RecordingTransport
-
-    settings = parts.settings
-    local = settings.chat_base_url == EMBEDDED_URL
-    if settings.mode == "live":
-        return _way_to_the_model(settings)
-    may_call = settings.mode == "record" or (settings.mode == "auto" and local)
-    return RecordingTransport(
-        parts.cassettes,
-        _way_to_the_model(settings) if may_call else None,
-        keep=settings.mode == "record",
-        ask_again=settings.rerecord and settings.mode == "record",
-        refuse=f"Record it: --rag-profile={settings.profile} --rag-mode=record",
-    )
-
-
-def _way_to_the_model(settings: Settings) -> Any:
-    import httpx2
-
-    if settings.chat_base_url == EMBEDDED_URL:
-        from rag_harness.reader import app
-
-        return httpx2.ASGITransport(app=app)
-    from rag_harness.models.metered import metered
-
-    # The line bounds the calls in flight. httpx2 keeps 20 connections open, and would make the others anew each time.
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    return metered(httpx2.AsyncHTTPTransport(limits=limits), settings)
+    return OpenAIChat(connect, model_name("chat", settings.chat_model), sampling, settings.timeout, recorded)

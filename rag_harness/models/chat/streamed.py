@@ -1,8 +1,9 @@
-"""A streamed completion, as far as it has come."""
+"""A streamed completion: server-sent events as they come, and what they add up to."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -10,28 +11,77 @@ from typing import Any
 from rag_harness.errors import ModelOutputError
 from rag_harness.types import Usage
 
+_END = b"[DONE]"
+
+
+class Events:
+    """Cuts a stream into the data of its events (HTML Standard, "Server-sent events"); half an event is none."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, part: bytes) -> Iterator[bytes]:
+        """Yield the data of each event that ``part`` ends."""
+        lines = (self._rest + part).splitlines(keepends=True)
+        self._rest = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+        for line in lines:
+            name, _, value = line.rstrip(b"\r\n").partition(b":")
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+            elif self._data and not line.strip(b"\r\n"):
+                yield b"\n".join(self._data)
+                self._data = []
+
+
+class StreamError(Exception):
+    """The server sent an error in the middle of a stream; ``body`` is what it said."""
+
+    def __init__(self, body: Any) -> None:
+        said = body.get("message") if isinstance(body, dict) else body
+        super().__init__(str(said or "An error occurred during streaming"))
+        self.body = body
+
 
 @dataclass
 class Streamed:
-    """What the chunks of one answer add up to; ``first`` is when the first token came, on perf_counter's clock."""
+    """What the events of one answer add up to; ``first`` is when the first token came, on perf_counter's clock."""
 
     model: str
     first: float | None = None
     usage: Usage | None = None
     end: str = ""
+    is_done: bool = False
     _text: list[str] = field(default_factory=list)
+    _events: Events = field(default_factory=Events)
 
-    def add(self, chunk: Any) -> None:
-        """Take in a chunk of the SDK's."""
-        self.model = chunk.model or self.model
-        if chunk.usage:
-            self.usage = Usage(chunk.usage.prompt_tokens, chunk.usage.completion_tokens, calls=1)
+    def add(self, part: bytes) -> None:
+        """Take in a part of the stream.
+
+        Raises:
+            StreamError: the server says that it failed.
+            ValueError: it sent what is no event of a completion.
+        """
+        for data in self._events.feed(part):
+            if self.is_done or data.startswith(_END):
+                self.is_done = True
+                return
+            self._take(json.loads(data))
+
+    def _take(self, chunk: Any) -> None:
+        if not isinstance(chunk, dict):
+            raise ValueError(f"an event of the stream is no object: {chunk!r:.80}")
+        if chunk.get("error"):
+            raise StreamError(chunk["error"])
+        self.model = chunk.get("model") or self.model
+        if usage := chunk.get("usage"):
+            self.usage = Usage(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0, calls=1)
             self.end = self.end or "usage"
-        for choice in (chunk.choices or ())[:1]:
-            self.end = choice.finish_reason or self.end
-            if choice.delta and choice.delta.content:
+        for choice in (chunk.get("choices") or ())[:1]:
+            self.end = choice.get("finish_reason") or self.end
+            if content := (choice.get("delta") or {}).get("content"):
                 self.first = self.first or perf_counter()
-                self._text.append(choice.delta.content)
+                self._text.append(content)
 
     def text(self) -> str:
         """Return the whole answer.
@@ -46,37 +96,3 @@ class Streamed:
         if not self._text:
             raise ModelOutputError(f"{self.model} answered without any text (finish_reason {self.end!r}).")
         return "".join(self._text)
-
-
-def condensed(body: bytes) -> bytes:
-    """Return a recorded stream with its deltas joined: the SDK makes objects of every event, most of what replay costs.
-
-    A stream that is not understood is returned as it is.
-    """
-    text: list[str] = []
-    others: list[bytes] = []
-    first: dict[str, Any] | None = None
-    try:
-        for event in body.split(b"\n\n"):
-            said = json.loads(event[6:]) if event.startswith(b"data: {") else {}
-            delta = _plain_delta(said)
-            if delta is None:
-                others.append(event)
-                continue
-            first = first or said
-            text.append(delta)
-    except (ValueError, TypeError, AttributeError):
-        return body
-    if first is None:
-        return body
-    first["choices"][0]["delta"] = {"role": "assistant", "content": "".join(text)}
-    return b"\n\n".join([b"data: " + json.dumps(first).encode(), *others])
-
-
-def _plain_delta(said: dict[str, Any]) -> str | None:
-    """Return the text of an event that brings nothing else; None of all others."""
-    choices = said.get("choices") or []
-    if len(choices) != 1 or choices[0].get("finish_reason") or said.get("usage"):
-        return None
-    delta = choices[0].get("delta") or {}
-    return delta.get("content") or "" if delta.keys() <= {"role", "content"} else None

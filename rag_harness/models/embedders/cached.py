@@ -42,6 +42,11 @@ class CachedEmbedder:
         self.cut = 0
 
     @property
+    def refuses(self) -> bool:
+        """Whether the model may not be asked in this mode: only what is stored can be had."""
+        return bool(self._refuse)
+
+    @property
     def model(self) -> str:
         return self._inner.model
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.models.token_batches import token_batches
-from rag_harness.protocols import Parts, Store
+from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.recording.store import key_of
 from rag_harness.registry import missing_package, model_name
+from rag_harness.settings import access_of
 from rag_harness.types import Hit
 
 Pair = tuple[str, str]
@@ -114,11 +115,11 @@ def _sha256(weights: Path) -> str:
     return state.hexdigest()
 
 
-def create(parts: Parts) -> CrossEncoderReranker:
+def create(parts: RetrievalParts) -> CrossEncoderReranker:
     """Return the cross-encoder that the settings name."""
     settings = parts.settings
     model = model_name("rerankers", settings.rerank_model)
     revision = revision_of(model, settings.precision)
-    refuse = "Record it: --rag-mode=record" if settings.mode == "replay" else ""
+    refuse = access_of(settings).refusal(local=True)
     pairs = parts.stores.open("pairs", model, revision)
     return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision)

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.protocols import LexicalScorer, Parts, Store, TokenEmbedder
+from rag_harness.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
 from rag_harness.recording.store import key_of
+from rag_harness.settings import access_of
 from rag_harness.types import Hit, TokenVectors
 
 MODEL = "embedded/late-interaction"
@@ -104,8 +105,8 @@ def _z_scores(values: Floats) -> Floats:
     return scores
 
 
-def create(parts: Parts) -> LateInteractionReranker:
+def create(parts: RetrievalParts) -> LateInteractionReranker:
     """Return the reranker over the run's embedder and chunks."""
     embedder = parts.token_embedder
     pairs = parts.stores.open("pairs", f"max-sim-{embedder.model}", f"{MAX_SIM}-{embedder.revision}")
-    return LateInteractionReranker(embedder, parts.lexical, pairs, keep=parts.settings.mode != "replay")
+    return LateInteractionReranker(embedder, parts.lexical, pairs, keep=access_of(parts.settings).keeps != "nothing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_harness.protocols import Parts
+from rag_harness.protocols import RetrievalParts
 from rag_harness.types import Hit
 
 
@@ -22,6 +22,6 @@ class MockReranker:
         return [hit.reranked(float(score), rank) for rank, (score, hit) in enumerate(scored, 1)]
 
 
-def create(_parts: Parts) -> MockReranker:
+def create(_parts: RetrievalParts) -> MockReranker:
     """Return the mock reranker."""
     return MockReranker()

@@ -1,134 +1,26 @@
-"""Qdrant: in memory, or a server or cluster by its URL."""
+"""The index that is registered as ``qdrant``: a server where the settings name one, else the engine in this process."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Any
-from uuid import UUID
-
-from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.files.log import log
-from rag_harness.protocols import Parts
-from rag_harness.types import Chunk, Hit, Matrix, Vector
-
-_BATCH = 256
+from rag_harness.protocols import Index, RetrievalParts
 
 
-class QdrantIndex:
-    """One collection, cosine distance, one point a chunk with text and metadata as payload.
+def create(parts: RetrievalParts) -> Index:
+    """Return the index that the settings ask for.
 
-    Args:
-        url: a Qdrant server or cluster; empty is in memory.
-        collection: its name. On a server it carries the content's digest, so a collection that is there already and
-            is complete holds the same chunks and vectors and is not built again.
-        overwrite: write all points of a server's collection again. In place: other workers may be searching it.
+    Each kind is imported only where it serves: qdrant-client takes a second, Edge a hundredth of one.
     """
+    if parts.settings.qdrant_url:
+        from rag_harness.retrieval.indexes import qdrant_server
 
-    def __init__(
-        self, url: str = "", collection: str = "rag_harness", overwrite: bool = False, client: Any = None
-    ) -> None:
-        self._client = client or _connect(url)
-        self._search = _exact() if url else None
-        self._collection, self._overwrite = collection, overwrite
-        self._chunks: list[Chunk] = []
-        self._positions: dict[str, int] = {}
+        return qdrant_server.create(parts)
+    try:
+        from rag_harness.retrieval.indexes import qdrant_edge
+    except ImportError as error:
+        # No wheel for this platform, Windows on ARM for one.
+        log.info("Qdrant Edge cannot be imported (%s): qdrant-client's memory mode serves", error)
+        from rag_harness.retrieval.indexes import qdrant_server
 
-    def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        """Store the chunks, unless a complete collection of that name is there."""
-        self._chunks = list(chunks)
-        self._positions = {_point_id(chunk): position for position, chunk in enumerate(self._chunks)}
-        try:
-            if not self._is_complete(len(chunks)):
-                self._build(chunks, vectors)
-            info = self._client.get_collection(self._collection)
-        except Exception as error:
-            raise CriticalError(f"The Qdrant index cannot be built: {type(error).__name__}: {error}") from error
-        log.info("Indexed %d chunks (collection %s, %s)", len(chunks), self._collection, info.status)
-
-    def search(self, vector: Vector, k: int) -> list[Hit]:
-        """Return the ``k`` nearest chunks by cosine, exact; equal scores in the order of the chunks."""
-        try:
-            points = self._client.query_points(
-                self._collection, query=vector, limit=k, search_params=self._search, with_payload=False
-            ).points
-        except Exception as error:
-            raise CriticalError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
-        found = sorted((-point.score, self._positions[point.id]) for point in points)
-        return [Hit(self._chunks[position], -float(score), n) for n, (score, position) in enumerate(found, 1)]
-
-    def __len__(self) -> int:
-        return len(self._chunks)
-
-    def _is_complete(self, wanted: int) -> bool:
-        return not self._overwrite and self._count() == wanted
-
-    def _count(self) -> int:
-        """Return the number of points, -1 where there is no collection."""
-        if not self._client.collection_exists(self._collection):
-            return -1
-        return int(self._client.count(self._collection, exact=True).count)
-
-    def _build(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        from qdrant_client.models import Distance, PointStruct, VectorParams
-
-        if self._count() > len(chunks):
-            self._client.delete_collection(self._collection)
-        if not self._client.collection_exists(self._collection):
-            self._client.create_collection(
-                self._collection, vectors_config=VectorParams(size=vectors.shape[1], distance=Distance.COSINE)
-            )
-        for start in range(0, len(chunks), _BATCH):
-            part = range(start, min(start + _BATCH, len(chunks)))
-            points = [
-                PointStruct(id=_point_id(chunks[i]), vector=vectors[i].tolist(), payload=_payload(chunks[i], i))
-                for i in part
-            ]
-            with warnings.catch_warnings():
-                # In memory it warns beyond 20,000 points: docs say when to use a server.
-                warnings.filterwarnings("ignore", message="Local mode is not recommended")
-                self._client.upsert(self._collection, points=points, wait=True)
-
-
-def _point_id(chunk: Chunk) -> str:
-    return str(UUID(bytes=blake2b(chunk.chunk_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
-
-
-def _payload(chunk: Chunk, position: int) -> dict[str, Any]:
-    return {
-        "position": position,
-        "chunk_id": chunk.chunk_id,
-        "doc_id": chunk.doc_id,
-        "text": chunk.text,
-        "section": list(chunk.section),
-        "metadata": dict(chunk.metadata),
-    }
-
-
-def _exact() -> Any:
-    # A server searches approximately unless it is told not to; the index in memory is exact, and warns when told.
-    from qdrant_client.models import SearchParams
-
-    return SearchParams(exact=True)
-
-
-def _connect(url: str) -> Any:
-    if url and not url.startswith(("http://", "https://")):
-        raise SettingsError(
-            f"rag_qdrant_url is {url!r}, which is no URL of a server. A local path is refused: Qdrant's file mode "
-            f"serves one process at a time, so workers would lock each other out. Leave it empty for an index in "
-            f"memory, or give a server such as http://127.0.0.1:6333."
-        )
-    from qdrant_client import QdrantClient
-
-    if not url:
-        return QdrantClient(":memory:")
-    # The check runs in a thread and warns there; a dead server is reported when the index is built.
-    return QdrantClient(url=url, timeout=30, check_compatibility=False)
-
-
-def create(parts: Parts) -> QdrantIndex:
-    """Return the index that the settings name, for the content of that digest."""
-    settings = parts.settings
-    return QdrantIndex(settings.qdrant_url, f"rag_harness_{parts.content_digest[:16]}", settings.overwrite)
+        return qdrant_server.create(parts)
+    return qdrant_edge.create(parts)

@@ -9,9 +9,9 @@ from time import perf_counter
 
 import pytest
 
-from rag_harness.dataset.beir import BeirDataset, read_beir, whole_chunks
+from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.errors import DataError
-from rag_harness.types import Chunk, Document, Query
+from rag_harness.types import Document, Query
 
 NFCORPUS = Path(__file__).parents[3].parent / "shared/data/nfcorpus/nfcorpus.zip"
 
@@ -72,10 +72,6 @@ def test_a_header_is_not_needed(tmp_path: Path) -> None:
 def test_reads_the_split_that_is_named(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, {"qrels/dev.tsv": f"{HEADER}q2\tc\t1\n"})
     assert read_beir(folder, "dev").queries == [Query("q2", "cold?")]
-
-
-def test_whole_documents_are_single_chunks() -> None:
-    assert whole_chunks(READ.documents[:1]) == [Chunk("a#1 b#whole", "a#1 b", "Tea Hot.", 0, 8, metadata={"url": "x"})]
 
 
 @pytest.mark.parametrize(

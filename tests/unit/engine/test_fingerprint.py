@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import Field, fields, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from rag_harness.engine import fingerprint
-from rag_harness.engine.fingerprint import digest_of_parts, experiment_parts, file_digest
-from rag_harness.pipelines.e1_baseline import Baseline
-from rag_harness.pipelines.e3_filtered_rag import FilteredRag
-from rag_harness.pipelines.generation import Generator
+from rag_harness.engine.fingerprint import fingerprint_of
+from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.settings import Settings
+from rag_harness.protocols import Experiment
+from rag_harness.settings import Settings, affecting
 from rag_harness.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.settings.table import Affects
 
 MODELS = vars(BUILT_IN_PROFILES["mock"])
+_KINDS: tuple[Affects, ...] = ("retrieval", "reranking", "generation")
 
 
 @pytest.fixture
@@ -35,13 +34,7 @@ def settings(tmp_path: Path) -> Settings:
 
 def digest(experiment: str, settings: Settings) -> str:
     parts = RunParts(settings)
-    unused: Any = None
-    generator = Generator(unused, parts.prompts(experiment))
-    reranker: Any = SimpleNamespace(model=settings.rerank_model, revision="1")
-    pipeline: Any = Baseline(generator)
-    if experiment != "e1":
-        pipeline = FilteredRag(unused, reranker, generator, settings.candidates, settings.top_k)
-    return digest_of_parts(experiment_parts(pipeline, parts, file_digest(settings.queries_path)))
+    return fingerprint_of(build(experiment, parts), settings, parts.data().queries_digest)
 
 
 @pytest.mark.parametrize("experiment", ["e1", "e3"])
@@ -122,69 +115,47 @@ def test_another_process_finds_the_same(settings: Settings) -> None:
     assert ran.stdout.split() == [digest("e1", settings), digest("e3", settings)]
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a package of somebody's own: ``rag_own.pipeline`` imports its neighbours in every spelling."""
-    folder = tmp_path / "rag_own"
-    (folder / "deep").mkdir(parents=True)
-    (folder / "pipeline.py").write_text(
-        "import rag_own.plain\nfrom rag_own import member\nfrom rag_own.absolute import x\nfrom .relative import x\n"
-        "from . import sibling\nfrom .deep import inner\nimport json, torch_is_not_here\n"
-    )
-    names = ("__init__", "plain", "member", "absolute", "relative", "sibling", "unused", "deep/__init__", "deep/inner")
-    for name in names:
-        (folder / f"{name}.py").write_text("x = 1\n")
-    (folder / "sibling.py").write_text("from .indirect import x\n")
-    (folder / "indirect.py").write_text("x = 1\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    yield folder
-    for name in [each for each in sys.modules if each.startswith("rag_own")]:
-        del sys.modules[name]
-
-
-@pytest.mark.parametrize(
-    "name", ["pipeline", "plain", "member", "absolute", "relative", "sibling", "indirect", "deep/inner"]
-)
-def test_the_source_of_a_pipeline_and_of_what_it_imports_counts(package: Path, name: str) -> None:
-    before = fingerprint._sources.__wrapped__("rag_own.pipeline")
-    with (package / f"{name}.py").open("a") as stream:
-        stream.write("y = 2\n")
-    assert fingerprint._sources.__wrapped__("rag_own.pipeline") != before
-
-
-def test_a_module_that_is_not_imported_does_not_count(package: Path) -> None:
-    before = fingerprint._sources.__wrapped__("rag_own.pipeline")
-    (package / "unused.py").write_text("x = 2\n")
-    assert fingerprint._sources.__wrapped__("rag_own.pipeline") == before
-
-
-def test_a_module_beside_a_conftest_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rag_flat.py").write_text("from rag_flat_prompts import x\n")
-    (tmp_path / "rag_flat_prompts.py").write_text("x = 1\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    before = fingerprint._sources.__wrapped__("rag_flat")
-    (tmp_path / "rag_flat_prompts.py").write_text("x = 2\n")
-    assert fingerprint._sources.__wrapped__("rag_flat") != before
-
-
-def test_the_place_of_a_checkout_does_not_count(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint._sources.__wrapped__("rag_own.pipeline")
-    monkeypatch.undo()
-    sys.modules.pop("rag_own", None)
-    (tmp_path / "elsewhere").mkdir()
-    package.rename(tmp_path / "elsewhere" / "rag_own")
-    monkeypatch.syspath_prepend(tmp_path / "elsewhere")
-    assert fingerprint._sources.__wrapped__("rag_own.pipeline") == before != ""
-
-
 def test_a_pipeline_says_itself_what_else_decides(settings: Settings) -> None:
     def own(version: str) -> str:
-        pipeline = SimpleNamespace(fingerprint=version)
-        return digest_of_parts(experiment_parts(pipeline, RunParts(settings), "q"))
+        return fingerprint_of(Experiment("mine", SimpleNamespace(fingerprint=version)), settings, "q")
 
     assert own("1") == own("1") != own("2")
 
 
-@pytest.mark.parametrize("module", ["no_such_module", "no.such.module", "sys", "types", ""])
-def test_a_module_that_is_nobodys_file_is_no_error(module: str) -> None:
-    assert fingerprint._sources.__wrapped__(module) == ""
+def test_what_an_experiment_declares_counts(settings: Settings) -> None:
+    def of(**ingredients: Any) -> str:
+        return fingerprint_of(Experiment("mine", None, ingredients=ingredients), settings, "q")
+
+    assert of(boost=1, k=2) == of(k=2, boost=1) != of(boost=2, k=2)
+
+
+def test_every_option_says_what_it_affects() -> None:
+    """An option that declares nothing could change results of which old rows know nothing."""
+    known = set(get_args(Affects))
+    assert [option.name for option in fields(Settings) if option.metadata.get("affects") not in known] == []
+
+
+@pytest.mark.parametrize("option", fields(Settings), ids=lambda option: option.name)
+def test_an_option_counts_where_it_says_so_and_nowhere_else(settings: Settings, option: Field[Any]) -> None:
+    affects, kinds = option.metadata["affects"], _KINDS
+    assert (option.name in affecting(settings, *kinds)) == (affects in kinds)
+    for experiment, own in (("e1", ("generation",)), ("e2", ("retrieval", "generation")), ("e3", kinds)):
+        ingredients = build(experiment, RunParts(settings)).ingredients
+        assert (option.name in ingredients) == (affects in own), experiment
+
+
+def test_an_endpoint_for_embeddings_counts(settings: Settings) -> None:
+    changed = replace(settings, embed_base_url="http://127.0.0.1:9/v1")
+    assert digest("e2", changed) != digest("e2", settings)
+    assert digest("e1", changed) == digest("e1", settings)
+
+
+def test_a_pipeline_of_ones_own_is_asked_nothing(settings: Settings) -> None:
+    class Mine:
+        @property
+        def retriever(self) -> Any:
+            raise AssertionError("it is none of the harness's business")
+
+        reranker = generator = retriever
+
+    assert fingerprint_of(Experiment("mine", Mine()), settings, "q")

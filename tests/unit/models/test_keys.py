@@ -89,7 +89,7 @@ def test_endpoints_on_this_machine_need_none(host: str) -> None:
 
 
 def test_models_that_are_not_called_need_none() -> None:
-    check_keys(settings_of("openrouter", chat_model="mock/placeholder", embed_model="mock/hashed-words"))
+    check_keys(settings_of("openrouter", chat_model="mock:placeholder", embed_model="mock/hashed-words"))
 
 
 def test_openai_without_a_url_is_the_one_on_the_network() -> None:

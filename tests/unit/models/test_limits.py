@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.errors import ModelCallError
-from rag_harness.models.limiter import Line
+from rag_harness.models.limiter import Limiter
 from rag_harness.models.limits import LONGEST_WAIT, Cap, Limits, Turn, Window
 from tests.unit.virtual_time import run
 
@@ -128,7 +128,7 @@ _callers = st.lists(
 )
 
 
-async def _call(line: Line, limits: Limits, caller: Caller, seen: Seen) -> None:
+async def _call(line: Limiter, limits: Limits, caller: Caller, seen: Seen) -> None:
     await asyncio.sleep(caller.at)
     turn = await line.enter(caller.tokens)
     window = limits.window
@@ -146,7 +146,7 @@ async def _call(line: Line, limits: Limits, caller: Caller, seen: Seen) -> None:
     seen.through += 1
 
 
-async def _all(line: Line, limits: Limits, callers: list[Caller]) -> Seen:
+async def _all(line: Limiter, limits: Limits, callers: list[Caller]) -> Seen:
     seen = Seen()
 
     async def patient(caller: Caller) -> None:
@@ -166,7 +166,7 @@ async def _all(line: Line, limits: Limits, callers: list[Caller]) -> Seen:
 @given(_callers, st.integers(1, 6), st.sampled_from([0, 0.4, 1, 3, 10]), st.sampled_from([0, 50, 500]))
 def test_everybody_is_let_in_and_never_too_many(callers: list[Caller], most: int, rpm: float, tpm: int) -> None:
     limits = Limits(most, rpm, tpm)
-    seen = run(_all(Line(limits), limits, callers))  # a turn that is lost is a deadlock, which the loop reports
+    seen = run(_all(Limiter(limits), limits, callers))  # a turn that is lost is a deadlock, which the loop reports
     assert seen.through + seen.cancelled == len(callers)
     assert limits.window.in_flight == 0
     starts = sorted(when for when, _ in seen.starts)
@@ -179,7 +179,7 @@ def test_everybody_is_let_in_and_never_too_many(callers: list[Caller], most: int
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=20), st.sampled_from([50, 100]))
 def test_tokens_a_minute_are_never_more_than_the_cap(tokens: list[int], tpm: int) -> None:
     limits = Limits(4, tpm=tpm)
-    seen = run(_all(Line(limits), limits, [Caller(0.0, 1.0, each, each, None, inf) for each in tokens]))
+    seen = run(_all(Limiter(limits), limits, [Caller(0.0, 1.0, each, each, None, inf) for each in tokens]))
     for start, first in seen.starts:
         inside = [turn.tokens for when, turn in seen.starts if start <= when < start + 60]
         assert sum(inside) <= tpm or (inside == [first.tokens] and first.tokens > tpm)
@@ -187,7 +187,7 @@ def test_tokens_a_minute_are_never_more_than_the_cap(tokens: list[int], tpm: int
 
 def test_first_come_first_served() -> None:
     async def come() -> list[int]:
-        line, order = Line(Limits(1)), []
+        line, order = Limiter(Limits(1)), []
 
         async def one(n: int) -> None:
             await line.enter(0)
@@ -203,7 +203,7 @@ def test_first_come_first_served() -> None:
 
 def test_a_server_that_refuses_everything_is_asked_no_more() -> None:
     async def come() -> list[str]:
-        line, said = Line(Limits(4, patience=30)), []
+        line, said = Limiter(Limits(4, patience=30)), []
 
         async def one() -> None:
             try:
@@ -225,7 +225,7 @@ def test_a_server_that_refuses_everything_is_asked_no_more() -> None:
 def test_a_caller_that_is_cancelled_frees_its_place(how: str) -> None:
     async def come() -> None:
         limits = Limits(1)
-        line = Line(limits)
+        line = Limiter(limits)
         await line.enter(0)
         gone, stays = asyncio.ensure_future(line.enter(0)), asyncio.ensure_future(line.enter(0))
         await asyncio.sleep(0)

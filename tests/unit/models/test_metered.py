@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from rag_harness.errors import BudgetError, ModelCallError
 from rag_harness.models.budget import Budget
 from rag_harness.models.call import upper_bound
-from rag_harness.models.chat.openai import OpenAIChat, Sampling, create
-from rag_harness.models.limiter import Line
+from rag_harness.models.chat.openai import OpenAIChat, Sampling
+from rag_harness.models.limiter import Limiter
 from rag_harness.models.limits import Limits
-from rag_harness.models.metered import MeteredTransport, metered
+from rag_harness.models.meter import Meter, Money
+from rag_harness.models.metered import MeteredTransport
+from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from rag_harness.settings.loading import load_settings
@@ -40,10 +42,10 @@ def spent_on(*replies: Reply, budget: float, asked: int = 1, wait: Any = None, t
     async def session(url: str) -> list[Any]:
         from openai import AsyncOpenAI
 
-        transport = MeteredTransport(httpx2.AsyncHTTPTransport(), Line(limits), money, PRICES)
+        transport = MeteredTransport(AiohttpTransport(), Limiter(limits), Money(money, PRICES))
         http = httpx2.AsyncClient(transport=transport)
         async with AsyncOpenAI(base_url=url, api_key="x", max_retries=0, timeout=None, http_client=http) as client:
-            chat = OpenAIChat(client, MODEL, Sampling(max_tokens=tokens), 0.5, wait=wait or _at_once)
+            chat = OpenAIChat(lambda: client, MODEL, Sampling(max_tokens=tokens), 0.5, wait=wait or _at_once)
             ends = [await _end(chat.complete(QUESTION)) for _ in range(asked)]
         assert limits.window.in_flight == 0
         return ends
@@ -124,7 +126,7 @@ def test_an_answer_that_is_no_answer_is_paid_for() -> None:
 
 def chat_of(server_url: str, **options: Any) -> Callable[..., Any]:
     settings = load_settings({"profile": "openrouter", "mode": "live", **options}, rootdir=Path("/nowhere"))
-    return lambda: create(RunParts(replace(settings, chat_base_url=server_url)))
+    return lambda: RunParts(replace(settings, chat_base_url=server_url)).chat()
 
 
 def asked_at_once(server_url: str, times: int, wait: Any = None, **options: Any) -> list[Any]:
@@ -172,8 +174,8 @@ def test_a_wait_of_an_hour_ends_that_call_and_holds_nobody() -> None:
 
 
 def test_without_a_budget_nothing_is_priced() -> None:
-    assert metered(None, Settings())._budget is None
-    assert metered(None, Settings(budget=2.0))._budget is not None
+    assert Meter(Settings()).money is None
+    assert Meter(Settings(budget=2.0)).money is not None
 
 
 @given(st.text(max_size=500), st.integers(1, 4))

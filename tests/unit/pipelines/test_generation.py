@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
-from rag_harness.pipelines import builder
+from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.e2_standard_rag import StandardRag
 from rag_harness.pipelines.e3_filtered_rag import FilteredRag
 from rag_harness.pipelines.generation import Generator, abstains, cited_sources, read_answer, response_format
-from rag_harness.pipelines.parts import Lazy, RunParts
+from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts, load_prompts
+from rag_harness.registry import resolve
+from rag_harness.retrieval import retrieval as retrieval_room
+from rag_harness.retrieval.retrieval import spec_of
 from rag_harness.settings.loading import load_settings
-from rag_harness.types import Completion, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
 from tests.unit.hits import hits_of
 
 PAGES = {
@@ -224,7 +228,7 @@ def parts_of(root: Path, **changes: Any) -> RunParts:
 @pytest.mark.parametrize("chat", ["mock/placeholder", "embedded/extractive"])
 def test_pipelines_from_end_to_end(kb: Path, chat: str, experiment: str, retrieved: int, context: int) -> None:
     parts = parts_of(kb, chat_model=chat)
-    output = run(builder(experiment)(parts))
+    output = run(build(experiment, parts).pipeline)
     assert (len(output.retrieved), len(output.context)) == (retrieved, context)
     assert (output.model, output.usage.calls) == (chat, 1)
     assert output.answer.text
@@ -245,28 +249,64 @@ def test_pipelines_from_end_to_end(kb: Path, chat: str, experiment: str, retriev
 def test_prompts_of_the_settings_are_used(kb: Path) -> None:
     (kb / "prompts").mkdir()
     (kb / "prompts" / "e3.system.md").write_text("Mine.", encoding="utf-8")
-    assert builder("e3")(parts_of(kb, prompts="prompts")).generator.prompts.system == "Mine."
+    assert build("e3", parts_of(kb, prompts="prompts")).pipeline.generator.prompts.system == "Mine."
 
 
 def test_prepare_embeds_every_query_once(kb: Path) -> None:
-    parts = parts_of(kb)
-    parts.prepare(["a lamp", "a lamp", "a fee"])
-    computed = parts.embedder.computed
-    assert computed == len(parts.chunks) + 2
-    parts.retriever.retrieve("a fee", 2)
-    assert parts.embedder.computed == computed
-    again = parts_of(kb)
+    retrieval = parts_of(kb).retrieval()
+    retrieval.prepare(["a lamp", "a lamp", "a fee"])
+    computed = retrieval.embedder.computed
+    assert computed == len(retrieval.chunks) + 2
+    retrieval.dense.retrieve("a fee", 2)
+    assert retrieval.embedder.computed == computed
+    again = parts_of(kb).retrieval()
     again.prepare(["a lamp", "a fee"])
     assert again.embedder.computed == 0
 
 
-def test_what_was_embedded_is_written_though_the_index_fails(kb: Path) -> None:
-    parts = parts_of(kb, qdrant_url="http://127.0.0.1:1")
-    with pytest.raises(CriticalError, match="cannot be built"):
-        len(parts.index)
-    again = parts_of(kb)
-    len(again.index)
+class Full:
+    """An index that has no room."""
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        raise CriticalError(f"no room for {len(chunks)} chunks of {vectors.shape[1]} numbers")
+
+
+def test_what_was_embedded_is_written_though_the_index_fails(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(retrieval_room, "resolve", lambda g, n: (lambda _: Full()) if g == "indexes" else resolve(g, n))
+        with pytest.raises(CriticalError, match="no room for 4 chunks of 512 numbers"):
+            _ = parts_of(kb).retrieval().index
+    again = parts_of(kb).retrieval()
+    _ = again.index
     assert again.embedder.computed == 0
+
+
+def test_experiments_of_one_spec_share_a_retrieval_and_others_do_not(kb: Path) -> None:
+    parts = parts_of(kb)
+    assert parts.retrieval() is parts.retrieval(spec_of(parts.settings))
+    assert build("e2", parts).retriever is build("e3", parts).pipeline.retriever
+    whole = parts.retrieval(replace(spec_of(parts.settings), chunker="whole"))
+    assert whole is not parts.retrieval()
+    assert whole.embedder is parts.retrieval().embedder
+    assert {chunk.chunk_id.partition("#")[2] for chunk in whole.chunks} == {"whole"}
+    assert len(parts.retrieval().dense.retrieve("a lamp", 3)) == 3
+    assert all(hit.chunk.chunk_id.endswith("#whole") for hit in whole.dense.retrieve("a lamp", 3))
+
+
+def test_named_data_has_documents_of_its_own(kb: Path) -> None:
+    (kb / "book").mkdir()
+    (kb / "book" / "one.md").write_text("# One\n\nGravity pulls.", encoding="utf-8")
+    (kb / "pyproject.toml").write_text('[tool.rag_harness.data.textbook]\nkb = "book"\ngates = ["t1: hit@1 >= 1"]\n')
+    parts = RunParts(load_settings({"profile": "mock"}, {"kb_dir": "kb"}, kb))
+    assert [document.doc_id for document in parts.data("textbook").documents] == ["one.md"]
+    assert parts.data("textbook").digest != parts.data().digest
+    assert parts.retrieval(data="textbook") is not parts.retrieval()
+    assert parts.retrieval(data="textbook").dense.retrieve("gravity", 1)[0].chunk.doc_id == "one.md"
+    with pytest.raises(SettingsError, match=r"Unknown data 'textbok'. Did you mean 'textbook'"):
+        parts.data("textbok")
+    asked = parts_of(kb)  # a knowledge base on the command line stands in for every named one
+    assert asked.data("textbook").digest == asked.data().digest
+    assert asked.settings.data[0].gates == ()
 
 
 class Part:
@@ -350,21 +390,3 @@ def test_reranker_that_drops_hits_loses_none_of_the_candidates() -> None:
 def test_nothing_retrieved_is_still_answered() -> None:
     output = run(StandardRag(Part(), Generator(Part(text=said("Yes [Source 1].")), PROMPTS), top_k=0))
     assert output.answer.invalid_citations == (1,)
-
-
-def test_lazy_part_is_made_once_and_shows_its_own_error() -> None:
-    made: list[int] = []
-
-    def make() -> list[int]:
-        made.append(1)
-        return [3, 4]
-
-    lazy = Lazy(make)
-    assert made == []
-    assert (len(lazy), lazy.count(3), made) == (2, 1, [1])
-
-    def broken() -> None:
-        raise AttributeError("no such thing in the user's adapter")
-
-    with pytest.raises(AttributeError, match="user's adapter"):
-        getattr(Lazy(broken), "search")  # noqa: B009

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from rag_harness.recording.scrubbing import Cleaner, secrets_in
+from rag_harness.recording.scrubbing import Cleaner, secrets_in, secrets_of
+from rag_harness.settings import Settings
 from tests.unit.recording.answering import chunk
 
 KEY = "sk-planted-0123456789"
@@ -115,3 +117,9 @@ def test_headers_show_what_is_secret() -> None:
 def test_a_scrub_must_return_text() -> None:
     with pytest.raises(TypeError, match="rag_scrub returned NoneType for a text"):
         Cleaner(scrub=lambda text: None).text("a")  # type: ignore[arg-type, return-value]
+
+
+def test_every_key_of_the_settings_is_taken_out() -> None:
+    named = [each.name for each in fields(Settings) if each.metadata.get("secret")]
+    planted: dict[str, Any] = {name: f"planted-{name}" for name in named}
+    assert set(planted.values()) == set(secrets_of(replace(Settings(), **planted)))

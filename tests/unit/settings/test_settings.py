@@ -258,8 +258,8 @@ def test_masked_says_which_keys_are_missing() -> None:
     assert {masked(Settings())[name] for name in SECRETS} == {"not set"}
 
 
-def test_keys_have_no_flag() -> None:
-    assert not {each.name for each in options()} & {*SECRETS, "dry_run", "rootdir"}
+def test_keys_have_no_flag_but_the_one_of_qdrant() -> None:
+    assert {each.name for each in options()} & {*SECRETS, "dry_run", "rootdir"} == {"qdrant_api_key"}
 
 
 def test_paths_start_from_rootdir() -> None:

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
-from rag_harness.models.chat.openai import OpenAIChat, Sampling, create
+from rag_harness.models.chat.openai import OpenAIChat, Sampling
+from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Completion, Message
@@ -51,10 +53,15 @@ def ask(
     from openai import AsyncOpenAI
 
     async def session() -> Completion:
-        async with AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=None) as client:
-            chat = OpenAIChat(client, MODEL, Sampling(temperature=0.5, seed=3, max_tokens=64), timeout, wait=waits)
+        http = httpx2.AsyncClient(transport=AiohttpTransport())
+        client = AsyncOpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=None, http_client=http)
+        sampling = Sampling(temperature=0.5, seed=3, max_tokens=64)
+        chat = OpenAIChat(lambda: client, MODEL, sampling, timeout, wait=waits)
+        try:
             said = [await chat.complete([Message("user", "How much?")], schema) for _ in range(times)]
             return said[-1]
+        finally:
+            await chat.aclose()
 
     return asyncio.run(session())
 
@@ -258,11 +265,11 @@ def test_created_from_settings(tmp_path: Path) -> None:
     settings = load_settings({"profile": "openrouter", "mode": "live", "chat_model": "openai:gpt-x"}, rootdir=tmp_path)
 
     async def session(settings: Any) -> Completion:
-        chat = create(RunParts(settings))
+        endpoints = RunParts(settings).endpoints
         try:
-            return await chat.complete([Message("user", "Context:\n\nQuestion: x")])
+            return await endpoints.chat().complete([Message("user", "Context:\n\nQuestion: x")])
         finally:
-            await chat.aclose()
+            await endpoints.aclose()
 
     with serving(stream()) as server:
         asyncio.run(session(replace(settings, chat_base_url=server.url)))

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import DataError, RagHarnessError, RecordingMissError, RecordingWriteError
-from rag_harness.models.chat.openai import create
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
@@ -30,11 +29,11 @@ def settings(folder: Path, mode: Any, url: str = "http://127.0.0.1:9", **more: A
 
 def ask(known: Settings, question: str = "Who?", scrub: Any = None) -> Completion:
     async def session() -> Completion:
-        chat = create(RunParts(known, scrub))
+        endpoints = RunParts(known, scrub).endpoints
         try:
-            return await chat.complete([Message("user", question)])
+            return await endpoints.chat().complete([Message("user", question)])
         finally:
-            await chat.aclose()
+            await endpoints.aclose()
 
     return asyncio.run(session())
 

@@ -1,172 +1,55 @@
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from qdrant_client import QdrantClient
-from qdrant_client.local.local_collection import LocalCollection
 
-from rag_harness.errors import CriticalError, SettingsError
-from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.qdrant import QdrantIndex, create
+from rag_harness.registry import resolve
+from rag_harness.retrieval.indexes import qdrant
+from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
+from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
 from rag_harness.settings import Settings
-from rag_harness.types import Chunk, Matrix
-from tests.unit.hits import chunks_of
 
 
-@pytest.fixture
-def client() -> Iterator[QdrantClient]:
-    client = QdrantClient(":memory:")
-    yield client
-    client.close()
+def parts_of(folder: Path, **options: Any) -> Any:
+    return SimpleNamespace(settings=Settings(rootdir=str(folder), **options), content_digest="ab" * 16)
 
 
-def random_rows(count: int, size: int = 24, seed: int = 0) -> Matrix:
-    return np.random.default_rng(seed).normal(size=(count, size)).astype(np.float32)
+def test_a_url_is_for_the_server_and_none_for_this_process(tmp_path: Path) -> None:
+    assert resolve("indexes", "qdrant") is qdrant.create
+    assert isinstance(qdrant.create(parts_of(tmp_path)), EdgeIndex)
+    server = qdrant.create(parts_of(tmp_path, qdrant_url="http://127.0.0.1:1"))
+    assert isinstance(server, QdrantIndex)
+    server._client.close()
 
 
-def named(count: int) -> list[Chunk]:
-    return chunks_of([f"text {n}" for n in range(count)])
-
-
-def built(client: Any, rows: Matrix, **options: Any) -> QdrantIndex:
-    index = QdrantIndex(collection="c", client=client, **options)
-    index.upsert(named(len(rows)), rows)
-    return index
-
-
-def test_order_is_that_of_the_cosine(client: QdrantClient) -> None:
-    rows = random_rows(600)  # more than two batches, of any length
-    index = built(client, rows)
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    for query in random_rows(20, seed=1):
-        cosines = unit @ query / np.linalg.norm(query)
-        best = np.argsort(-cosines)[:20]
-        hits = index.search(query, 20)
-        assert [hit.chunk.text for hit in hits] == [f"text {n}" for n in best]
-        np.testing.assert_allclose([hit.score for hit in hits], cosines[best], atol=1e-5)
-        assert [hit.rank for hit in hits] == list(range(1, 21))
-
-
-def test_equal_scores_keep_the_order_of_the_chunks(client: QdrantClient) -> None:
-    index = built(client, np.ones((8, 3), np.float32))
-    assert [hit.chunk.text for hit in index.search(np.ones(3, np.float32), 8)] == [f"text {n}" for n in range(8)]
-
-
-def test_k_beyond_the_index(client: QdrantClient) -> None:
-    index = built(client, random_rows(3))
-    assert len(index.search(random_rows(1)[0], 10)) == len(index) == 3
-
-
-def test_empty_index(client: QdrantClient) -> None:
-    index = built(client, np.empty((0, 4), np.float32))
-    assert index.search(np.ones(4, np.float32), 5) == []
-    assert len(index) == 0
-
-
-def test_point_carries_text_and_metadata(client: QdrantClient) -> None:
-    chunk = Chunk("a.md#chunk_0", "a.md", "Text.", 0, 5, ("Fees", "Pick-up"), metadata={"version": "2"})
-    QdrantIndex(collection="c", client=client).upsert([chunk], random_rows(1))
-    payload = client.scroll("c")[0][0].payload
-    assert payload is not None
-    assert payload == {
-        "position": 0,
-        "chunk_id": "a.md#chunk_0",
-        "doc_id": "a.md",
-        "text": "Text.",
-        "section": ["Fees", "Pick-up"],
-        "metadata": {"version": "2"},
-    }
-
-
-def test_count_is_logged(client: QdrantClient, caplog: pytest.LogCaptureFixture) -> None:
-    # The harness's log writes to its file alone, so it does not reach caplog by itself.
-    log.addHandler(caplog.handler)
-    before = log.level
-    log.setLevel(logging.INFO)
-    try:
-        built(client, random_rows(3))
-    finally:
-        log.removeHandler(caplog.handler)
-        log.setLevel(before)
-    assert "Indexed 3 chunks (collection c, green)" in caplog.text
-
-
-class Spy:
-    """A client that notes what is changed through it."""
-
-    def __init__(self, client: QdrantClient) -> None:
-        self.client = client
-        self.changes: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("upsert", "create_collection", "delete_collection"):
-            self.changes.append(name)
-        return getattr(self.client, name)
-
-
-def test_complete_collection_is_not_built_again(client: QdrantClient) -> None:
-    rows = random_rows(5)
-    built(client, rows)
-    again = built(spy := Spy(client), rows)
-    assert spy.changes == []
-    assert again.search(rows[3], 1)[0].chunk.text == "text 3"
-
-
-def test_half_a_collection_is_completed(client: QdrantClient) -> None:
-    rows = random_rows(5)
-    built(client, rows[:2])
-    again = built(Spy(client), rows)
-    assert client.count("c").count == 5
-    assert again.search(rows[4], 1)[0].chunk.text == "text 4"
-
-
-def test_collection_with_strangers_is_built_anew(client: QdrantClient) -> None:
-    rows = random_rows(5)
-    built(client, rows)
-    built(spy := Spy(client), rows[:3])
-    assert spy.changes == ["delete_collection", "create_collection", "upsert"]
-    assert client.count("c").count == 3
-
-
-def test_overwrite_writes_again_in_place(client: QdrantClient) -> None:
-    rows = random_rows(5)
-    built(client, -rows)
-    again = built(spy := Spy(client), rows, overwrite=True)
-    assert spy.changes == ["upsert"]  # other workers may be searching: the collection is never gone
-    assert again.search(rows[2], 1)[0].score == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.parametrize("path", ["./qdrant", "/var/qdrant", "file:///var/qdrant", "localhost:6333", ":memory:"])
-def test_path_is_refused_with_the_reason(path: str) -> None:
-    with pytest.raises(SettingsError, match=r"no URL.*one process at a time.*http://127\.0\.0\.1:6333"):
-        QdrantIndex(path)
-
-
-def test_dead_server() -> None:
-    index = QdrantIndex("http://127.0.0.1:1")
-    with pytest.raises(CriticalError, match="cannot be built"):
-        index.upsert(named(1), random_rows(1))
-    with pytest.raises(CriticalError, match="does not answer"):
-        index.search(random_rows(1)[0], 1)
+def test_without_edge_the_clients_memory_mode_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "rag_harness.retrieval.indexes.qdrant_edge")
+    monkeypatch.delattr("rag_harness.retrieval.indexes.qdrant_edge")
+    monkeypatch.setitem(sys.modules, "qdrant_edge", None)
+    index = qdrant.create(parts_of(tmp_path))
+    assert isinstance(index, QdrantIndex)
+    assert index.search.__doc__
     index._client.close()
 
 
-def test_large_index_does_not_warn(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LocalCollection, "LARGE_DATA_THRESHOLD", 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        built(client, random_rows(5))
-
-
-def test_created_for_the_content() -> None:
-    parts = SimpleNamespace(settings=Settings(overwrite=True), content_digest="0123456789abcdef" * 2)
-    index = create(parts)
-    index.upsert(named(2), random_rows(2))
-    assert [each.name for each in index._client.get_collections().collections] == ["rag_harness_0123456789abcdef"]
-    index._client.close()
+def test_the_client_is_not_imported_where_edge_serves(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+import numpy as np
+from rag_harness.retrieval.indexes.qdrant import create
+from rag_harness.settings import Settings
+from rag_harness.types import Chunk
+index = create(SimpleNamespace(settings=Settings(rootdir={str(tmp_path)!r}), content_digest="ab" * 16))
+index.upsert([Chunk("a#0", "a", "Text.", 0, 5)], np.ones((1, 3), np.float32))
+assert index.search(np.ones(3, np.float32), 1)
+print([name for name in ("qdrant_client", "grpc", "httpx", "pydantic") if name in sys.modules])
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,32 @@
+"""How long chunks may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_harness.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingSettings:
+    """How documents are cut, in tokens of the embedder, special tokens included.
+
+    Args:
+        max_tokens: longest chunk.
+        overlap: most tokens that a piece of a long section repeats from the piece before, a repeated table header
+            not included.
+
+    Raises:
+        SettingsError: not ``0 <= overlap < max_tokens``.
+    """
+
+    max_tokens: int = 512
+    overlap: int = 128
+
+    def __post_init__(self) -> None:
+        if self.max_tokens <= 0:
+            raise SettingsError(f"max_tokens is {self.max_tokens}, but a chunk holds at least 1 token.")
+        if not 0 <= self.overlap < self.max_tokens:
+            raise SettingsError(
+                f"overlap is {self.overlap}, but must be 0 or more and less than max_tokens {self.max_tokens}."
+            )

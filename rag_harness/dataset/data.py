@@ -1,0 +1,89 @@
+"""The data that experiments are asked about: documents, cases and golden set, each read once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from rag_harness.dataset.beir import BeirDataset, read_beir
+from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.dataset.queries import distribution, read_queries
+from rag_harness.errors import SettingsError
+from rag_harness.files.log import log
+from rag_harness.files.sources import file_digest
+from rag_harness.settings import Settings
+from rag_harness.types import Case, Document
+
+
+class Data:
+    """One named set of data. Nothing is read before it is asked for.
+
+    Args:
+        settings: whose ``kb_dir``, ``queries`` and ``golden`` are this data's.
+        name: empty for the run's own.
+    """
+
+    def __init__(self, settings: Settings, name: str = "") -> None:
+        self._settings, self.name = settings, name
+
+    @cached_property
+    def collection(self) -> BeirDataset | None:
+        """The public collection that stands in for knowledge base and golden set, if the settings name one.
+
+        Raises:
+            SettingsError: what they name is no BEIR folder or zip.
+        """
+        named = self._settings.dataset
+        if not named:
+            return None
+        kind, _, path = named.partition(":")
+        if kind != "beir" or not path:
+            raise SettingsError(f"rag_dataset is {named!r}. Name a BEIR folder or zip: beir:PATH")
+        return read_beir(Path(path) if Path(path).is_absolute() else self._settings.path(path))
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        """The pages of the knowledge base."""
+        if self.collection is not None:
+            return self.collection.documents
+        documents = read_knowledge_base(self._settings.path(self._settings.kb_dir))
+        log.info("Read %d documents from %s", len(documents), self._settings.kb_dir)
+        return documents
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all pages and their metadata."""
+        return digest_of(self.documents)
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """All queries with their gold, as the file has them."""
+        cases = read_queries(self.queries_file, self._settings.path(self._settings.kb_dir))
+        log.info("Read %d queries: %s", len(cases), distribution(cases))
+        return cases
+
+    @property
+    def queries_file(self) -> Path:
+        """Where the queries are read from."""
+        return self._settings.queries_path
+
+    @cached_property
+    def queries_digest(self) -> str:
+        """Digest of the file of queries."""
+        return file_digest(self.queries_file)
+
+    @property
+    def golden_file(self) -> Path:
+        """Where the golden set is read from."""
+        return self._settings.path(self._settings.golden)
+
+    @cached_property
+    def golden(self) -> list[GoldenEntry]:
+        """The entries of the golden set."""
+        return read_golden(self.golden_file)
+
+    @cached_property
+    def golden_digest(self) -> str:
+        """Digest of the golden set, or of the name of the public collection."""
+        return self._settings.dataset or file_digest(self.golden_file)

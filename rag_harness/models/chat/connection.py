@@ -1,0 +1,82 @@
+"""The way to a chat model: the openai SDK's client, and the transports below it that record and meter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.protocols import ChatParts
+from rag_harness.recording.playback import Playback
+from rag_harness.settings import Settings, access_of
+from rag_harness.settings.profiles import EMBEDDED_URL
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+NO_KEY = "none"
+_IN_PROCESS = "http://embedded/v1"
+
+
+def _base_url(settings: Settings) -> str:
+    return _IN_PROCESS if settings.chat_base_url == EMBEDDED_URL else settings.chat_base_url
+
+
+def completions_url(settings: Settings) -> str:
+    """Return the address that requests are sent to; recordings are named by its path."""
+    return f"{_base_url(settings).rstrip('/')}/chat/completions"
+
+
+def playback_of(parts: ChatParts) -> Playback | None:
+    """Return what the recordings of a run do with its calls; None where they are not asked.
+
+    Raises:
+        DataError: answers are to be kept in a folder that cannot be written.
+    """
+    settings = parts.settings
+    access, local = access_of(settings), settings.chat_base_url == EMBEDDED_URL
+    if not access.reads_recordings:
+        return None
+    keep = access.keeps == "recordings"
+    return Playback(
+        parts.cassettes,
+        access.may_call(local),
+        keep,
+        ask_again=settings.rerecord and keep,
+        refuse=access.refusal(local, settings.profile),
+    )
+
+
+def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
+    """Return the SDK's client over the transports that the mode wants."""
+    import httpx2
+    from openai import AsyncOpenAI
+
+    settings = parts.settings
+    return AsyncOpenAI(
+        base_url=_base_url(settings),
+        api_key=settings.chat_key or NO_KEY,
+        timeout=None,  # OpenAIChat bounds the whole call, without the time in line
+        max_retries=0,  # the SDK's own would hide what was waited for
+        http_client=httpx2.AsyncClient(transport=_transport(parts, playback)),
+    )
+
+
+def _transport(parts: ChatParts, playback: Playback | None) -> Any:
+    if playback is None:
+        return _to_the_model(parts)
+    from rag_harness.models.chat.recorded import RecordingTransport
+
+    return RecordingTransport(playback, _to_the_model(parts) if playback.may_call else None)
+
+
+def _to_the_model(parts: ChatParts) -> Any:
+    url = parts.settings.chat_base_url
+    if url == EMBEDDED_URL:
+        import httpx2
+
+        from rag_harness.reader import app
+
+        return httpx2.ASGITransport(app=app)
+    from rag_harness.models.metered import MeteredTransport
+    from rag_harness.models.wire import AiohttpTransport
+
+    return MeteredTransport(AiohttpTransport(), parts.meter.limiter(url), parts.meter.money)

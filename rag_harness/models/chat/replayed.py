@@ -1,0 +1,53 @@
+"""A recorded completion, read from its file: neither the SDK nor an HTTP library is needed to replay one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag_harness.models.chat.streamed import Streamed, StreamError
+from rag_harness.recording.cassettes import Recorded
+from rag_harness.recording.playback import Playback
+from rag_harness.types import Completion, Usage
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Looks requests up by what the SDK would send to ``url``.
+
+    What is not found here may still be found on the way through the SDK, which knows every header.
+    """
+
+    playback: Playback
+    url: str
+
+    def find(self, request: Mapping[str, Any]) -> Completion | None:
+        """Return the recorded answer; None where there is none, or none that can be read as it stands.
+
+        Raises:
+            DataError: the recording is damaged; names the file.
+            ModelOutputError: the recorded answer has no text.
+        """
+        found = self.playback.find(self.playback.cassettes.asked("POST", self.url, content_of(request)))
+        return None if found is None else completion_of(found, str(request["model"]))
+
+
+def completion_of(found: Recorded, model: str) -> Completion | None:
+    """Return a recorded stream of the chat completions API as the SDK's way gives it; None where it is no such."""
+    if found.status != 200 or "json" in found.content_type:
+        return None
+    said = Streamed(model)
+    try:
+        said.add(found.body)
+        text = said.text()
+    except (ValueError, TypeError, AttributeError, ConnectionError, StreamError):
+        return None
+    usage = said.usage or Usage(calls=1)
+    return Completion(text, said.model, usage, found.total_ms, found.ttft_ms, recorded=True)
+
+
+def content_of(request: Mapping[str, Any]) -> bytes:
+    """Return a request's body as the SDK writes it; half a character is left to JSON's own escape."""
+    return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

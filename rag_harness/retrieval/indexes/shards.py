@@ -1,0 +1,123 @@
+"""Folders of indexes that are kept: whole or not there, and looked at before they are opened."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MARKER = "complete.json"
+"""Written last; names what the shard holds, and each of its files with its size in bytes."""
+
+_ZEROS = bytes(1 << 20)
+
+
+@dataclass(frozen=True)
+class ShardFolder:
+    """Where a shard of that content is kept.
+
+    Attributes:
+        path: its folder; beside it are the lock of whoever builds it and, meanwhile, what is being built.
+        digest: digest of chunks and embedding model.
+    """
+
+    path: Path
+    digest: str
+
+    def fault(self, count: int) -> str:
+        """Say why the shard cannot be one of ``count`` points; empty where nothing speaks against opening it."""
+        try:
+            marker = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
+            if (marker["digest"], marker["count"]) != (self.digest, count):
+                return f"it holds {marker['count']} points of {marker['digest']}, not {count} of {self.digest}"
+            return next(iter(_damages(self.path, marker["files"])), "")
+        except FileNotFoundError:
+            return f"{MARKER} is missing"
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            return f"{MARKER} cannot be read: {type(error).__name__}: {error}"
+
+    def built_by(self, run: str) -> bool:
+        """Return whether ``run`` wrote the shard that is there."""
+        try:
+            return bool(json.loads((self.path / MARKER).read_text(encoding="utf-8"))["run"] == run)
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only process that builds this shard; what a killed one left of it is removed.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        from filelock import FileLock
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{self.path}.lock"):
+            for left in self.path.parent.glob(f".{self.path.name}.*"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+
+    @contextmanager
+    def building(self, count: int, run: str) -> Iterator[Path]:
+        """Give a folder to build in, which becomes the shard whole when the block ends well. Only while ``alone``."""
+        made = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}."))
+        try:
+            yield made
+            marker = {"digest": self.digest, "count": count, "run": run, "files": _sizes(made)}
+            (made / MARKER).write_text(json.dumps(marker), encoding="utf-8")
+            made.chmod(0o755)  # mkdtemp makes 0700, which another user could not read
+            self._replace_by(made)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    def _replace_by(self, made: Path) -> None:
+        if self.path.exists():
+            # Moved away first: a folder is not renamed over another, and a process may have the old one open.
+            old = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}."))
+            self.path.rename(old / "old")
+            made.rename(self.path)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            made.rename(self.path)
+
+
+def temporary_folder(owner: Any) -> Path:
+    """Make a folder that is removed with ``owner``, at the latest when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="rag_harness_index_"))
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def copy_shard(source: Path, target: Path) -> None:
+    """Copy a shard into an empty folder; holes stay holes: the engine makes files of 32 MB for a few vectors."""
+    shutil.copytree(source, target, dirs_exist_ok=True, copy_function=_copy_with_holes)
+
+
+def _copy_with_holes(source: str, target: str) -> None:
+    with Path(source).open("rb") as read, Path(target).open("wb") as write:
+        while block := read.read(len(_ZEROS)):
+            if block == _ZEROS[: len(block)]:
+                write.seek(len(block), 1)
+            else:
+                write.write(block)
+        write.truncate(write.tell())
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    return {file.relative_to(folder).as_posix(): file.stat().st_size for file in folder.rglob("*") if file.is_file()}
+
+
+def _damages(folder: Path, files: dict[str, int]) -> Iterator[str]:
+    for name, size in files.items():
+        file = folder / name
+        if not file.is_file():
+            yield f"{name} is missing"
+        elif (found := file.stat().st_size) != size:
+            yield f"{name} has {found} bytes, not {size}"

@@ -1,0 +1,185 @@
+"""Documents under one ``IndexSpec``: cut, embedded, indexed; and what finds chunks in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.chunking import ChunkingSettings
+from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError
+from rag_harness.files.log import log
+from rag_harness.files.sources import source_digest
+from rag_harness.models.names import reranker_name
+from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
+from rag_harness.registry import resolve
+from rag_harness.retrieval.building import alone
+from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
+from rag_harness.retrieval.lexical import Bm25Index
+from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
+from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
+from rag_harness.settings import Settings
+from rag_harness.types import Chunk, Document, IndexSpec, Matrix
+
+if TYPE_CHECKING:
+    from rag_harness.models.embedders.cached import CachedEmbedder
+
+
+def spec_of(settings: Settings) -> IndexSpec:
+    """Return the spec that the options describe."""
+    chunker = "whole" if settings.dataset else settings.chunker
+    return IndexSpec(chunker, settings.chunk_size, settings.chunk_overlap, settings.embed_model, settings.index)
+
+
+class Retrieval:
+    """What retrieves from one set of documents under one spec. Each part is made on first use.
+
+    Adapters of indexes and rerankers are created with it: it has what ``protocols.RetrievalParts`` names.
+
+    Args:
+        spec: how the documents become an index.
+        documents: makes the pages; asked once.
+        settings: of the run.
+        stores: where cuts, vectors and scores are kept.
+        embedder: of ``spec.embedder``.
+    """
+
+    def __init__(
+        self,
+        spec: IndexSpec,
+        documents: Callable[[], Sequence[Document]],
+        settings: Settings,
+        stores: Stores,
+        embedder: CachedEmbedder,
+    ) -> None:
+        self.spec, self.stores, self.embedder = spec, stores, embedder
+        self.settings = replace(
+            settings,
+            chunk_size=spec.chunk_size,
+            chunk_overlap=spec.overlap,
+            embed_model=spec.embedder,
+            index=spec.index,
+            chunker=spec.chunker,
+        )
+        self._documents = documents
+        self._rerankers: dict[str, SharedReranker] = {}
+
+    @property
+    def token_embedder(self) -> CachedEmbedder:
+        """The embedder, where it gives token vectors."""
+        return self.embedder
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The pages, cut into chunks that the embedder reads whole."""
+        documents = self._documents()
+        size = min(self.spec.chunk_size, self.embedder.max_tokens)
+        overlap = min(self.spec.overlap, size // 4)
+        kept = self.stores.open("chunks", self.embedder.model, f"{self.spec.chunker}-{size}-{overlap}-{self._source}")
+        chunker, lengths = resolve("chunkers", self.spec.chunker), ChunkingSettings(size, overlap)
+        chunks = RecordedCuts(kept, chunker, lengths, self.embedder.tokenizer).chunks(documents)
+        log.info("Cut %d documents into %d chunks", len(documents), len(chunks))
+        return chunks
+
+    @cached_property
+    def _source(self) -> str:
+        """What a changed chunker changes: cuts of another source are other cuts."""
+        return f"{FORMAT}{source_digest(resolve('chunkers', self.spec.chunker).__module__)}"
+
+    @cached_property
+    def content_digest(self) -> str:
+        """Digest of chunks and embedding model: names an index that holds the same content."""
+        state = blake2b(f"{self.embedder.model}\0{self.embedder.revision}".encode(), digest_size=16)
+        for chunk in self.chunks:
+            state.update(f"{chunk.chunk_id}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
+        return state.hexdigest()
+
+    @cached_property
+    def index(self) -> Index:
+        """The index over all chunks."""
+        index: Index = resolve("indexes", self.spec.index)(self)
+        with self.building():
+            if not (isinstance(index, PersistentIndex) and index.open(self.chunks)):
+                index.upsert(self.chunks, self._chunk_vectors())
+        return index
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over all chunks."""
+        return Bm25Index(lambda: self.chunks)
+
+    @cached_property
+    def dense(self) -> Retriever:
+        """Nearest chunks by cosine; requests that trials make at once are shared."""
+        return SharedRetriever(DenseRetriever(self))
+
+    @cached_property
+    def words(self) -> Retriever:
+        """Best chunks by BM25."""
+        return SharedRetriever(LexicalRetriever(self))
+
+    def reranker(self, model: str = "") -> Reranker:
+        """Return the reranker ``model``, that of the options where none is named; the same each time."""
+        chosen = model or self.settings.rerank_model
+        if chosen not in self._rerankers:
+            own = replace(self.settings, rerank_model=chosen)
+            made: Reranker = resolve("rerankers", reranker_name(own))(self._for(own))
+            self._rerankers[chosen] = SharedReranker(made, self.building)
+        return self._rerankers[chosen]
+
+    def _for(self, settings: Settings) -> Any:
+        return self if settings == self.settings else _Reranking(self, settings)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides what is found, beside documents and options, as plain JSON."""
+        return {"cut_by": self._source, "embedded_by": [self.embedder.model, self.embedder.revision]}
+
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Build the index and embed ``queries`` in one go, once for all workers: they then need no model."""
+        _ = self.index
+        with self.building():
+            self._embed_ahead(list(dict.fromkeys(queries)))
+
+    def _embed_ahead(self, queries: list[str]) -> None:
+        try:
+            self.embedder.embed_queries(queries)
+        except RagHarnessError:
+            # One of them cannot be embedded (too long, not recorded): its own trial will say so.
+            for query in queries if not self.embedder.refuses else ():
+                with suppress(ModelCallError):
+                    self.embedder.embed_queries([query])
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Compute in one process at a time, and write what came of it even where a later batch failed."""
+        with alone(self.settings):
+            try:
+                yield
+            finally:
+                self.stores.flush()
+
+    def _chunk_vectors(self) -> Matrix:
+        try:
+            return self.embedder.embed_documents([chunk.text for chunk in self.chunks])
+        except RecordingMissError as miss:
+            lost = [chunk.chunk_id for chunk in self.chunks if chunk.text in set(miss.texts)]
+            named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
+            raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
+
+
+class _Reranking:
+    """A retrieval as a reranker that the options do not name sees it: with settings that name it."""
+
+    def __init__(self, retrieval: Retrieval, settings: Settings) -> None:
+        self._retrieval, self.settings, self.stores = retrieval, settings, retrieval.stores
+
+    @property
+    def token_embedder(self) -> CachedEmbedder:
+        return self._retrieval.token_embedder
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        return self._retrieval.lexical

@@ -1,0 +1,191 @@
+"""A recorded answer is read without the SDK, and is what the way through the SDK gives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import DataError, ModelOutputError, RecordingMissError
+from rag_harness.models.chat.openai import OpenAIChat, Sampling
+from rag_harness.models.chat.recorded import RecordingTransport
+from rag_harness.models.chat.replayed import Replayed, completion_of
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.recording.cassettes import Cassettes, Recorded
+from rag_harness.recording.playback import Playback
+from rag_harness.settings import Settings
+from rag_harness.types import Completion, Message
+from tests.unit.models.chat.test_openai import DONE, GOOD, SCHEMA, event, stream
+from tests.unit.recording.answering import answering
+from tests.unit.server import refusal, serving
+
+ROOT = Path(__file__).parents[4]
+SHIPPED = ROOT / "cassettes" / "embedded"
+URL = "http://embedded/v1"
+UNWANTED = ("openai", "vcr", "httpx2", "aiohttp", "yaml")
+
+
+def shipped(every: int) -> list[Any]:
+    files = sorted((SHIPPED / "embedded--extractive").glob("*.yaml"))[::every]
+    cassettes = Cassettes(SHIPPED)
+    from rag_harness.recording.cassette_file import read_interaction
+
+    assert files
+    requests = [read_interaction(file).request for file in files]
+    assert all(cassettes.has("POST", "/v1/chat/completions", request) for request in requests)
+    return requests
+
+
+def client(playback: Playback) -> Any:
+    import httpx2
+    from openai import AsyncOpenAI
+
+    http = httpx2.AsyncClient(transport=RecordingTransport(playback, None))
+    return AsyncOpenAI(base_url=URL, api_key="none", max_retries=0, timeout=None, http_client=http)
+
+
+def test_shipped_answers_are_those_of_the_way_through_the_sdk() -> None:
+    playback = Playback(Cassettes(SHIPPED), may_call=False, keep=False)
+    direct, requests = Replayed(playback, f"{URL}/chat/completions"), shipped(every=20)
+
+    async def through_the_sdk() -> list[Completion]:
+        sdk = client(playback)
+        said = [await _asked(OpenAIChat(lambda: sdk, request["model"]), request) for request in requests]
+        await sdk.close()
+        return said
+
+    assert [direct.find(request) for request in requests] == asyncio.run(through_the_sdk())
+
+
+async def _asked(chat: OpenAIChat, request: dict[str, Any]) -> Completion:
+    chat._sampling = Sampling(request["temperature"], request["seed"], request["max_tokens"])
+    messages = [Message(message["role"], message["content"]) for message in request["messages"]]
+    return await chat.complete(messages, request.get("response_format"))
+
+
+def test_shipped_answers_are_those_of_the_sdks_own_objects() -> None:
+    playback = Playback(Cassettes(SHIPPED), may_call=False, keep=False)
+    direct, requests = Replayed(playback, f"{URL}/chat/completions"), shipped(every=80)
+
+    async def read(sdk: Any, request: dict[str, Any]) -> tuple[str, str, int, int]:
+        chunks = [chunk async for chunk in await sdk.chat.completions.create(**request)]
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+        return text, chunks[-1].model, chunks[-1].usage.prompt_tokens, chunks[-1].usage.completion_tokens
+
+    async def through_the_sdk() -> list[Any]:
+        sdk = client(playback)
+        found = [await read(sdk, request) for request in requests]
+        await sdk.close()
+        return found
+
+    found = [direct.find(request) for request in requests]
+    assert [
+        (one.text, one.model, one.usage.prompt_tokens, one.usage.completion_tokens) for one in found if one
+    ] == asyncio.run(through_the_sdk())
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (Recorded(200, "application/json", GOOD, 1.0, None), "JSON where a stream was asked for"),
+        (Recorded(204, "text/event-stream", GOOD, 1.0, None), "a status of its own"),
+        (Recorded(200, "text/event-stream", event("It costs "), 1.0, None), "half an answer"),
+        (Recorded(200, "text/event-stream", b"data: {\n\n", 1.0, None), "no JSON"),
+        (Recorded(200, "text/event-stream", b'data: {"error": "x"}\n\n', 1.0, None), "an error"),
+        (Recorded(200, "text/event-stream", b'data: {"choices": "x"}\n\n', 1.0, None), "no choices"),
+    ],
+)
+def test_what_it_cannot_read_is_left_to_the_sdk(found: Recorded, why: str) -> None:
+    assert completion_of(found, "m") is None, why
+
+
+def test_an_answer_without_text_is_none() -> None:
+    empty = Recorded(200, "text/event-stream", event(finish="stop") + DONE, 1.0, None)
+    with pytest.raises(ModelOutputError, match="without any text"):
+        completion_of(empty, "m")
+
+
+def settings(folder: Path, mode: Any, url: str = "http://127.0.0.1:9", **more: Any) -> Settings:
+    known = Settings(mode=mode, profile="p", chat_model="some/model", chat_base_url=f"{url}/v1", timeout=5.0)
+    return replace(known, rootdir=str(folder), **more)
+
+
+def ask(known: Settings, schema: Any = None) -> Completion:
+    async def session() -> Completion:
+        endpoints = RunParts(known).endpoints
+        try:
+            return await endpoints.chat().complete([Message("user", "Who?")], schema)
+        finally:
+            await endpoints.aclose()
+
+    return asyncio.run(session())
+
+
+def test_a_model_without_schemas_is_replayed_as_it_was_asked_in_the_end(tmp_path: Path) -> None:
+    with serving(refusal(400, "'response_format' is not supported"), stream()) as server:
+        live = ask(settings(tmp_path, "record", server.url.removesuffix("/v1")), SCHEMA)
+        assert len(server.requests) == 2
+    assert live.text == ask(settings(tmp_path, "replay"), SCHEMA).text == "It costs €29."
+
+
+def damage(folder: Path) -> None:
+    (file,) = folder.rglob("*.yaml")
+    file.write_bytes(file.read_bytes()[:-10])
+
+
+def lose(folder: Path) -> None:
+    (file,) = folder.rglob("*.yaml")
+    file.rename(file.with_stem("0" * 24))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "said"),
+    [
+        (damage, DataError, r"\.yaml cannot be read: .*record it again"),
+        (lose, RecordingMissError, "The nearest recording, 0000"),
+    ],
+)
+def test_errors_are_those_of_the_recording(
+    tmp_path: Path, spoil: Callable[[Path], None], error: type[Exception], said: str
+) -> None:
+    with answering("John") as server:
+        ask(settings(tmp_path, "record", server.url))
+    spoil(tmp_path / "cassettes")
+    with pytest.raises(error, match=said):
+        ask(settings(tmp_path, "replay"))
+
+
+@pytest.mark.parametrize(("rerecord", "calls"), [(False, 1), (True, 2)])
+def test_rerecord_calls_again(tmp_path: Path, rerecord: bool, calls: int) -> None:
+    with answering("John") as server:
+        ask(settings(tmp_path, "record", server.url))
+        again = ask(settings(tmp_path, "record", server.url, rerecord=rerecord))
+    assert len(server.calls) == calls
+    assert again.recorded is not rerecord
+
+
+_REPLAY = """
+import sys
+import pytest
+code = pytest.main(sys.argv[1:])
+print("found:", *[name for name in {names} if name in sys.modules])
+raise SystemExit(code)
+"""
+
+
+def test_a_replay_imports_no_sdk_and_no_http_library(tmp_path: Path) -> None:
+    places = [f"--rag-{name}={tmp_path / name}" for name in ("output", "cache-dir", "logs")]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "e3", "--rag-mode=replay", "--rag-limit=3"]
+    command = [sys.executable, "-c", _REPLAY.format(names=UNWANTED), *options, *places]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].strip() == "found:"
+    rows = [json.loads(line) for line in (tmp_path / "output" / "e3_filtered_rag.jsonl").read_text().splitlines()]
+    assert [row["timings_recorded"] for row in rows if "query_id" in row] == [True] * 3

@@ -1,0 +1,156 @@
+"""Who is asked in which role: fallbacks, one object for the same question, one budget and one limiter a server."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import SettingsError
+from rag_harness.models import endpoints as room
+from rag_harness.models.chat.mock import MockChat
+from rag_harness.models.chat.openai import OpenAIChat
+from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of
+from rag_harness.models.names import chat_name
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.recording.cassettes import Cassettes
+from rag_harness.recording.stores import StoreRoom
+from rag_harness.settings import Settings
+from rag_harness.types import Message
+from tests.unit.models.chat.test_openai import stream
+from tests.unit.server import serving
+
+KEY = "sk-secret-0123456789"
+KNOWN = Settings(mode="live", chat_model="a/model", chat_base_url="https://a.test/v1", chat_api_key=KEY)
+
+
+@dataclass(frozen=True)
+class JudgedSettings(Settings):
+    """The table as it is once a role has options of its own."""
+
+    judge_model: str = ""
+    judge_base_url: str = ""
+    judge_api_key: str = ""
+
+
+def endpoints(settings: Settings) -> Endpoints:
+    return Endpoints(settings, lambda: Cassettes(Path("nowhere")), lambda: StoreRoom(settings))
+
+
+@pytest.mark.parametrize("role", ["answer", "judge", "writer", "rewrite"])
+def test_a_role_without_options_is_answered_by_the_model_of_the_answers(role: str) -> None:
+    assert endpoint_of(KNOWN, role) == Endpoint(role, "a/model", "https://a.test/v1", KEY)
+    assert KEY not in repr(endpoint_of(KNOWN, role))
+
+
+def test_a_role_with_options_of_its_own() -> None:
+    known = JudgedSettings(**{**vars(KNOWN), "judge_model": "b/model"})
+    assert endpoint_of(known, "judge") == Endpoint("judge", "b/model", "https://a.test/v1", KEY)
+    assert endpoint_of(known, "answer").model == "a/model"
+    elsewhere = replace(known, judge_base_url="https://b.test/v1")
+    assert endpoint_of(elsewhere, "judge").api_key == ""  # the key was made for another server
+    assert endpoint_of(replace(elsewhere, judge_api_key="own"), "judge").api_key == "own"
+
+
+def test_a_role_that_does_not_exist_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"'jugde'.*Did you mean 'judge'"):
+        endpoints(KNOWN).chat("jugde")
+
+
+def test_the_same_question_is_answered_by_the_same_object() -> None:
+    run = endpoints(KNOWN)
+    assert run.chat() is run.chat("answer") is run.chat("answer", temperature=KNOWN.temperature)
+    warm = run.chat(temperature=0.7)
+    assert run.chat() is not warm is run.chat(temperature=0.7)
+    assert warm is not run.chat(temperature=0.7, max_output_tokens=16)
+
+
+def test_temperature_and_longest_answer_are_sent() -> None:
+    with serving(stream()) as server:
+        run = endpoints(replace(KNOWN, chat_base_url=server.url))
+
+        async def ask() -> None:
+            await run.chat(temperature=0.7, max_output_tokens=16).complete([Message("user", "x")])
+            await run.chat().complete([Message("user", "x")])
+            await run.aclose()
+
+        asyncio.run(ask())
+    assert [(each["temperature"], each["max_tokens"]) for each in server.requests] == [(0.7, 16), (0.0, 1024)]
+
+
+def test_models_of_one_server_share_its_window() -> None:
+    with serving(stream(delay=0.1)) as server:
+        run = endpoints(replace(KNOWN, chat_base_url=server.url, concurrency=2))
+
+        async def ask() -> None:
+            models = [run.chat(temperature=warmth / 10) for warmth in range(6)]
+            await asyncio.gather(*(model.complete([Message("user", "x")]) for model in models))
+            await run.aclose()
+
+        asyncio.run(ask())
+    assert server.most_in_flight == 2
+
+
+class _Parts:
+    """What an adapter was given, kept by the adapter of a stranger."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+
+    def create(self, parts: Any) -> MockChat:
+        self.given.append(parts)
+        return MockChat()
+
+
+def test_an_adapter_of_a_strangers_is_given_parts_and_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stranger = _Parts()
+    monkeypatch.setattr(room, "resolve", lambda group, name: stranger.create)
+    run = endpoints(KNOWN)
+    run.chat()
+    run.chat(temperature=1.0)
+    one, other = stranger.given
+    assert (one.settings.temperature, other.settings.temperature) == (0.0, 1.0)
+    assert one.settings.chat_model == "a/model"
+    assert one.settings.chat_key == KEY
+    assert one.meter is other.meter
+    assert isinstance(one.cassettes, Cassettes)
+    assert isinstance(one.stores, StoreRoom)
+    asyncio.run(run.aclose())  # MockChat has nothing to close
+
+
+def test_the_runs_chat_is_that_of_the_answers() -> None:
+    parts = RunParts(KNOWN)
+    assert parts.chat() is parts.endpoints.chat("answer")
+
+
+@pytest.mark.parametrize(
+    ("model", "url", "name"),
+    [
+        ("mock/placeholder", "embedded://", "mock"),
+        ("mock/placeholder", "", "mock"),
+        ("mock/x", "http://127.0.0.1:9/v1", "openai"),
+        ("mock:x", "http://127.0.0.1:9/v1", "mock"),
+        ("embedded/extractive", "embedded://", "openai"),
+        ("openai:mock/x", "embedded://", "openai"),
+    ],
+)
+def test_a_server_that_is_named_is_asked_whatever_its_model_is_called(model: str, url: str, name: str) -> None:
+    assert chat_name(Settings(chat_model=model, chat_base_url=url)) == name
+
+
+def test_a_model_called_mock_behind_a_server_is_asked_there() -> None:
+    with serving(stream()) as server:
+        run = endpoints(replace(KNOWN, chat_model="mock/x", chat_base_url=server.url))
+
+        async def ask() -> str:
+            model = run.chat()
+            assert isinstance(model, OpenAIChat)
+            said = await model.complete([Message("user", "x")])
+            await run.aclose()
+            return said.text
+
+        assert asyncio.run(ask()) == "It costs €29."
+    assert server.requests[0]["model"] == "mock/x"
