@@ -13,15 +13,16 @@ from rag_harness.plugin.fixtures import (
     rag_golden_id,
     rag_index,
     rag_pipeline,
+    rag_recording,
     rag_result,
     rag_retrieval,
+    rag_scrub,
     rag_session,
     rag_settings,
     rag_trial,
 )
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.plugin.options import add_options, is_used
-from rag_harness.plugin.own_recording import rag_recording, rag_scrub
 
 __all__ = [
     "rag_golden_id",

@@ -32,6 +32,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.summary_section import SummarySection
 
     config.stash[RECORDER] = recorder = Recorder(session)
     gates = GateKeeper(session, recorder)
@@ -42,6 +43,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     collection = Collection(session, (recorder, gates, progress, recording))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
+    register(SummarySection(session, recorder, recording), "rag_harness.summary")
     register(gates, "rag_harness.gates")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")

@@ -10,8 +10,11 @@ from rag_harness.plugin.activation import wake
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.run import RetrievalResult
+    from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Shipped
     from rag_harness.protocols import Experiment
@@ -122,6 +125,30 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
         raise pytest.fail.Exception(golden.broken, pytrace=False) from None
     result = request.node.stash[RETRIEVAL] = golden.result(shipped.row)
     return result
+
+
+@pytest.fixture(scope="session")
+def rag_scrub() -> Scrub | None:
+    """Return what takes private text out of recordings: None. Override it in conftest.py with a ``(str) -> str``.
+
+    It gets each text of a request and the whole text of an answer before they reach the disk.
+    """
+    return None
+
+
+@pytest.fixture
+def rag_recording(
+    request: pytest.FixtureRequest, rag_session: RagSession, rag_scrub: Scrub | None
+) -> Iterator[OwnRecording]:
+    """Replay the HTTP calls that this test makes with httpx, httpx2 or the openai SDK, and record them in mode record.
+
+    In the modes auto and replay nothing is called: what is not recorded is a RecordingMissError that says what is
+    nearest and how to record it. In mode live nothing is recorded or replayed.
+    """
+    from rag_harness.plugin.own_recording import recording
+
+    with recording(request, rag_session, rag_scrub) as own:
+        yield own
 
 
 class _halting:  # noqa: N801 - a context manager reads as a verb

@@ -110,15 +110,6 @@ class Recorder:
             self._files[experiment] = ResultFile(file, settings.overwrite)
         return self._files[experiment]
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print one section, where there was a trial."""
-        if self.rows or self.not_run:
-            from rag_harness.plugin.terminal import write_summary
-
-            recording = self._session.config.pluginmanager.get_plugin("rag_harness.recording")
-            more = recording.unused_lines() if recording is not None else []
-            write_summary(terminalreporter, self, self._session.settings, more)
-
     @property
     def set_aside(self) -> int:
         """Rows of other fingerprints that were moved out of the way."""
