@@ -289,3 +289,61 @@ def test_gates_of_an_experiment_that_only_a_marker_names(suite: Suite, workers: 
     result.stdout.fnmatch_lines(["passed *mine-own: error_rate <= 0.05*n=4"])
     result = suite.run(workers, "--rag-gate=mine-own: error_rate >= 0.5", "--rag-gate=nobody: error_rate <= 1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def golden_rows(suite: Suite) -> list[dict[str, Any]]:
+    return suite.rows("golden")
+
+
+@WORKERS
+def test_entries_are_rows_and_are_not_looked_up_again(golden: Suite, workers: str) -> None:
+    first = golden.run(workers)
+    rows = golden_rows(golden)
+    assert {row["query_id"] for row in rows} == {"g001", "g002", "g003", "g004", "g005"}
+    assert {(row["experiment"], row["status"], row["llm_answer"]) for row in rows} == {("golden", "ok", "")}
+    assert all(len(row["retrieved_chunks"]) == 1 < len(row["candidates"]) and row["ranking"] for row in rows)
+    assert [stage["name"] for stage in rows[0]["stages"]] == ["retrieve"]
+    golden.pytester.makeconftest(
+        """
+        from rag_harness.golden.pipeline import GoldenPipeline
+        async def answer(self, query):
+            raise AssertionError("looked up again")
+        GoldenPipeline.answer = answer
+        """
+    )
+    again = golden.run(workers)
+    assert outcome(again) == outcome(first) == "4 passed, 1 missed"
+    assert golden_rows(golden) == rows
+
+
+def outcome(result: pytest.RunResult) -> str:
+    return result.outlines[-1].strip("= ").partition(" in ")[0]
+
+
+def test_what_changes_a_result_makes_it_be_looked_up_again(golden: Suite) -> None:
+    golden.run()
+    before = {row["fingerprint"] for row in golden_rows(golden)}
+    for change in (["--rag-k=2"], ["--rag-retriever=bm25"], ["--rag-chunk-size=64", "--rag-chunk-overlap=0"]):
+        golden.run(*change)
+        after = {row["fingerprint"] for row in golden_rows(golden)}
+        assert len(after) == 1
+        assert not after & before, change
+        before |= after
+    write_golden(golden, [*ENTRIES[:4], {**ENTRIES[4], "query": "something else"}])
+    golden.run()
+    assert not {row["fingerprint"] for row in golden_rows(golden)} & before
+
+
+def test_result_files_of_the_golden_suite_are_whole(golden: Suite) -> None:
+    golden.run()
+    from rag_harness.results.check import check_results
+
+    (found,) = check_results(golden.path / "output", ["q_direct_001"])
+    assert (found.rows, found.problems) == (5, [])
+
+
+@WORKERS
+def test_a_limit_holds_for_the_golden_suite_too(golden: Suite, workers: str) -> None:
+    result = golden.run(workers, "--rag-limit=2", "--rag-gate=recall@k >= 0.5")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["not judged *golden: recall@1 >= 0.5 *2 of 5 cases selected*"])
