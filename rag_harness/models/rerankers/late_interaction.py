@@ -106,8 +106,8 @@ def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
 
 
 def _rounded(values: npt.ArrayLike) -> Floats:
-    rounded: Floats = np.round(np.asarray(values, np.float64), DECIMALS) + 0.0  # there is no minus zero
-    return rounded
+    exact: Floats = np.asarray(values, np.float64)
+    return exact.round(DECIMALS) + 0.0  # there is no minus zero
 
 
 def _z_scores(values: Floats) -> Floats:

@@ -248,7 +248,8 @@ def test_where_a_mode_writes(tmp_path: Path, mode: Any, kind: str, written: str 
 @pytest.mark.parametrize(("mode", "found"), [("auto", [2.0, 3.0]), ("replay", [2.0, 3.0]), ("live", [2.0, None])])
 def test_what_a_mode_reads(tmp_path: Path, mode: Any, found: list[float | None]) -> None:
     known = Settings(profile="p", cassettes="recorded", cache_dir="cache", rootdir=str(tmp_path))
-    for writes, key, value in (("auto", "in the cache", 2), ("record", "in the recordings", 3)):
+    wrote: list[tuple[Any, str, int]] = [("auto", "in the cache", 2), ("record", "in the recordings", 3)]
+    for writes, key, value in wrote:
         room = StoreRoom(replace(known, mode=writes))
         room.open("vectors", "m", "1").put({key_of(key): row(value)})
         room.flush()
