@@ -106,7 +106,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> str:
+def beside(monkeypatch: pytest.MonkeyPatch, cold_python: None) -> str:
     """Let runs of a suite find plugins that our own runs must not load: they would take part in every one of them."""
     folder = os.environ.get("RAG_TEST_BESIDE", "")
     if not folder:

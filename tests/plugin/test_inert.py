@@ -12,6 +12,7 @@ HEAVY = [
     "bm25s", "fastapi", "markdown_it", "numpy", "openai", "pydantic", "pydantic_settings", "qdrant_client",
     "rich", "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip
+pytestmark = pytest.mark.usefixtures("cold_python")
 # Other people's plugins, installed beside ours, import some of these themselves.
 ALONE = ["-p", "no:anyio", "-p", "no:_hypothesis_pytestplugin", "-p", "no:hypothesispytest", "-p", "no:syrupy"]
 

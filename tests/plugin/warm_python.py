@@ -113,42 +113,55 @@ def _warm(folder: str) -> None:
     sys.path[:] = path
 
 
+@dataclass(frozen=True)
+class Run:
+    """A forked process; ``end`` is a descriptor that can be read once it has ended."""
+
+    process: int
+    end: int
+    client: socket.socket
+
+
 def _serve(listener: socket.socket) -> Command:
     """Fork at each request; return in the process that was asked for, with what it is to do."""
-    while listener in select.select([listener, sys.stdin], [], [])[0]:
-        connection, _ = listener.accept()
-        if not os.fork():
-            return _keep(connection)
-        connection.close()
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                continue
-    # Whoever started this has gone.
-    os._exit(0)
+    runs: list[Run] = []
+    while True:
+        ends_and_clients = [source for run in runs for source in (run.end, run.client)]
+        ready = select.select([listener, sys.stdin, *ends_and_clients], [], [])[0]
+        if sys.stdin in ready:  # whoever started this has gone
+            os._exit(0)
+        runs = [run for run in runs if _goes_on(run, ready)]
+        if listener in ready:
+            client, _ = listener.accept()
+            command = _receive(client)
+            process = os.fork()
+            if not process:
+                return command
+            runs.append(Run(process, os.pidfd_open(process), client))
+            for stream in command.streams:
+                os.close(stream)
 
 
-def _keep(connection: socket.socket) -> Command:
-    """Fork again, for somebody has to wait: pass signals in and the status out."""
-    command = _receive(connection)
-    run = os.fork()
-    if not run:
-        return command
-    for stream in command.streams:
-        os.close(stream)
-    end = os.pidfd_open(run)
-    while end not in select.select([end, connection], [], [])[0]:
-        number = connection.recv(1)
-        os.kill(run, number[0] if number else signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(run, 0)[1])
-    connection.sendall(str(status).encode())
-    os._exit(0)
+def _goes_on(run: Run, ready: list[Any]) -> bool:
+    """Pass signals in, and the status out when the process has ended; a client that is gone takes it along."""
+    if run.end in ready:
+        status = os.waitstatus_to_exitcode(os.waitpid(run.process, 0)[1])
+        with suppress(OSError):
+            run.client.sendall(str(status).encode())
+        os.close(run.end)
+        run.client.close()
+        return False
+    if run.client in ready:
+        number = run.client.recv(1)
+        os.kill(run.process, number[0] if number else signal.SIGKILL)
+    return True
 
 
-def _receive(connection: socket.socket) -> Command:
-    length, streams, _, _ = socket.recv_fds(connection, 4, 3)
+def _receive(client: socket.socket) -> Command:
+    length, streams, _, _ = socket.recv_fds(client, 4, 3)
     text = b""
     while len(text) < int.from_bytes(length, "big"):
-        text += connection.recv(65536)
+        text += client.recv(65536)
     return Command(*json.loads(text), streams=streams)
 
 
@@ -195,6 +208,7 @@ def main(address: str, program: str) -> None:
     listener.listen(64)
     print("warm", flush=True)
     command = _serve(listener)
+    listener.close()
     _become(command, program)
     _run(command.args)
 
