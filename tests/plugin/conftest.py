@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
@@ -12,6 +14,8 @@ import numpy  # noqa: F401
 import openai  # noqa: F401
 import pytest
 import yaml  # noqa: F401
+
+from tests.plugin.warm_python import warm_python
 
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n"
@@ -37,6 +41,25 @@ import pytest
 def test_answers(rag_result):
     assert rag_result.ok, rag_result.why
 """
+
+
+@pytest.fixture(scope="session")
+def started_python() -> Iterator[str]:
+    """Share one Python that has started among all runs of suites: starting takes three quarters of a small run."""
+    with warm_python() as program:
+        yield program
+
+
+@pytest.fixture
+def cold_python() -> None:
+    """Start Python anew in this test: its start, or the group of its processes, is what is looked at."""
+
+
+@pytest.fixture(autouse=True)
+def quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that a test starts come from the Python that has started."""
+    if "cold_python" not in request.fixturenames:
+        monkeypatch.setattr(sys, "executable", request.getfixturevalue("started_python"))
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +106,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> str:
+def beside(monkeypatch: pytest.MonkeyPatch, cold_python: None) -> str:
     """Let runs of a suite find plugins that our own runs must not load: they would take part in every one of them."""
     folder = os.environ.get("RAG_TEST_BESIDE", "")
     if not folder:

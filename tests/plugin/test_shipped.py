@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("cold_python")
 ROOT = Path(__file__).parents[2]
 BLOCKED = ["sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers"]
 BLOCKER = f"""
