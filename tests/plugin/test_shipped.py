@@ -49,6 +49,29 @@ def test_the_study_replays(tmp_path: Path) -> None:
     assert {(row["dry_run"], row["timings_recorded"], row["profile"]) for row in rows} == {(True, True, "embedded")}
 
 
+TIMES = {"retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms", "total_time_ms", "waited_ms", "finished_at"}
+
+
+def _without_times(line: str) -> str:
+    row = json.loads(line)
+    for stage in row["stages"]:
+        del stage["ms"]
+    return json.dumps({name: value for name, value in row.items() if name not in TIMES})
+
+
+def test_rows_of_a_replay_are_the_same_with_any_number_of_workers(tmp_path: Path) -> None:
+    """Threads, batches and the order of trials must move no digit of a score."""
+    rows: list[dict[str, set[str]]] = []
+    for place, workers in ((tmp_path / "alone", "0"), (tmp_path / "shared", "2")):
+        place.mkdir()
+        result = replay(place, "-m", "e2 or e3", "--rag-limit=40", "-n", workers)
+        assert result.returncode == 0, result.stdout[-2000:]
+        files = (place / "out").glob("e*.jsonl")
+        rows.append({file.name: {_without_times(line) for line in file.read_text().splitlines()} for file in files})
+    assert [len(lines) for lines in rows[0].values()] == [40, 40]
+    assert rows[0] == rows[1]
+
+
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:
     result = replay(tmp_path, "test_retrieval_golden", "--k=10")
     assert result.returncode == 0, result.stdout[-2000:]
