@@ -73,8 +73,8 @@ def cold_python() -> None:
 
 @pytest.fixture(autouse=True)
 def quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes that a test starts come from the Python that has started."""
-    if "cold_python" not in request.fixturenames:
+    """Let processes that a test with a suite starts come from the Python that has started."""
+    if "pytester" in request.fixturenames and "cold_python" not in request.fixturenames:
         monkeypatch.setattr(sys, "executable", request.getfixturevalue("started_python"))
 
 
@@ -106,7 +106,7 @@ class Suite:
         (self.path / "kb" / "queries.jsonl").write_text(lines, encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
-        """Run pytest in a process of its own: the plugin's threads and log are not this process's business."""
+        """Run pytest in a process of its own: threads, log and network guard are not this process's business."""
         return self.pytester.runpytest_subprocess(*args)
 
     def rows(self, name: str = "e3_filtered_rag") -> list[dict[str, object]]:
