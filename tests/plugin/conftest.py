@@ -14,7 +14,9 @@ import numpy  # noqa: F401
 import openai  # noqa: F401
 import pytest
 import yaml  # noqa: F401
+from filelock import FileLock
 
+from tests.plugin.study import replay
 from tests.plugin.warm_python import warm_python
 
 PAGES = {
@@ -50,6 +52,20 @@ def started_python() -> Iterator[str]:
         yield program
 
 
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Replay the shipped study once for all workers; ``said.txt`` has what pytest said, ``out`` the results."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own if worker_id == "master" else own.parent) / "study"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "said.txt").exists():
+            folder.mkdir(exist_ok=True)
+            result = replay(folder, "-m", "e1 or e2 or e3 or e4")
+            assert result.returncode == 0, result.stdout[-2000:]
+            (folder / "said.txt").write_text(result.stdout)
+    return folder
+
+
 @pytest.fixture
 def cold_python() -> None:
     """Start Python anew in this test: its start, or the group of its processes, is what is looked at."""
@@ -57,8 +73,8 @@ def cold_python() -> None:
 
 @pytest.fixture(autouse=True)
 def quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes that a test starts come from the Python that has started."""
-    if "cold_python" not in request.fixturenames:
+    """Let processes that a test with a suite starts come from the Python that has started."""
+    if "pytester" in request.fixturenames and "cold_python" not in request.fixturenames:
         monkeypatch.setattr(sys, "executable", request.getfixturevalue("started_python"))
 
 
@@ -90,7 +106,7 @@ class Suite:
         (self.path / "kb" / "queries.jsonl").write_text(lines, encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
-        """Run pytest in a process of its own: the plugin's threads and log are not this process's business."""
+        """Run pytest in a process of its own: threads, log and network guard are not this process's business."""
         return self.pytester.runpytest_subprocess(*args)
 
     def rows(self, name: str = "e3_filtered_rag") -> list[dict[str, object]]:

@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.plugin.study import BLOCKED, BLOCKER, ROOT, replay
+
 pytestmark = pytest.mark.usefixtures("cold_python")
-ROOT = Path(__file__).parents[2]
-BLOCKED = ["sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers"]
-BLOCKER = f"""
-import sys
-
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {BLOCKED!r}:
-            raise ImportError(f"{{name}} is not there", name=name)
-
-sys.meta_path.insert(0, Blocked())
-"""
 
 
-def replay(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "sitecustomize.py").write_text(BLOCKER)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN"))}
-    places = [f"--rag-output={tmp_path / 'out'}", f"--rag-logs={tmp_path}", f"--rag-cache-dir={tmp_path / 'none'}"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rag-mode=replay", *places, *args]
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**kept, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def test_the_study_replays(tmp_path: Path) -> None:
-    result = replay(tmp_path, "-m", "e1 or e2 or e3 or e4", "--rag-limit=25")
-    assert result.returncode == 0, result.stdout[-2000:]
-    assert "100 passed" in result.stdout
-    rows = [json.loads(line) for line in (tmp_path / "out" / "e4_reasoning_rag.jsonl").read_text().splitlines()]
+def test_the_study_replays(study: Path) -> None:
+    assert "800 passed" in (study / "said.txt").read_text()
+    rows = [json.loads(line) for line in (study / "out" / "e4_reasoning_rag.jsonl").read_text().splitlines()]
     assert {(row["dry_run"], row["timings_recorded"], row["profile"]) for row in rows} == {(True, True, "embedded")}
 
 

@@ -14,6 +14,11 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
 
 
+@pytest.fixture(autouse=True)
+def _warm(started_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", started_python)
+
+
 def run(code: str, *args: str, **options: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *args]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
