@@ -281,9 +281,23 @@ print([index.search(row, 1)[0].chunk.text for row in rows] == [f"text {n}" for n
 
 
 def test_processes_that_start_together_build_once(tmp_path: Path) -> None:
-    code = "index.upsert(chunks, rows); print(index.search(rows[7], 1)[0].chunk.text)"
+    code = """
+from rag_harness.retrieval.indexes import edge_shard
+write = edge_shard.write
+edge_shard.write = lambda *given: (print("builds"), write(*given))
+assert not index.open(chunks)
+print("ready", flush=True)
+sys.stdin.readline()
+index.open = lambda chunks: False  # both have looked before either has built
+index.upsert(chunks, rows)
+print(index.search(rows[7], 1)[0].chunk.text)
+"""
     processes = [run_python(code, tmp_path) for _ in range(2)]
-    assert [process.communicate(timeout=60)[0] for process in processes] == ["text 7\n"] * 2
+    assert [process.stdout.readline() for process in processes if process.stdout] == ["ready\n"] * 2
+    said = [process.communicate("\n", timeout=60)[0].split("\n") for process in processes]
+    assert sorted(len(lines) for lines in said) == [2, 3]
+    assert [lines[-2] for lines in said] == ["text 7"] * 2
+    assert sum("builds" in lines for lines in said) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["shard", "shard.lock"]
 
 
