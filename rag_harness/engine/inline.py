@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic
 
 from rag_harness.engine.loop import Job, Keep, T
@@ -15,16 +15,16 @@ class InlineLoop(Generic[T]):
 
     def __init__(self, keep: Keep[T] | None = None) -> None:
         self._keep = keep
-        self._jobs: dict[str, Job[T]] = {}
-        self._results: dict[str, T] = {}
+        self._jobs: dict[Hashable, Job[T]] = {}
+        self._results: dict[Hashable, T] = {}
         self._loop = asyncio.new_event_loop()
         self.in_flight = 0
 
-    def submit(self, key: str, job: Job[T]) -> None:
+    def submit(self, key: Hashable, job: Job[T]) -> None:
         """Remember ``job`` under ``key``."""
         self._jobs.setdefault(key, job)
 
-    def result(self, key: str) -> T:
+    def result(self, key: Hashable) -> T:
         """Run the job, once."""
         if key not in self._results:
             self._results[key] = self._loop.run_until_complete(self._run(self._jobs[key]))
@@ -37,7 +37,7 @@ class InlineLoop(Generic[T]):
             await self._keep(result)
         return result
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Drop a result that nobody will ask for again."""
         del self._results[key], self._jobs[key]
 

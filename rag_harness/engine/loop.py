@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
@@ -32,8 +32,8 @@ class BackgroundLoop(Generic[T]):
 
     def __init__(self, concurrency: int, keep: Keep[T] | None = None) -> None:
         self._concurrency, self._keep = concurrency, keep
-        self._waiting: OrderedDict[str, Job[T]] = OrderedDict()
-        self._futures: dict[str, Future[T]] = {}
+        self._waiting: OrderedDict[Hashable, Job[T]] = OrderedDict()
+        self._futures: dict[Hashable, Future[T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.in_flight = 0
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class BackgroundLoop(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
         self._thread.start()
 
-    def submit(self, key: str, job: Job[T]) -> None:
+    def submit(self, key: Hashable, job: Job[T]) -> None:
         """Queue ``job`` under ``key``, unless it is known already; after ``close`` it counts as cancelled."""
         with self._lock:
             if key in self._futures:
@@ -56,7 +56,7 @@ class BackgroundLoop(Generic[T]):
         if first:
             self._loop.call_soon_threadsafe(self._start_jobs)
 
-    def result(self, key: str) -> T:
+    def result(self, key: Hashable) -> T:
         """Wait for a job that was submitted; if it has not started, it goes first.
 
         Raises:
@@ -67,12 +67,12 @@ class BackgroundLoop(Generic[T]):
             self._hurry(key)
         return future.result()
 
-    def _hurry(self, key: str) -> None:
+    def _hurry(self, key: Hashable) -> None:
         with self._lock:
             if key in self._waiting:
                 self._waiting.move_to_end(key, last=False)
 
-    def forget(self, key: str) -> None:
+    def forget(self, key: Hashable) -> None:
         """Drop a result that nobody will ask for again."""
         del self._futures[key]
 

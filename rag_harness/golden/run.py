@@ -1,21 +1,14 @@
-"""Run one golden entry: a retriever on one query, against what should be found. It never raises."""
+"""What a retriever returned for one golden entry, read off its row and the entry."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 
 from pydantic import BaseModel, ConfigDict
 
-from rag_harness.errors import CriticalError, PrerequisiteError
-from rag_harness.files.log import log
 from rag_harness.measures.hits import place_documents
-from rag_harness.protocols import Retriever
-from rag_harness.types import Hit
-
-DEPTH = 100
-"""Hits that are looked through for the expected document, so that a miss can say how far off it is."""
+from rag_harness.results.row import ExperimentResult, RetrievedChunk
 
 _SNIPPET = 160
 
@@ -82,47 +75,34 @@ class RetrievalResult(BaseModel):
         return not self.error
 
 
-def run_retrieval(case: RetrievalCase, retriever: Retriever, name: str, k: int) -> RetrievalResult:
-    """Retrieve for one case and find the rank of what was expected.
-
-    Raises:
-        CriticalError, PrerequisiteError: no later query can succeed either.
-    """
-    started = perf_counter()
-    hits: list[Hit] = []
-    error = ""
-    try:
-        hits = retriever.retrieve(case.query, max(k, DEPTH))
-    except (CriticalError, PrerequisiteError):
-        raise
-    except Exception as problem:
-        log.error("golden %s: retrieval failed", case.case_id, exc_info=problem)
-        error = f"{type(problem).__name__}: {problem}"
-    elapsed = (perf_counter() - started) * 1000
-    ranked = ranked_names(hits, case)
-    rank = next((n for n, each in enumerate(ranked, 1) if case.relevant.get(each, 0) > 0), None)
-    log.debug("golden %s: rank %s", case.case_id, rank)
+def retrieval_result(case: RetrievalCase, row: ExperimentResult, retriever: str, k: int) -> RetrievalResult:
+    """Return what the row of an entry says, set against what should be found."""
+    ranked = row.ranking or ()
     return RetrievalResult(
         case_id=case.case_id,
         query=case.query,
-        retriever=name,
+        retriever=retriever,
         k=k,
         expected=case.expected,
         justification=case.justification,
         passage=case.passage,
         slices=dict(case.slices),
         relevant=dict(case.relevant),
-        ranked=tuple(ranked),
-        top=tuple(_shown(hit) for hit in hits[:k]),
-        rank=rank,
-        time_ms=elapsed,
-        error=error,
+        ranked=ranked,
+        top=tuple(_shown(rank, chunk) for rank, chunk in enumerate(row.retrieved_chunks, 1)),
+        rank=rank_of(ranked, case.relevant),
+        time_ms=row.total_time_ms,
+        error=f"{row.error.type}: {row.error.message}" if row.error else "",
     )
 
 
-def ranked_names(hits: Sequence[Hit], case: RetrievalCase) -> list[str]:
-    """Return the ids that measures are computed on, in the order of the hits: one name takes one place, once."""
-    chunk_ids = [hit.chunk.chunk_id for hit in hits]
+def rank_of(ranked: Sequence[str], relevant: Mapping[str, int]) -> int | None:
+    """Return the rank of the first name that counts as found; None where none of them does."""
+    return next((rank for rank, name in enumerate(ranked, 1) if relevant.get(name, 0) > 0), None)
+
+
+def ranked_names(chunk_ids: Sequence[str], case: RetrievalCase) -> list[str]:
+    """Return the names that measures are computed on, in the order of the hits: one name takes one place, once."""
     keys = chunk_ids if case.by_chunk else place_documents(chunk_ids)
     ranked: dict[str, None] = {}
     for key, chunk_id in zip(keys, chunk_ids, strict=True):
@@ -131,14 +111,13 @@ def ranked_names(hits: Sequence[Hit], case: RetrievalCase) -> list[str]:
     return list(ranked)
 
 
-def _shown(hit: Hit) -> FoundHit:
-    text = " ".join(hit.chunk.text.split())
-    score = hit.rerank_score if hit.rerank_score is not None else hit.score
+def _shown(rank: int, chunk: RetrievedChunk) -> FoundHit:
+    score = chunk.rerank_score if chunk.rerank_score is not None else chunk.score
     return FoundHit(
-        rank=hit.rank,
-        chunk_id=hit.chunk.chunk_id,
-        document=hit.chunk.doc_id,
-        section=" > ".join(hit.chunk.section),
+        rank=rank,
+        chunk_id=chunk.chunk_id,
+        document=chunk.metadata.filename,
+        section=chunk.metadata.section,
         score=score,
-        snippet=text[:_SNIPPET],
+        snippet=" ".join(chunk.text.split())[:_SNIPPET],
     )

@@ -11,25 +11,34 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rag_harness.errors import RegistryError, unknown
-from rag_harness.protocols import Experiment
-from rag_harness.registry import registered
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
-_FILE = re.compile(r"([a-z]\d+)_\w+")
+    from rag_harness.protocols import Experiment
+
+# Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
+# where it needs it.
+_FILE = r"([a-z]\d+)_\w+"
 
 
 @lru_cache
 def built_in() -> dict[str, str]:
     """Return module names by experiment id, from the names of the files in this folder; imports none of them."""
     stems = sorted(file.stem for file in Path(__file__).parent.glob("*.py"))
-    return {match[1]: stem for stem in stems if (match := _FILE.fullmatch(stem))}
+    return {match[1]: stem for stem in stems if (match := re.fullmatch(_FILE, stem))}
 
 
 def known_experiments() -> list[str]:
     """Return the ids of all experiments, built-in and registered."""
-    return sorted({*built_in(), *registered("pipelines")})
+    return sorted({*built_in(), *_registered()})
+
+
+def _registered() -> dict[str, EntryPoint]:
+    from rag_harness.registry import registered
+
+    return registered("pipelines")
 
 
 def builder(experiment: str) -> Callable[[Any], Any]:
@@ -41,9 +50,11 @@ def builder(experiment: str) -> Callable[[Any], Any]:
     if experiment in built_in():
         build: Callable[[Any], Any] = import_module(f"{__name__}.{built_in()[experiment]}").build
         return build
-    if experiment in registered("pipelines"):
-        registered_build: Callable[[Any], Any] = registered("pipelines")[experiment].load()
+    if experiment in _registered():
+        registered_build: Callable[[Any], Any] = _registered()[experiment].load()
         return registered_build
+    from rag_harness.errors import RegistryError, unknown
+
     raise RegistryError(unknown("experiment", experiment, known_experiments()))
 
 
@@ -53,6 +64,8 @@ def experiment(name: str, parts: Any) -> Experiment:
     Raises:
         RegistryError: there is no such experiment.
     """
+    from rag_harness.protocols import Experiment
+
     built = builder(name)(parts)
     return built if isinstance(built, Experiment) else Experiment(name, built)
 

@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from rag_harness.plugin import hookspecs
+from rag_harness.plugin import activation, hookspecs
 from rag_harness.plugin.fixtures import (
     rag_golden_id,
     rag_index,
     rag_pipeline,
+    rag_recording,
     rag_result,
     rag_retrieval,
+    rag_scrub,
     rag_session,
     rag_settings,
     rag_trial,
 )
+from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.plugin.options import add_options, is_used
-from rag_harness.plugin.own_recording import rag_recording, rag_scrub
-from rag_harness.plugin.stash import NOT_RUN, RECORDER, RETRIEVAL, SESSION, SHIPPED, Waker, wake
 
 __all__ = [
     "rag_golden_id",
@@ -56,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for experiment, module in built_in().items():
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
-    config.pluginmanager.register(Waker(config), "rag_harness.waker")
+    config.pluginmanager.register(activation.Waker(config), "rag_harness.waker")
     if is_used(config):
         _share_cores(config)
         _check_usage(config)
@@ -74,7 +75,7 @@ def _check_usage(config: pytest.Config) -> None:
 
     try:
         check_marker_expression(config)
-        _check_workers(config, wake(config).settings.concurrency)
+        _check_workers(config, activation.wake(config).settings.concurrency)
     except PrerequisiteError as error:
         raise pytest.UsageError(str(error)) from None
 
@@ -93,14 +94,10 @@ def _check_workers(config: pytest.Config, concurrency: int) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Turn a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one a golden entry."""
-    if "rag_result" in metafunc.fixturenames:
+    if not {"rag_result", "rag_retrieval"}.isdisjoint(metafunc.fixturenames):
         from rag_harness.plugin import collect
 
-        collect.parametrize(metafunc, wake(metafunc.config))
-    if "rag_retrieval" in metafunc.fixturenames:
-        from rag_harness.plugin import golden
-
-        golden.parametrize(metafunc, wake(metafunc.config))
+        collect.parametrize(metafunc, activation.wake(metafunc.config))
 
 
 def pytest_report_teststatus(report: Any) -> Any:
@@ -128,8 +125,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Remember the next test: under xdist its batch may be run ahead too."""
-    if SESSION in item.config.stash:
-        item.config.stash[SESSION].trials.next_item = nextitem
+    if TRIALS in item.config.stash:
+        item.config.stash[TRIALS].ahead.next_item = nextitem
 
 
 @pytest.hookimpl(wrapper=True)
@@ -144,7 +141,8 @@ def pytest_runtest_makereport(
         vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
-        vars(report).update(rag_not_run=item.stash[NOT_RUN])
+        trial = item.stash[NOT_RUN]
+        vars(report).update(rag_not_run=(trial.experiment, trial.query_id))
     if RETRIEVAL in item.stash:
         from rag_harness.plugin import golden
 
@@ -164,21 +162,9 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Make no more calls, before failures are printed."""
-    if SESSION not in session.config.stash:
-        return
-    state = session.config.stash[SESSION]
-    state.trials.stop()
-    if hasattr(session.config, "workeroutput") and state.settings.mode == "record":
-        from rag_harness.plugin.recording_report import used_recordings
-
-        session.config.workeroutput.update(used_recordings(state))
+    activation.stop(session.config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the engine, write what came back, and close the log."""
-    try:
-        if SESSION in config.stash:
-            config.stash[SESSION].close()
-    finally:
-        if RECORDER in config.stash:
-            config.stash[RECORDER].finish()
+    activation.close(config)

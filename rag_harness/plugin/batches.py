@@ -7,16 +7,9 @@ collected node ids.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-_TRIAL = re.compile(r"\[(.+)\]$")
-
-
-def param_id(nodeid: str) -> str:
-    """Return the id of a test's parameters, e.g. ``e3-q_direct_001``; empty where it has none."""
-    match = _TRIAL.search(nodeid)
-    return match[1] if match else ""
+from rag_harness.plugin.trial_ids import param_id
 
 
 def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Experiment x case -> parametrized tests."""
+"""Experiment x case, or golden entry -> parametrized tests."""
 
 from __future__ import annotations
 
@@ -6,23 +6,35 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.plugin.trial_ids import GOLDEN
+from rag_harness.types import TrialId
+
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
 
 
 def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
-    """Make a test that uses ``rag_result`` into one test a trial.
+    """Make a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one a golden entry.
 
     Raises:
-        pytest.Collector.CollectError: queries or settings are wrong, or the test names no experiment.
+        pytest.Collector.CollectError: queries, golden set or settings are wrong, or the test names no experiment.
     """
-    from rag_harness.engine.rows import Trial
     from rag_harness.errors import PrerequisiteError
 
     try:
-        trials = [Trial(each, case) for each in experiments_of(metafunc.definition) for case in session.cases]
+        if "rag_result" in metafunc.fixturenames:
+            _parametrize_trials(metafunc, session)
+        if "rag_retrieval" in metafunc.fixturenames:
+            entries = session.golden.ids
+            metafunc.parametrize("rag_golden_id", entries, ids=[str(TrialId(GOLDEN, entry)) for entry in entries])
     except PrerequisiteError as error:
         raise pytest.Collector.CollectError(str(error)) from None
+
+
+def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
+    from rag_harness.engine.rows import Trial
+
+    trials = [Trial(name, case) for name in experiments_of(metafunc.definition) for case in session.cases]
     metafunc.parametrize("rag_trial", [pytest.param(trial, id=trial.trial_id) for trial in trials])
 
 

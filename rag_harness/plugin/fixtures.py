@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.plugin.stash import RETRIEVAL, SHIPPED, wake
+from rag_harness.plugin.activation import wake
+from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.run import RetrievalResult
+    from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Shipped
+    from rag_harness.protocols import Experiment
     from rag_harness.recording.scrubbing import Scrub
     from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
@@ -51,12 +57,12 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any
     ``async def answer(self, query) -> PipelineOutput`` (a sync method and a plain string are taken too).
     """
     from rag_harness.plugin.collect import experiments_of
-    from rag_harness.plugin.trials import trial_of
+    from rag_harness.plugin.items import trial_of
 
     trial = trial_of(request.node)
     with _halting(request):
         experiment = trial.experiment if trial else experiments_of(request.node)[0]
-        return rag_session.experiment(experiment).pipeline
+        return rag_session.registered(experiment).pipeline
 
 
 @pytest.fixture
@@ -71,11 +77,25 @@ def rag_result(
     if rag_scrub is not rag_session.scrub:
         raise pytest.UsageError("rag_scrub has two definitions, but trials share one: define it beside the ini file.")
     with _halting(request):
-        shipped = rag_session.trials.result(request.node, rag_trial, rag_pipeline)
-    request.node.stash[SHIPPED] = shipped
+        experiment = rag_session.experiment(rag_trial.experiment, rag_pipeline)
+        shipped = _shipped(request, rag_trial, experiment)
+    if shipped.critical:
+        request.session.shouldstop = f"rag_harness: {shipped.row.why}"
     if shipped.error is not None:
         raise shipped.error
     return shipped.row
+
+
+def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experiment) -> Shipped:
+    """Return the result of a trial, which the report of the teardown will carry; skip where it was not run."""
+    from rag_harness.plugin.trials import NotRun
+
+    shipped = request.config.stash[TRIALS].result(request.node, trial, experiment)
+    if isinstance(shipped, NotRun):
+        request.node.stash[NOT_RUN] = trial.id
+        pytest.skip(f"not run: {shipped.reason}")
+    request.node.stash[SHIPPED] = shipped
+    return shipped
 
 
 @pytest.fixture
@@ -97,12 +117,38 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
     if golden.broken:
         pytest.skip(f"not run: {golden.broken}")
     try:
-        result = golden.run(rag_golden_id)
+        shipped = _shipped(request, rag_session.golden_trial(rag_golden_id), golden.experiment)
+        if shipped.critical:
+            raise CriticalError(shipped.row.why)
     except (CriticalError, PrerequisiteError) as error:
         golden.broken = str(error)
         raise pytest.fail.Exception(golden.broken, pytrace=False) from None
-    request.node.stash[RETRIEVAL] = result
+    result = request.node.stash[RETRIEVAL] = golden.result(shipped.row)
     return result
+
+
+@pytest.fixture(scope="session")
+def rag_scrub() -> Scrub | None:
+    """Return what takes private text out of recordings: None. Override it in conftest.py with a ``(str) -> str``.
+
+    It gets each text of a request and the whole text of an answer before they reach the disk.
+    """
+    return None
+
+
+@pytest.fixture
+def rag_recording(
+    request: pytest.FixtureRequest, rag_session: RagSession, rag_scrub: Scrub | None
+) -> Iterator[OwnRecording]:
+    """Replay the HTTP calls that this test makes with httpx, httpx2 or the openai SDK, and record them in mode record.
+
+    In the modes auto and replay nothing is called: what is not recorded is a RecordingMissError that says what is
+    nearest and how to record it. In mode live nothing is recorded or replayed.
+    """
+    from rag_harness.plugin.own_recording import recording
+
+    with recording(request, rag_session, rag_scrub) as own:
+        yield own
 
 
 class _halting:  # noqa: N801 - a context manager reads as a verb

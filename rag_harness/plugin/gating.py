@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.plugin.batches import param_id
 from rag_harness.plugin.options import is_used
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.gates import Gate, Verdict
+    from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.baseline import SavedRun
@@ -45,19 +45,11 @@ class GateKeeper:
 
         return read_gates(self._session)
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
+    def collection_done(self, selected: Collected) -> None:
         """Note the trials and golden entries that were selected."""
-        self._note(param_id(item.nodeid) for item in session.items)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Do the same under xdist, where only workers collect; all of them collect the same."""
-        self._note(param_id(nodeid) for nodeid in ids)
-
-    def _note(self, ids: Iterable[str]) -> None:
         if not is_used(self._session.config):
             return
-        self._selected |= dict.fromkeys(self._session.selected(each for each in ids if each))
+        self._selected |= dict.fromkeys(map(str, selected.every))
         if self._selected:
             self._check()
 
@@ -104,7 +96,7 @@ class GateKeeper:
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge
 
-        spent = [each for each in self._recorder.not_run if each.startswith(f"{gate.suite}-")]
+        spent = [trial for trial in self._recorder.not_run if trial.experiment == gate.suite]
         if spent and not self._session.settings.gate_partial:
             # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
             return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {len(spent)} trials")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,13 +12,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rag_harness.errors import PrerequisiteError
 from rag_harness.local_work import is_harness_at_work
+from rag_harness.recording.cassettes import Cassettes
+from rag_harness.recording.playback import Playback
+from rag_harness.recording.scrubbing import Scrub, secrets_of
+from rag_harness.recording.transports import patched
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
-    from rag_harness.recording.cassettes import Cassettes
-    from rag_harness.recording.playback import Playback
-    from rag_harness.recording.scrubbing import Scrub
     from rag_harness.settings import Settings
 
 OWN_CASSETTES: pytest.StashKey[dict[Scrub | None, Cassettes]] = pytest.StashKey()
@@ -34,36 +37,18 @@ class OwnRecording:
     """Files that were written."""
 
 
-@pytest.fixture(scope="session")
-def rag_scrub() -> Scrub | None:
-    """Return what takes private text out of recordings: None. Override it in conftest.py with a ``(str) -> str``.
-
-    It gets each text of a request and the whole text of an answer before they reach the disk.
-    """
-    return None
-
-
-@pytest.fixture
-def rag_recording(
-    request: pytest.FixtureRequest, rag_session: RagSession, rag_scrub: Scrub | None
-) -> Iterator[OwnRecording]:
-    """Replay the HTTP calls that this test makes with httpx, httpx2 or the openai SDK, and record them in mode record.
-
-    In the modes auto and replay nothing is called: what is not recorded is a RecordingMissError that says what is
-    nearest and how to record it. In mode live nothing is recorded or replayed.
-    """
-    from rag_harness.errors import PrerequisiteError
-    from rag_harness.recording.transports import patched
-
+@contextmanager
+def recording(request: pytest.FixtureRequest, session: RagSession, scrub: Scrub | None) -> Iterator[OwnRecording]:
+    """Replay and record the HTTP calls that a test makes in the block, by the rules of the run."""
     own = OwnRecording([], [])
     try:
-        playback = _playback(request, rag_session, rag_scrub, own)
+        playback = _playback(request, session, scrub, own)
     except PrerequisiteError as error:
         _stop(request, error)
     if playback is None:
         yield own
         return
-    with patched(playback, lambda asked: is_harness_at_work() or _is_qdrant(asked.url, rag_session.settings)):
+    with patched(playback, lambda asked: is_harness_at_work() or _is_qdrant(asked.url, session.settings)):
         yield own
     if playback.broken:
         _stop(request, playback.broken)
@@ -77,8 +62,6 @@ def _playback(
     Raises:
         PrerequisiteError: a setting cannot be used, or the folder cannot be written.
     """
-    from rag_harness.recording.playback import Playback
-
     settings, node = session.settings, request.node
     if settings.mode == "live":
         return None
@@ -114,9 +97,6 @@ class _Teller:
 
 def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
     """Return the recordings of the user's own calls, as ``scrub`` leaves them; one object a process."""
-    from rag_harness.recording.cassettes import Cassettes
-    from rag_harness.recording.scrubbing import secrets_of
-
     stash, settings = session.config.stash, session.settings
     # A conftest.py of a subfolder may scrub otherwise.
     known = stash.setdefault(OWN_CASSETTES, {})

@@ -1,22 +1,26 @@
-"""The line of progress: what has come back, what it cost, how long the rest will take. On a terminal only."""
+"""The line of progress: what has come back, what it cost, how long the rest will take. On a terminal only.
+
+What trials wait for, an index that is made, is said in it; without a terminal in lines of their own.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Generator
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.plugin.batches import param_id
-from rag_harness.plugin.trials import trial_of
+from rag_harness.work import listening
 
 if TYPE_CHECKING:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
+    from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.line_below import LineBelow
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.tally import Tally
@@ -38,6 +42,13 @@ def wanted(config: pytest.Config) -> bool:
     return getattr(option, "capture", "no") == "fd" and option.verbose >= 0 and _is_screen(reporter._tw._file)
 
 
+def speaks(config: pytest.Config) -> bool:
+    """Return whether pytest writes lines here, and no debugger or worker has the terminal."""
+    option, reporter = config.option, config.pluginmanager.get_plugin("terminalreporter")
+    quiet = option.verbose < 0 or any(getattr(option, name, False) for name in ("usepdb", "trace"))
+    return type(reporter) is pytest.TerminalReporter and not quiet and not hasattr(config, "workerinput")
+
+
 def _is_screen(file: Any) -> bool:
     on_ci = os.environ.get("CI") or os.environ.get("BUILD_NUMBER")
     # Windows' consoles need to be told first that what comes are escape sequences.
@@ -46,40 +57,46 @@ def _is_screen(file: Any) -> bool:
 
 
 class Progress:
-    """Shows the line from the first trial to the end of the run; ``in_flight`` replaces what the engine says."""
+    """Shows the line from the first trial to the end of the run.
 
-    def __init__(self, session: RagSession, in_flight: Callable[[], int | None] | None = None) -> None:
+    Args:
+        session: state of the run.
+        in_flight: how many trials are under way, None where that is not known.
+        resumed: ids of trials that were taken from earlier runs.
+    """
+
+    def __init__(self, session: RagSession, in_flight: Callable[[], int | None], resumed: Collection[str] = ()) -> None:
+        from rag_harness.plugin.work_heard import WorkHeard
         from rag_harness.report.tally import Tally
 
-        self.in_flight = in_flight or self._of_the_engine
-        self._session, self._config = session, session.config
+        self._config, self._in_flight, self._resumed = session.config, in_flight, resumed
         self._tally: Tally = Tally(0)
+        self._work = WorkHeard()
         self._line: LineBelow | None = None
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
+    def collection_done(self, selected: Collected) -> None:
         """Count the trials that were selected."""
-        trials = (trial_of(item) for item in session.items)
-        self._tally.total = len({each.trial_id for each in trials if each is not None})
+        self._tally.total = len(selected.every)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Do the same under xdist, where only workers collect; all of them collect the same."""
-        if not wanted(self._config):
-            return
-        selected = self._session.selected({param_id(each) for each in ids})
-        self._tally.total = sum(not each.startswith("golden-") for each in selected)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self) -> None:
-        """Start where this process knows already that there are trials."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Start where this process knows already that there are trials, and listen for what they wait for."""
         if self._tally.total:
             self.start(self._tally.total)
+        with listening(self._work.hear), self._said_in_lines():
+            return (yield)
 
-    def pytest_rag_result(self, result: ExperimentResult, config: pytest.Config) -> None:
+    def _said_in_lines(self) -> AbstractContextManager[None]:
+        """Return what says how work goes where no line below does."""
+        if self._line is not None or not self._tally.total or not speaks(self._config):
+            return nullcontext()
+        from rag_harness.plugin.work_lines import WorkLines
+
+        return WorkLines(self._writer, self._work.text)
+
+    def pytest_rag_result(self, result: ExperimentResult) -> None:
         """Count a row."""
-        from rag_harness.plugin.stash import RECORDER
-
-        self.row(result, result.trial_id in config.stash[RECORDER].resumed)
+        self.row(result, result.trial_id in self._resumed)
 
     def pytest_enter_pdb(self) -> None:
         """Leave the terminal to the debugger."""
@@ -120,11 +137,6 @@ class Progress:
                 self._writer._file = self._line.file
             self._line = None
 
-    def _of_the_engine(self) -> int | None:
-        """Return how many trials are under way; None where no engine is, as in the controller of an xdist run."""
-        trials = vars(self._session).get("trials")
-        return getattr(vars(trials).get("engine"), "in_flight", None) if trials else None
-
     @property
     def _writer(self) -> Any:
         return self._config.get_terminal_writer()
@@ -136,7 +148,9 @@ class Progress:
 
         tally, bar = self._tally, next(bar for least, bar in _BARS if columns >= least)
         room = columns - 1 - len("rag ") - (bar + 1 if bar else 0)
-        said = _fitting(tally.parts(monotonic(), self.in_flight()), room)
+        work, now = self._work.text(), monotonic()
+        parts = tally.parts(now, self._in_flight())
+        said = _fitting([*parts[:1], *([work] if work else []), *parts[1:]], room)
         style = "red" if tally.errors else "none"
         console = Console(
             width=columns - 1, force_terminal=True, no_color=not self._writer.hasmarkup, highlight=False, emoji=False

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.plugin.trial_ids import GOLDEN
+from rag_harness.types import TrialId
 
 if TYPE_CHECKING:
     from rag_harness.engine.stored import Adopted
     from rag_harness.golden.run import RetrievalResult
+    from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.file import ResultFile
     from rag_harness.results.row import ExperimentResult
@@ -24,21 +27,17 @@ class Recorder:
         self._session = session
         self._files: dict[str, ResultFile] = {}
         self.rows: dict[str, ExperimentResult] = {}
+        self.golden: dict[str, ExperimentResult] = {}
         self._texts: dict[str, str] = {}
         self.resumed: set[str] = set()
         self._done: Counter[str] = Counter()
         self.retrievals: dict[str, RetrievalResult] = {}
         self.found: dict[str, bool] = {}
         self.adopted: Adopted | None = None
-        self.not_run: set[str] = set()
+        self.not_run: set[TrialId] = set()
 
-    def pytest_collection_finish(self) -> None:
+    def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
-        self._adopt_once()
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self) -> None:
-        """Do the same under xdist, before work is handed out."""
         self._adopt_once()
 
     def _adopt_once(self) -> None:
@@ -76,15 +75,16 @@ class Recorder:
             # pytest keeps every report to the end of the run.
             self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
         if hasattr(report, "rag_not_run"):
-            self.not_run.add(report.rag_not_run)
+            self.not_run.add(TrialId(*report.rag_not_run))
 
     def _take_row(self, line: str, resumed: bool) -> None:
         from rag_harness.results.row import lean, parse_row
 
         row = parse_row(line)
-        if row.trial_id in self.rows:
+        rows = self.golden if row.experiment == GOLDEN else self.rows
+        if row.trial_id in rows:
             return
-        self.rows[row.trial_id] = lean(parse_row(line), self._texts)
+        rows[row.trial_id] = lean(parse_row(line), self._texts)
         self._done[row.experiment] += 1
         log.info("%s query %d/%d", row.experiment, self._done[row.experiment], len(self._session.cases))
         if resumed:
@@ -109,15 +109,6 @@ class Recorder:
             file = result_path(settings.path(settings.output), experiment)
             self._files[experiment] = ResultFile(file, settings.overwrite)
         return self._files[experiment]
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print one section, where there was a trial."""
-        if self.rows or self.not_run:
-            from rag_harness.plugin.terminal import write_summary
-
-            recording = self._session.config.pluginmanager.get_plugin("rag_harness.recording")
-            more = recording.unused_lines() if recording is not None else []
-            write_summary(terminalreporter, self, self._session.settings, more)
 
     @property
     def set_aside(self) -> int:

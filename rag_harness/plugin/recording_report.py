@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.files.log import log
-from rag_harness.plugin.batches import param_id
-from rag_harness.plugin.trials import own_fixture
 
 if TYPE_CHECKING:
+    from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Trials
     from rag_harness.types import Case
 
 _USED = "rag_used_recordings"
@@ -22,30 +22,20 @@ _USED = "rag_used_recordings"
 class RecordingReport:
     """Lives in the process that prints."""
 
-    def __init__(self, session: RagSession, recorder: Recorder) -> None:
-        self._session, self._recorder = session, recorder
+    def __init__(self, session: RagSession, recorder: Recorder, trials: Trials) -> None:
+        self._session, self._recorder, self._trials = session, recorder, trials
         self._said = False
         self._used: set[Path] = set()
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say what this run will ask for."""
-        own = {param_id(item.nodeid) for item in session.items if own_fixture(item) is not None}
-        self._say({param_id(item.nodeid) for item in session.items}, own)
-
-    @pytest.hookimpl(optionalhook=True, trylast=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Do the same under xdist, before work is handed out: index and vectors are made here, once for all workers."""
-        self._say({param_id(nodeid) for nodeid in ids}, set())
-
-    def _say(self, ids: set[str], own: set[str]) -> None:
+    def collection_done(self, selected: Collected) -> None:
+        """Say what this run will ask for; index and vectors are made here, once for all workers."""
         session = self._session
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-        if self._said or session.config.option.collectonly:
+        if session.config.option.collectonly or session.settings.mode != "record" or terminal is None:
             return
-        if session.settings.mode == "record" and terminal is not None and any(session.selected(ids)):
+        if selected.by_node:
             self._said = True
-            line = _forecast(session, ids, own)
+            line = _forecast(session, self._trials, selected)
             if line:
                 terminal.ensure_newline()
                 terminal.line(line)
@@ -76,41 +66,36 @@ class RecordingReport:
 
 def used_recordings(session: RagSession) -> dict[str, list[str]]:
     """Return what a worker tells the controller when it ends."""
-    parts = vars(session).get("parts")
-    cassettes = vars(parts).get("cassettes") if parts else None
-    return {_USED: [str(file) for file in cassettes.used]} if cassettes else {}
+    return {_USED: [str(file) for file in session.cassettes_used()]}
 
 
-def _forecast(session: RagSession, ids: set[str], own: set[str]) -> str:
-    """Return what the trials ``ids`` will ask for; ``own`` are those of pipelines of the user's own."""
+def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
+    """Return what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
 
     try:
-        found = forecast(session.parts, _to_run(session, ids - own), _queries(session, ids))
+        found = forecast(session.parts, _to_run(session, trials, selected), _queries(session, selected))
     except RagHarnessError as error:
         # The first trial will meet the same, and say it where it counts.
         return f"rag: recording: what it will cost cannot be told: {error}"
-    found.unknown += sum(each in own for each in ids)
+    found.unknown += len(selected.own)
     return found.line() if found.chat.recorded or found.chat.to_send or found.texts or found.unknown else ""
 
 
-def _to_run(session: RagSession, ids: set[str]) -> dict[str, list[Case]]:
+def _to_run(session: RagSession, trials: Trials, selected: Collected) -> dict[str, list[Case]]:
     """Return the cases that are to be run, by registered experiment."""
     from rag_harness.engine.rows import Trial
     from rag_harness.pipelines import known_experiments
 
-    found: dict[str, list[Case]] = {}
+    chosen, found = set(selected.trials) - selected.own, {}
     for name in known_experiments():
-        if any(each.startswith(f"{name}-") for each in ids):
-            pipeline = session.experiment(name).pipeline
-            cases = [case for case in session.cases if f"{name}-{case.query.query_id}" in ids]
-            found[name] = [case for case in cases if session.trials.stored(Trial(name, case), pipeline) is None]
+        of_it = [trial for case in session.cases if (trial := Trial(name, case)).id in chosen]
+        found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]
     return {name: cases for name, cases in found.items() if cases}
 
 
-def _queries(session: RagSession, ids: set[str]) -> list[str]:
+def _queries(session: RagSession, selected: Collected) -> list[str]:
     """Return the queries that will be embedded."""
-    golden = any(each.startswith("golden-") for each in ids)
-    entries = [case.query for case in session.golden.cases.values()] if golden else []
-    return [*entries, *([case.query.text for case in session.cases] if len(ids) > len(entries) else ())]
+    entries = [query.text for query in session.golden.queries] if selected.golden else []
+    return [*entries, *([case.query.text for case in session.cases] if selected.trials else ())]

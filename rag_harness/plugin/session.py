@@ -1,52 +1,74 @@
-"""The state of one run in one process: settings, cases, pipelines, the engine. All lazy: unused, it costs nothing."""
+"""The state of one run in one process: settings, cases, experiments. All lazy: unused, it costs nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rag_harness.files.log import close_log, log, open_log
+from rag_harness.once import Once
 from rag_harness.plugin.options import read_settings
+from rag_harness.plugin.trial_ids import GOLDEN, Known
 from rag_harness.recording.network_guard import allow_connections, refuse_connections
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
+    from rag_harness.engine.rows import Trial
+    from rag_harness.golden.suite import GoldenSuite
     from rag_harness.pipelines.parts import RunParts
-    from rag_harness.plugin.golden import GoldenSuite
-    from rag_harness.plugin.trials import Trials
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Settings
-    from rag_harness.types import Case
+    from rag_harness.types import Case, Query
 
 
 class RagSession:
-    """What the hooks and fixtures share."""
+    """What the hooks and fixtures share. ``closing`` undoes what was opened, the last first."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.config = config
+        self.config, self.closing = config, ExitStack()
         self.scrub: Callable[[str], str] | None = None
         self.own_experiments: set[str] = set()
-        self._experiments: dict[str, Experiment] = {}
-        self._fingerprints: dict[str, tuple[Any, str]] = {}
+        self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
+        self._all_cases, self._query_ids = Once(self._read_cases), Once(self._read_query_ids)
+        self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
+        self._registered: dict[str, Experiment] = {}
+        self._declared: dict[str, Experiment] = {}
+        self._fingerprints: dict[str, tuple[Experiment, str]] = {}
 
-    @cached_property
+    @property
     def settings(self) -> Settings:
         """The effective settings; logged once, keys masked."""
+        return self._settings.get()
+
+    def _read_settings(self) -> Settings:
         from rag_harness.settings import masked
 
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
+        self.closing.callback(close_log)
         log.info("Settings: %s", masked(settings))
         if settings.mode == "replay":
-            _close_the_network(settings)
+            self._close_the_network(settings)
         return settings
 
-    @cached_property
+    def _close_the_network(self, settings: Settings) -> None:
+        """Refuse connections in replay, but to a Qdrant server on this machine that the user configured."""
+        host = urlsplit(settings.qdrant_url).hostname
+        local = host in ("127.0.0.1", "localhost", "::1")
+        refuse_connections({"127.0.0.1", "::1", "localhost"} if local else ())
+        self.closing.callback(allow_connections)
+
+    @property
     def all_cases(self) -> list[Case]:
         """The queries with their gold, as the file has them."""
+        return self._all_cases.get()
+
+    def _read_cases(self) -> list[Case]:
         return self.parts.data().cases
 
     @property
@@ -54,104 +76,128 @@ class RagSession:
         """The queries that this run looks at."""
         return self.all_cases[: self.settings.limit or None]
 
-    @cached_property
+    @property
     def golden(self) -> GoldenSuite:
         """The golden suite."""
-        from rag_harness.plugin.golden import GoldenSuite
+        return self._golden.get()
 
-        return GoldenSuite(self)
+    def _make_golden(self) -> GoldenSuite:
+        from rag_harness.golden.suite import GoldenSuite
 
-    @cached_property
+        return GoldenSuite(self.parts, self.registered, self.fingerprint)
+
+    def golden_trial(self, entry_id: str) -> Trial:
+        """Return the trial of a golden entry."""
+        from rag_harness.engine.rows import Trial
+
+        return Trial(GOLDEN, self.golden.case(entry_id))
+
+    @property
     def parts(self) -> RunParts:
         """Index, embedder, models, prompts."""
+        return self._parts.get()
+
+    def _make_parts(self) -> RunParts:
         from rag_harness.pipelines.parts import RunParts
 
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
-        return RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text)
-
-    @cached_property
-    def trials(self) -> Trials:
-        """What runs trials in this process."""
-        from rag_harness.plugin.trials import Trials
-
-        return Trials(self)
+        parts = RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text)
+        self.closing.callback(lambda: parts.stores.flush() if "stores" in vars(parts) else None)
+        return parts
 
     @property
     def workers(self) -> int:
         """Processes that share this run."""
         return int(getattr(self.config, "workerinput", {}).get("workercount", 1))
 
-    @cached_property
+    @property
     def share(self) -> Settings:
         """The settings with this process's part of what is limited for the whole run."""
+        return self._share.get()
+
+    def _share_of_settings(self) -> Settings:
         from rag_harness.engine.shares import share_of
 
         return share_of(self.settings, min(self.workers, self.settings.concurrency))
 
-    def selected(self, param_ids: Iterable[str]) -> list[str]:
-        """Return those ids of parameters that are trials or golden entries, e.g. ``e3-q_direct_001``, ``golden-g001``.
-
-        Experiments that only a marker names are learnt on the way.
-        """
+    @property
+    def known(self) -> Known:
+        """What an id of a test can be of."""
         from rag_harness.pipelines import known_experiments
 
-        known = tuple(f"{each}-" for each in [*known_experiments(), "golden"])
-        ids = list(param_ids)
-        strange = [each for each in ids if "-" in each and not each.startswith(known)]
-        if strange and self.settings.queries_path.is_file():
-            queries = {case.query.query_id for case in self.all_cases}
-            cuts = ((each[:n], each[n + 1 :]) for each in strange for n, sign in enumerate(each) if sign == "-")
-            self.own_experiments |= {name for name, query_id in cuts if name and query_id in queries}
-        return [each for each in ids if each.startswith((*known, *(f"{name}-" for name in self.own_experiments)))]
+        return Known(known_experiments(), self._query_ids.get, lambda: self.golden.known_ids)
 
-    def experiment(self, name: str) -> Experiment:
-        """Return the registered experiment ``name``, built on first use."""
-        if name not in self._experiments:
+    def _read_query_ids(self) -> set[str]:
+        from rag_harness.errors import PrerequisiteError
+
+        try:
+            return {case.query.query_id for case in self.all_cases}
+        except PrerequisiteError:
+            return set()  # no test was made of them; whoever collects says so
+
+    def registered(self, name: str) -> Experiment:
+        """Return the registered experiment ``name``, built on first use.
+
+        Raises:
+            PrerequisiteError: there is none, or a key is missing that it needs.
+        """
+        if name not in self._registered:
+            from rag_harness.models.keys import check_keys
             from rag_harness.pipelines import experiment
 
-            _check_keys(self.settings)
-            self._experiments[name] = experiment(name, self.parts)
-        return self._experiments[name]
+            check_keys(self.settings)
+            self._registered[name] = experiment(name, self.parts)
+        return self._registered[name]
 
-    def experiment_of(self, name: str, pipeline: Any) -> Experiment:
-        """Return the experiment that ``pipeline`` is run as: the registered one, or one that declares nothing."""
+    def experiment(self, name: str, pipeline: Any = None) -> Experiment:
+        """Return what is known of experiment ``name``, whose pipeline a test got as ``pipeline``; None: registered.
+
+        An object of the user's own declares nothing and is asked nothing.
+        """
         from rag_harness.protocols import Experiment
 
-        registered = self._experiments.get(name)
-        return registered if registered and registered.pipeline is pipeline else Experiment(name, pipeline)
+        if name == GOLDEN:
+            return self.golden.experiment
+        built = self._registered.get(name)
+        if pipeline is None or (built is not None and built.pipeline is pipeline):
+            return self.registered(name)
+        known = self._declared.get(name)
+        if known is None or known.pipeline is not pipeline:
+            known = self._declared[name] = Experiment(name, pipeline)
+        return known
 
-    def fingerprint(self, name: str, pipeline: Any) -> str:
-        """Return the digest of everything that changes a result of the experiment ``name``."""
-        known = self._fingerprints.get(name)
-        if known is None or known[0] is not pipeline:
-            from rag_harness.engine.fingerprint import fingerprint_of
-            from rag_harness.pipelines import builder
+    def queries(self, experiment: Experiment) -> Sequence[Query]:
+        """Return what ``experiment`` will be asked in this run."""
+        return self.golden.queries if experiment.id == GOLDEN else [case.query for case in self.cases]
 
-            experiment = self.experiment_of(name, pipeline)
-            built_by = builder(name).__module__ if experiment is self._experiments.get(name) else ""
-            queries = self.parts.data(experiment.data).queries_digest
-            known = self._fingerprints[name] = pipeline, fingerprint_of(experiment, self.settings, queries, built_by)
+    def fingerprint(self, experiment: Experiment) -> str:
+        """Return the digest of everything that changes a result of ``experiment``."""
+        known = self._fingerprints.get(experiment.id)
+        if known is None or known[0] is not experiment:
+            known = self._fingerprints[experiment.id] = experiment, self._fingerprint(experiment)
         return known[1]
 
+    def _fingerprint(self, experiment: Experiment) -> str:
+        from rag_harness.engine.fingerprint import fingerprint_of
+        from rag_harness.pipelines import builder
+
+        registered = self._registered.get(experiment.id) is experiment
+        built_by = builder(experiment.id).__module__ if registered else ""
+        golden = experiment.id == GOLDEN
+        data = self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
+        return fingerprint_of(experiment, self.settings, data, built_by)
+
+    def cassettes_used(self) -> Collection[Path]:
+        """Return the recordings that this process has asked for."""
+        parts = self._parts.made
+        cassettes = vars(parts).get("cassettes") if parts is not None else None
+        return cassettes.used if cassettes is not None else ()
+
+    async def close_models(self) -> None:
+        """Close what was opened to ask models, on the loop that has asked them."""
+        if self._parts.made is not None:
+            await self._parts.made.endpoints.aclose()
+
     def close(self) -> None:
-        """Stop the engine, write what is waiting, and let the network be used again."""
-        allow_connections()
-        if "trials" in vars(self):
-            self.trials.close(*([self.parts.endpoints.aclose] if "parts" in vars(self) else []))
-        if "parts" in vars(self) and "stores" in vars(self.parts):
-            self.parts.stores.flush()
-        if "settings" in vars(self):
-            close_log()
-
-
-def _close_the_network(settings: Settings) -> None:
-    """Refuse connections in replay, but to a Qdrant server on this machine that the user configured."""
-    host = urlsplit(settings.qdrant_url).hostname
-    local = host in ("127.0.0.1", "localhost", "::1")
-    refuse_connections({"127.0.0.1", "::1", "localhost"} if local else ())
-
-
-def _check_keys(settings: Settings) -> None:
-    from rag_harness.models.keys import check_keys
-
-    check_keys(settings)
+        """Write what is waiting, and let the network be used again."""
+        self.closing.close()

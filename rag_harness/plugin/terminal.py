@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rag_harness.plugin.items import trial_of
 from rag_harness.plugin.session import RagSession
-from rag_harness.plugin.trials import trial_of
 
 if TYPE_CHECKING:
     import pytest

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import pytest
-
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.local_work import harness_at_work
-from rag_harness.plugin.batches import plan
-from rag_harness.plugin.stash import NOT_RUN
+from rag_harness.once import Once
+from rag_harness.plugin.ahead import Ahead
+from rag_harness.plugin.items import own_fixture, trial_id_of
 
 if TYPE_CHECKING:
+    import pytest
+
     from rag_harness.engine.inline import InlineLoop
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
@@ -26,20 +24,30 @@ if TYPE_CHECKING:
     from rag_harness.engine.stored import StoredRows
     from rag_harness.engine.trial import Outcome
     from rag_harness.plugin.session import RagSession
+    from rag_harness.protocols import Experiment
     from rag_harness.results.prompts import PromptFiles
     from rag_harness.results.row import ExperimentResult
-
-_AHEAD = 256
-"""Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
+    from rag_harness.types import TrialId
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """A result on its way from a test to the recorder; ``error`` is what a debugger should see."""
+    """A result on its way from a test to the recorder.
+
+    ``error`` is what a debugger should see; ``critical`` says that no later trial can succeed either.
+    """
 
     row: ExperimentResult
     resumed: bool = False
     error: Exception | None = None
+    critical: bool = False
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A trial that was not run, and why."""
+
+    reason: str
 
 
 class Trials:
@@ -48,35 +56,29 @@ class Trials:
     def __init__(self, session: RagSession) -> None:
         self._session = session
         self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
-        self.next_item: pytest.Item | None = None
-        self._batches: dict[str, str] = {}
-        self._batches_ahead: set[str | None] = {None}
-        self._walked: set[Any] = set()
-        self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Any]] = iter(())
-        self._ahead: dict[str, None] = {}
+        self._run = str(self._worker.get("testrunuid") or uuid4().hex)
+        self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
+        self._stored_rows, self._prompts = Once(self._read_stored), Once(self._open_prompts)
+        self.ahead = Ahead(session, self._submit_if_new, lambda: self._stored_rows.get().look_for_the_dead())
         self._prepared: set[str] = set()
-        self._tests: Counter[str] = Counter()
-        self._forgotten: set[str] = set()
+        self._tests: Counter[TrialId] = Counter()
+        self._forgotten: set[TrialId] = set()
         self._fixture_of: dict[str, Any] = {}
 
-    @cached_property
-    def engine(self) -> BackgroundLoop[Outcome] | InlineLoop[Outcome]:
-        """Runs trials: ahead of the tests, or under a debugger in their thread."""
+    def _make_engine(self) -> BackgroundLoop[Outcome] | InlineLoop[Outcome]:
         from rag_harness.engine.inline import InlineLoop
         from rag_harness.engine.loop import BackgroundLoop
 
         # Opened before a call is paid for whose answer could not be kept.
-        _ = self.journal
-        return InlineLoop(self._keep) if self.inline else BackgroundLoop(self._session.share.concurrency, self._keep)
+        self._journal.get()
+        return InlineLoop(self._keep) if self._inline else BackgroundLoop(self._session.share.concurrency, self._keep)
 
     @property
-    def inline(self) -> bool:
-        """Whether the user debugs one trial at a time."""
+    def _inline(self) -> bool:
+        """Whether the user debugs one trial at a time, in the thread of the tests."""
         return bool(self._session.config.getoption("usepdb", False)) and self._session.settings.concurrency == 1
 
-    @cached_property
-    def journal(self) -> Journal:
-        """Where this process keeps what has come back."""
+    def _open_journal(self) -> Journal:
         from rag_harness.engine.journal import JOURNALS, Journal
 
         settings = self._session.settings
@@ -84,14 +86,15 @@ class Trials:
 
     async def _keep(self, outcome: Outcome) -> None:
         if outcome.row is not None:
-            await self.journal.keep(outcome.row.line().encode())
+            await self._journal.get().keep(outcome.row.line().encode())
 
-    @cached_property
-    def _run(self) -> str:
-        return str(self._worker.get("testrunuid") or uuid4().hex)
+    def _open_prompts(self) -> PromptFiles:
+        from rag_harness.results.prompts import PromptFiles
 
-    @cached_property
-    def _stored_rows(self) -> StoredRows:
+        settings = self._session.settings
+        return PromptFiles(settings.path(settings.output))
+
+    def _read_stored(self) -> StoredRows:
         from rag_harness.engine.stored import StoredRows
 
         settings = self._session.settings
@@ -99,32 +102,29 @@ class Trials:
         stored.look_for_the_dead()
         return stored
 
-    def result(self, item: pytest.Item, trial: Trial, pipeline: Any) -> Shipped:
+    def result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> Shipped | NotRun:
         """Return the result of ``trial``.
 
         Raises:
             PrerequisiteError: the index or a model cannot be had.
             CriticalError: the trial met something that no later trial can get past.
         """
-        if trial.trial_id in self._forgotten:
+        if trial.id in self._forgotten:
             # A plugin runs failed tests again, say: the row is in the journal.
-            return Shipped(self._stored_rows.reread(self.journal.file, trial.experiment, trial.case.query.query_id))
-        if self._worker and self._is_of_a_new_batch(item):
+            return Shipped(self._stored_rows.get().reread(self._journal.get().file, *_names(trial)))
+        if self._worker and self.ahead.is_of_a_new_batch(item):
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
-            self._stored_rows.look_for_the_dead()
+            self._stored_rows.get().look_for_the_dead()
         self._check_only_pipeline(item, trial)
-        stored = self.stored(trial, pipeline)
+        stored = self.stored(trial, experiment)
         if stored is not None:
             return Shipped(*stored)
-        self._submit(trial, pipeline)
-        self._run_ahead(item, trial, pipeline)
-        outcome = self._outcome(trial.trial_id, item.session.items)
+        self._submit(trial, experiment)
+        self.ahead.run(item, trial.id, experiment)
+        outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:
-            item.stash[NOT_RUN] = trial.trial_id
-            pytest.skip(f"not run: {outcome.not_run}")
-        if outcome.critical:
-            item.session.shouldstop = f"rag_harness: {outcome.row.why}"
-        return Shipped(outcome.row, error=outcome.error if self.inline else None)
+            return NotRun(outcome.not_run)
+        return Shipped(outcome.row, error=outcome.error if self._inline else None, critical=outcome.critical)
 
     def _check_only_pipeline(self, item: pytest.Item, trial: Trial) -> None:
         """Refuse two pipelines under one name: they would share their rows."""
@@ -136,151 +136,63 @@ class Trials:
                 f"several definitions). Give each its own name: @pytest.mark.rag_experiment(…)."
             )
 
-    def _outcome(self, trial_id: str, items: Iterable[pytest.Item]) -> Outcome:
+    def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> Outcome:
         """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
         if not self._tests:
-            self._tests.update(trial.trial_id for each in items if (trial := trial_of(each)) is not None)
-        outcome = self.engine.result(trial_id)
+            self._tests.update(found for item in items if (found := trial_id_of(item)) is not None)
+        outcome = self._engine.get().result(trial_id)
         self._tests[trial_id] -= 1
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
-            self.engine.forget(trial_id)
+            self._engine.get().forget(trial_id)
             self._forgotten.add(trial_id)
         return outcome
 
-    def stored(self, trial: Trial, pipeline: Any) -> tuple[ExperimentResult, bool] | None:
+    def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the row of a trial that need not be run, and whether an earlier run has made it."""
-        fingerprint = self._session.fingerprint(trial.experiment, pipeline)
-        return self._stored_rows.find(trial.experiment, fingerprint, trial.case.query.query_id)
+        fingerprint = self._session.fingerprint(experiment)
+        return self._stored_rows.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
 
-    def _submit(self, trial: Trial, pipeline: Any) -> None:
+    def _submit_if_new(self, trial: Trial, experiment: Experiment) -> bool:
+        """Submit a trial ahead of its test, and return True; False where it need not be run."""
+        if trial.id in self._forgotten or self.stored(trial, experiment) is not None:
+            return False
+        self._submit(trial, experiment)
+        return True
+
+    def _submit(self, trial: Trial, experiment: Experiment) -> None:
         from rag_harness.engine.trial import run_trial
 
-        session = self._session
-        experiment = session.experiment_of(trial.experiment, pipeline)
-        if experiment.prepare is not None and experiment.id not in self._prepared:
-            self._prepared.add(experiment.id)
-            # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
-            with suppress(RecordingMissError), harness_at_work():
-                experiment.prepare([case.query for case in session.cases])
-        fingerprint, settings = session.fingerprint(trial.experiment, pipeline), session.settings
-        keep = self._prompts.keep
-        self.engine.submit(trial.trial_id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
+        self._prepare(experiment)
+        fingerprint, settings = self._session.fingerprint(experiment), self._session.settings
+        pipeline, keep = experiment.pipeline, self._prompts.get().keep
+        self._engine.get().submit(trial.id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
 
-    @cached_property
-    def _prompts(self) -> PromptFiles:
-        from rag_harness.results.prompts import PromptFiles
-
-        settings = self._session.settings
-        return PromptFiles(settings.path(settings.output))
-
-    def _run_ahead(self, item: pytest.Item, trial: Trial, pipeline: Any) -> None:
-        """Submit trials of the tests that follow, so many that the engine always has some and memory stays bounded."""
-        self._forget_those_before(trial.trial_id, item.session.items)
-        more = self._ahead_of(item)
-        if more:
-            self._upcoming = chain(self._upcoming, ((each, item, pipeline) for each in more))
-        while len(self._ahead) < max(_AHEAD, 4 * self._session.share.concurrency):
-            following = next(self._upcoming, None)
-            if following is None:
-                return
-            self._submit_ahead(*following)
-
-    def _forget_those_before(self, trial_id: str, items: list[pytest.Item]) -> None:
-        """Count the trials up to this one as no longer ahead; tests that were skipped have not asked for theirs."""
-        if trial_id not in self._ahead and len(self._ahead) >= _AHEAD:
-            positions = {each.trial_id: n for n, item in enumerate(items) if (each := trial_of(item)) is not None}
-            late = [each for each in self._ahead if positions.get(each, 0) > positions.get(trial_id, 0)]
-            self._ahead = dict.fromkeys(late)
-        while trial_id in self._ahead:
-            del self._ahead[next(iter(self._ahead))]
-
-    def _submit_ahead(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> None:
-        trial, own = trial_of(item), self._pipeline_of(item, current, pipeline)
-        if trial is None or own is None or _is_skipped(item):
+    def _prepare(self, experiment: Experiment) -> None:
+        if experiment.prepare is None or experiment.id in self._prepared:
             return
-        if trial.trial_id in self._ahead or trial.trial_id in self._forgotten:
-            return
-        if self.stored(trial, own) is None:
-            self._submit(trial, own)
-            self._ahead[trial.trial_id] = None
+        # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
+        with suppress(RecordingMissError), harness_at_work():
+            experiment.prepare(self._session.queries(experiment))
+        self._prepared.add(experiment.id)
 
-    def _pipeline_of(self, item: pytest.Item, current: pytest.Item, pipeline: Any) -> Any:
-        """Return the pipeline that ``item`` will get: None where a fixture of the user's own has yet to make it."""
-        trial, fixture = trial_of(item), own_fixture(item)
-        if trial is None:
-            return None
-        if fixture is None:
-            return self._session.experiment(trial.experiment).pipeline
-        shared = fixture.params is None and fixture.scope == "session"
-        return pipeline if shared and fixture is own_fixture(current) else None
-
-    def _ahead_of(self, item: pytest.Item) -> Iterable[pytest.Item]:
-        """Return tests whose trials this process may now run ahead of time, in their order."""
-        items = item.session.items
-        if not self._worker:
-            # Once for each fixture of the user's own: what it makes is known when its first test has come.
-            fixture = own_fixture(item)
-            if fixture in self._walked:
-                return ()
-            self._walked.add(fixture)
-            return islice(items, items.index(item) + 1, None)
-        batch_of = self._batch_of(items)
-        mine = {batch_of.get(item.nodeid)}
-        if self.next_item is not None:
-            mine.add(batch_of.get(self.next_item.nodeid))
-        new = mine - self._batches_ahead
-        self._batches_ahead |= new
-        if not new:
-            return ()
-        self._stored_rows.look_for_the_dead()
-        return [each for each in items if batch_of.get(each.nodeid) in new]
-
-    def _is_of_a_new_batch(self, item: pytest.Item) -> bool:
-        """Return whether work was just handed out; without batches that may be so at every test."""
-        batch = self._batch_of(item.session.items).get(item.nodeid)
-        return batch is None or batch not in self._batches_ahead
-
-    def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
-        if not self._worker.get("rag_batches"):
-            return {}
-        if not self._batches:
-            concurrency = self._session.settings.concurrency
-            self._batches.update(plan([each.nodeid for each in items], self._session.workers, concurrency))
-        return self._batches
+    @property
+    def in_flight(self) -> int | None:
+        """How many trials are under way; None where no engine is, as in the controller of an xdist run."""
+        engine = self._engine.made
+        return engine.in_flight if engine is not None else None
 
     def stop(self) -> None:
         """Make no more calls: the tests are over."""
-        if "engine" in vars(self):
-            self.engine.stop()
+        if self._engine.made is not None:
+            self._engine.made.stop()
 
-    def close(self, *finally_: Any) -> None:
+    def close(self) -> None:
         """Stop the engine; what came back is in the journal, which is let go."""
-        if "engine" in vars(self):
-            self.engine.close(*finally_)
-        if "journal" in vars(self):
-            self.journal.close()
+        if self._engine.made is not None:
+            self._engine.made.close(self._session.close_models)
+        if self._journal.made is not None:
+            self._journal.made.close()
 
 
-def _is_skipped(item: pytest.Item) -> bool:
-    """Return whether a mark will skip the test, so that nobody pays for its trial."""
-    try:
-        from _pytest.skipping import evaluate_skip_marks
-    except ImportError:
-        return any(item.iter_markers("skip"))
-    try:
-        return evaluate_skip_marks(item) is not None
-    except Exception:
-        return True  # a condition that cannot be evaluated: the test itself will say so
-
-
-def own_fixture(item: pytest.Item) -> Any:
-    """Return the user's own definition of ``rag_pipeline`` that ``item`` gets, None where it gets the plugin's."""
-    fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
-    return fixtures[-1] if len(fixtures) > 1 else None
-
-
-def trial_of(item: pytest.Item) -> Trial | None:
-    """Return the trial that a test is about, None for other tests."""
-    callspec = getattr(item, "callspec", None)
-    trial: Trial | None = callspec.params.get("rag_trial") if callspec else None
-    return trial
+def _names(trial: Trial) -> tuple[str, str]:
+    return trial.experiment, trial.case.query.query_id

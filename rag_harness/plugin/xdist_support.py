@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
+from rag_harness.plugin.activation import wake
 from rag_harness.plugin.batches import plan
 from rag_harness.plugin.options import is_used
-from rag_harness.plugin.stash import wake
 
 
 def wants_batches(config: pytest.Config) -> bool:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.affects import Affects
 from rag_harness.settings.profiles import pyproject_table
-from rag_harness.settings.table import Affects
 
 _KEYS = ("default", "affects", "help")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

@@ -9,6 +9,8 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rag_harness.settings.affects import Affects
+
 if TYPE_CHECKING:
     from rag_harness.settings.data import DataSpec
     from rag_harness.settings.own import OwnOption
@@ -16,13 +18,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
-
-
-Affects = Literal["data", "retrieval", "reranking", "generation", "judging", "golden", "nothing"]
-"""What of a result an option changes. An experiment's fingerprint is made from those that affect what it does.
-
-``data`` names files, whose content is what counts; ``nothing`` is how a run goes, not what comes of it.
-"""
 
 
 def option(default: T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> T:
@@ -53,9 +48,12 @@ def secret(help_: str, env: str, *, flag: bool = False) -> str:
     return made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Settings:
-    """The effective settings of a run."""
+    """The effective settings of a run.
+
+    What a dataclass would write for 60 fields is written by hand: compiling it took 2 ms of every suite's start.
+    """
 
     kb_dir: str = path_option("data/kb", "folder of Markdown pages", "data", env="KB_DIR")
     queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder", "data")
@@ -149,6 +147,22 @@ class Settings:
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
 
+    def __init__(self, **values: Any) -> None:
+        strange = values.keys() - _DEFAULTS.keys()
+        if strange:
+            raise TypeError(f"Settings has no {', '.join(sorted(strange))}")
+        vars(self).update({**_DEFAULTS, **values})
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if isinstance(other, Settings) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+    def __repr__(self) -> str:
+        shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+        return f"Settings({', '.join(shown)})"
+
     def path(self, value: str) -> Path:
         """Return ``value`` as a path, relative ones below rootdir."""
         return Path(self.rootdir) / value
@@ -175,6 +189,9 @@ class Settings:
     def queries_path(self) -> Path:
         """Where the queries are read from."""
         return self.path(self.queries) if self.queries else self.path(self.kb_dir) / "queries.jsonl"
+
+
+_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Settings)}
 
 
 def options() -> list[Field[Any]]:

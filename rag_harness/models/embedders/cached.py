@@ -12,7 +12,9 @@ from rag_harness.errors import ChunkTooLongError, RecordingMissError
 from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, TokenVectors
+from rag_harness.work import report
 
+_UNITS = {"document": "chunks", "query": "queries"}
 _CHECKPOINT = 256
 """Texts between two writes: what a run that is killed has to compute again at most."""
 
@@ -105,8 +107,10 @@ class CachedEmbedder:
         items = sorted(missing.items(), key=lambda item: -len(item[1]))
         for start in range(0, len(items), _CHECKPOINT):
             part = items[start : start + _CHECKPOINT]
+            report("embedding", start, len(items), _UNITS[role])
             self._put([key for key, _ in part], [text for _, text in part], role)
             self.computed += len(part)
+        report("embedding", len(items), len(items), _UNITS[role])
 
     def _check_lengths(self, texts: list[str]) -> None:
         """Text behind the limit would be embedded by no vector, so nobody could find it."""

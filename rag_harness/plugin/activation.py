@@ -1,0 +1,89 @@
+"""Where everything is put together, in the moment in which a suite uses the plugin. Until then, it sleeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.plugin.keys import RECORDER, SESSION, TRIALS
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.plugin.session import RagSession
+
+
+def wake(config: pytest.Config) -> RagSession:
+    """Return the state of the run. The first call makes it, and in the process that writes, recorder and gates."""
+    if SESSION not in config.stash:
+        from rag_harness.plugin.session import RagSession
+        from rag_harness.plugin.trials import Trials
+
+        config.stash[SESSION] = session = RagSession(config)
+        config.stash[TRIALS] = trials = Trials(session)
+        if not hasattr(config, "workerinput"):
+            _register_writers(config, session, trials)
+    return config.stash[SESSION]
+
+
+def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -> None:
+    """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
+    from rag_harness.plugin.collected import Collection
+    from rag_harness.plugin.gating import GateKeeper
+    from rag_harness.plugin.progress import Progress
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.summary_section import SummarySection
+
+    config.stash[RECORDER] = recorder = Recorder(session)
+    gates = GateKeeper(session, recorder)
+    progress = Progress(session, lambda: trials.in_flight, recorder.resumed)
+    recording = RecordingReport(session, recorder, trials)
+    # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
+    # said of what the run will cost.
+    collection = Collection(session, (recorder, gates, progress, recording))
+    register = config.pluginmanager.register
+    register(recorder, "rag_harness.recorder")
+    register(SummarySection(session, recorder, recording), "rag_harness.summary")
+    register(gates, "rag_harness.gates")
+    register(progress, "rag_harness.progress")
+    register(recording, "rag_harness.recording")
+    register(collection, "rag_harness.collection")
+
+
+class Waker:
+    """Wakes the controller of an xdist run, which collects nothing itself, when the first result arrives."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Hand over a result that nobody was there to take."""
+        asleep = SESSION not in self._config.stash and not hasattr(self._config, "workerinput")
+        if asleep and (hasattr(report, "rag_row") or hasattr(report, "rag_retrieval")):
+            wake(self._config)
+            self._config.stash[RECORDER].pytest_runtest_logreport(report)
+
+
+def stop(config: pytest.Config) -> None:
+    """Make no more calls; a worker tells the controller which recordings it has used."""
+    if SESSION not in config.stash:
+        return
+    config.stash[TRIALS].stop()
+    session = config.stash[SESSION]
+    if hasattr(config, "workeroutput") and session.settings.mode == "record":
+        from rag_harness.plugin.recording_report import used_recordings
+
+        config.workeroutput.update(used_recordings(session))
+
+
+def close(config: pytest.Config) -> None:
+    """Stop the engine, write what came back, and close the log: each also where one before it failed."""
+    from contextlib import ExitStack
+
+    if SESSION not in config.stash:
+        return
+    with ExitStack() as closing:
+        if RECORDER in config.stash:
+            closing.callback(config.stash[RECORDER].finish)
+        closing.callback(config.stash[SESSION].close)
+        closing.callback(config.stash[TRIALS].close)

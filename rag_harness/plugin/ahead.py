@@ -1,0 +1,133 @@
+"""Which tests' trials are run ahead of them: so many that the engine always has some, and memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.plugin.batches import plan
+from rag_harness.plugin.items import is_skipped, own_fixture, trial_id_of, trial_of
+from rag_harness.plugin.trial_ids import GOLDEN
+from rag_harness.types import TrialId
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.engine.rows import Trial
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.protocols import Experiment
+
+MOST_AHEAD = 256
+"""Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
+
+
+class Ahead:
+    """Walks the tests that follow the current one.
+
+    Args:
+        session: state of the run.
+        submit: runs a trial; False where it need not be run.
+        look_for_the_dead: called before tests are run that a process may have left behind.
+    """
+
+    def __init__(
+        self, session: RagSession, submit: Callable[[Trial, Experiment], bool], look_for_the_dead: Callable[[], None]
+    ) -> None:
+        self._session, self._submit, self._look_for_the_dead = session, submit, look_for_the_dead
+        self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+        self.next_item: pytest.Item | None = None
+        self._batches: dict[str, str] = {}
+        self._batches_begun: set[str | None] = {None}
+        self._walked: set[Any] = set()
+        self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Experiment]] = iter(())
+        self._submitted: dict[TrialId, None] = {}
+        self._unusable: set[str] = set()
+
+    def run(self, item: pytest.Item, trial_id: TrialId, experiment: Experiment) -> None:
+        """Submit trials of the tests that follow ``item``, whose trial of ``experiment`` is under way."""
+        self._forget_those_before(trial_id, item.session.items)
+        more = self._after(item)
+        if more:
+            self._upcoming = chain(self._upcoming, ((following, item, experiment) for following in more))
+        while len(self._submitted) < max(MOST_AHEAD, 4 * self._session.share.concurrency):
+            following = next(self._upcoming, None)
+            if following is None:
+                return
+            self._submit_ahead(*following)
+
+    def is_of_a_new_batch(self, item: pytest.Item) -> bool:
+        """Return whether work was just handed out; without batches that may be so at every test."""
+        batch = self._batch_of(item.session.items).get(item.nodeid)
+        return batch is None or batch not in self._batches_begun
+
+    def _forget_those_before(self, trial_id: TrialId, items: list[pytest.Item]) -> None:
+        """Count the trials up to this one as no longer ahead; tests that were skipped have not asked for theirs."""
+        if trial_id not in self._submitted and len(self._submitted) >= MOST_AHEAD:
+            positions = {found: n for n, item in enumerate(items) if (found := trial_id_of(item)) is not None}
+            here = positions.get(trial_id, 0)
+            self._submitted = dict.fromkeys(late for late in self._submitted if positions.get(late, 0) > here)
+        while trial_id in self._submitted:
+            del self._submitted[next(iter(self._submitted))]
+
+    def _submit_ahead(self, item: pytest.Item, current: pytest.Item, experiment: Experiment) -> None:
+        trial_id = trial_id_of(item)
+        if trial_id is None or trial_id in self._submitted or trial_id.experiment in self._unusable or is_skipped(item):
+            return
+        try:
+            found = self._trial(item, trial_id, current, experiment)
+            if found is not None and self._submit(*found):
+                self._submitted[trial_id] = None
+        except (CriticalError, PrerequisiteError):
+            if trial_id.experiment != GOLDEN:
+                raise
+            # Its own first test says what is wrong with the golden set; this one is about something else.
+            self._unusable.add(GOLDEN)
+
+    def _trial(
+        self, item: pytest.Item, trial_id: TrialId, current: pytest.Item, experiment: Experiment
+    ) -> tuple[Trial, Experiment] | None:
+        """Return what ``item`` will ask for: None where that cannot be known or made yet."""
+        if trial_id.experiment == GOLDEN:
+            return self._session.golden_trial(trial_id.query_id), self._session.golden.experiment
+        trial, fixture = trial_of(item), own_fixture(item)
+        if trial is None:
+            return None
+        if fixture is None:
+            return trial, self._session.experiment(trial.experiment)
+        # A fixture of the user's own has yet to make it, but for one that made the current test's.
+        shared = fixture.params is None and fixture.scope == "session" and fixture is own_fixture(current)
+        return (trial, self._session.experiment(trial.experiment, experiment.pipeline)) if shared else None
+
+    def _after(self, item: pytest.Item) -> Iterable[pytest.Item]:
+        """Return tests whose trials this process may now run ahead of time, in their order."""
+        items = item.session.items
+        if not self._worker:
+            # Once for each fixture of the user's own: what it makes is known when its first test has come.
+            fixture = own_fixture(item)
+            if fixture in self._walked:
+                return ()
+            self._walked.add(fixture)
+            return islice(items, items.index(item) + 1, None)
+        return self._of_new_batches(item, items)
+
+    def _of_new_batches(self, item: pytest.Item, items: list[pytest.Item]) -> Iterable[pytest.Item]:
+        batch_of = self._batch_of(items)
+        at_hand = {batch_of.get(item.nodeid)}
+        if self.next_item is not None:
+            at_hand.add(batch_of.get(self.next_item.nodeid))
+        new = at_hand - self._batches_begun
+        self._batches_begun |= new
+        if not new:
+            return ()
+        self._look_for_the_dead()
+        return [following for following in items if batch_of.get(following.nodeid) in new]
+
+    def _batch_of(self, items: list[pytest.Item]) -> dict[str, str]:
+        if not self._worker.get("rag_batches"):
+            return {}
+        if not self._batches:
+            concurrency = self._session.settings.concurrency
+            self._batches.update(plan([item.nodeid for item in items], self._session.workers, concurrency))
+        return self._batches

@@ -1,0 +1,87 @@
+"""What was collected, told once to whoever needs to know it, in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from rag_harness.plugin.items import own_fixture, trial_id_of
+from rag_harness.plugin.trial_ids import GOLDEN, trial_ids
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.types import TrialId
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The tests of a run that are about trials.
+
+    Args:
+        by_node: the trial of each test, by its node id; entries of the golden suite are trials of ``golden``.
+        own: trials whose pipeline a fixture of the user's own makes; the controller of an xdist run cannot tell.
+    """
+
+    by_node: Mapping[str, TrialId]
+    own: frozenset[TrialId] = frozenset()
+
+    @property
+    def every(self) -> list[TrialId]:
+        """All trials in the order of their tests, once each."""
+        return list(dict.fromkeys(self.by_node.values()))
+
+    @property
+    def trials(self) -> list[TrialId]:
+        """Those of experiments that answer."""
+        return [trial for trial in self.every if trial.experiment != GOLDEN]
+
+    @property
+    def golden(self) -> list[str]:
+        """Ids of the golden entries."""
+        return [trial.query_id for trial in self.every if trial.experiment == GOLDEN]
+
+
+def of_items(items: Iterable[pytest.Item]) -> Collected:
+    """Return what tests at hand are about."""
+    found = {item: trial_id for item in items if (trial_id := trial_id_of(item)) is not None}
+    own = frozenset(trial_id for item, trial_id in found.items() if own_fixture(item) is not None)
+    return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own)
+
+
+class CollectionListener(Protocol):
+    """Wants to know what was collected, before the first test runs."""
+
+    def collection_done(self, selected: Collected) -> None:
+        """Called once a run, in the process that writes and prints.
+
+        Raises:
+            pytest.UsageError: with what was collected the run cannot be.
+        """
+        ...
+
+
+class Collection:
+    """Lives in the process that writes; under xdist only workers collect, and all of them the same."""
+
+    def __init__(self, session: RagSession, listeners: Sequence[CollectionListener]) -> None:
+        self._session, self._listeners = session, listeners
+        self._told = False
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Tell the others what is about to run."""
+        self._tell(of_items(session.items))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Do the same under xdist, before work is handed out."""
+        if not self._told:
+            self._tell(Collected(trial_ids(ids, self._session.known)))
+
+    def _tell(self, selected: Collected) -> None:
+        self._told = True
+        self._session.own_experiments |= {trial.experiment for trial in selected.trials}
+        for listener in self._listeners:
+            listener.collection_done(selected)

@@ -1,0 +1,51 @@
+"""What a test is about, and what pytest would do with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.plugin.trial_ids import GOLDEN
+from rag_harness.types import TrialId
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.engine.rows import Trial
+
+
+def trial_id_of(item: pytest.Item) -> TrialId | None:
+    """Return the trial that a test is about, one of the golden suite's too; None for other tests."""
+    params = _params(item)
+    if "rag_trial" in params:
+        found: TrialId = params["rag_trial"].id
+        return found
+    return TrialId(GOLDEN, params["rag_golden_id"]) if "rag_golden_id" in params else None
+
+
+def trial_of(item: pytest.Item) -> Trial | None:
+    """Return the trial of an experiment that answers; None for other tests, those of the golden suite among them."""
+    trial: Trial | None = _params(item).get("rag_trial")
+    return trial
+
+
+def _params(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec else {}
+
+
+def own_fixture(item: pytest.Item) -> Any:
+    """Return the user's own definition of ``rag_pipeline`` that ``item`` gets, None where it gets the plugin's."""
+    fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
+    return fixtures[-1] if len(fixtures) > 1 else None
+
+
+def is_skipped(item: pytest.Item) -> bool:
+    """Return whether a mark will skip the test, so that nobody pays for its trial."""
+    try:
+        from _pytest.skipping import evaluate_skip_marks
+    except ImportError:
+        return any(item.iter_markers("skip"))
+    try:
+        return evaluate_skip_marks(item) is not None
+    except Exception:
+        return True  # a condition that cannot be evaluated: the test itself will say so

@@ -1,0 +1,21 @@
+"""Where the plugin keeps things on config and items. Only keys: what wakes the plugin is in ``activation``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rag_harness.golden.run import RetrievalResult
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Shipped, Trials
+    from rag_harness.types import TrialId
+
+SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
+TRIALS: pytest.StashKey[Trials] = pytest.StashKey()
+RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
+SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
+NOT_RUN: pytest.StashKey[TrialId] = pytest.StashKey()
+RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()

@@ -1,0 +1,26 @@
+"""The section of the terminal summary that trials have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.session import RagSession
+
+
+class SummarySection:
+    """Lives in the process that prints."""
+
+    def __init__(self, session: RagSession, recorder: Recorder, recording: RecordingReport) -> None:
+        self._session, self._recorder, self._recording = session, recorder, recording
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print one section, where there was a trial."""
+        if self._recorder.rows or self._recorder.not_run:
+            from rag_harness.plugin.terminal import write_summary
+
+            write_summary(terminalreporter, self._recorder, self._session.settings, self._recording.unused_lines())

@@ -1,0 +1,53 @@
+"""Without a terminal: a line every 30 seconds of what is being done, so that a log does not stand still for minutes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any
+
+SECONDS = 30.0
+
+
+class WorkLines:
+    """Writes while the block lasts.
+
+    Args:
+        writer: pytest's terminal writer.
+        text: what there is to say; empty where there is nothing.
+        seconds: between two lines.
+    """
+
+    def __init__(self, writer: Any, text: Callable[[], str], seconds: float = SECONDS) -> None:
+        self._writer, self._text, self._seconds = writer, text, seconds
+        self._ended = Event()
+        self._thread = Thread(target=self._write_lines, name="rag-progress", daemon=True)
+        self._file = -1
+
+    def __enter__(self) -> None:
+        with suppress(OSError, ValueError):
+            # A number of its own: while a test runs, the file's leads to what captures the test's output.
+            self._file = os.dup(self._writer._file.fileno())
+            self._thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._file >= 0:
+            os.close(self._file)
+
+    def _write_lines(self) -> None:
+        while not self._ended.wait(self._seconds):
+            text = self._text()
+            if text:
+                self._write(f"rag: {text}\n")
+
+    def _write(self, line: str) -> None:
+        # Dots of pytest's may stand in the row already.
+        begun = "\n" if self._writer.width_of_current_line else ""
+        # A reader that has gone is no reason for a run to fail.
+        with suppress(OSError):
+            os.write(self._file, f"{begun}{line}".encode("utf-8", "replace"))
