@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.reader.evidence import Evidence, gather
+from rag_harness.reader.findings import Findings, gather
 from rag_harness.reader.prompt import parse_prompt
 from rag_harness.reader.question import read_question
 from rag_harness.reader.steps import explain
@@ -39,23 +39,23 @@ def read(messages: Sequence[Mapping[str, Any]], wants_steps: bool = False) -> Re
     """Answer the last user message from its own context; the same messages give the same reading."""
     prompt = parse_prompt(messages)
     question = read_question(prompt.question)
-    evidence = gather(prompt, question)
-    supported = evidence.support >= MIN_SUPPORT
-    cited = tuple(dict.fromkeys(c.unit.source for c in evidence.chosen)) if supported else ()
+    findings = gather(prompt, question)
+    supported = findings.support >= MIN_SUPPORT
+    cited = tuple(dict.fromkeys(c.unit.source for c in findings.chosen)) if supported else ()
     refusal = UNKNOWN if prompt.sources else NO_CONTEXT
     return Reading(
-        answer=_quote(evidence) if supported else refusal,
-        steps=explain(prompt, question, evidence, cited) if wants_steps else (),
+        answer=_quote(findings) if supported else refusal,
+        steps=explain(prompt, question, findings, cited) if wants_steps else (),
         supported=supported,
-        support=evidence.support,
+        support=findings.support,
         citations=cited,
     )
 
 
-def _quote(evidence: Evidence) -> str:
+def _quote(findings: Findings) -> str:
     """Write sentences one after the other; a row or an item gets a line of its own, the first behind its lead-in."""
     written, introduced, flows = "", set[str](), True
-    for unit in (candidate.unit for candidate in evidence.chosen):
+    for unit in (candidate.unit for candidate in findings.chosen):
         lead = unit.above[-1] if unit.above[-1].endswith(":") and unit.above[-1] not in introduced else ""
         introduced.add(lead)
         flowed, flows = flows, unit.text.endswith((".", "!", "?"))

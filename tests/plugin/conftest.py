@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Imported here, before any test: pytester takes out of sys.modules what a test imports, and C extensions do not bear to
@@ -12,6 +14,10 @@ import numpy  # noqa: F401
 import openai  # noqa: F401
 import pytest
 import yaml  # noqa: F401
+from filelock import FileLock
+
+from tests.plugin.study import replay
+from tests.plugin.warm_python import warm_python
 
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n"
@@ -37,6 +43,39 @@ import pytest
 def test_answers(rag_result):
     assert rag_result.ok, rag_result.why
 """
+
+
+@pytest.fixture(scope="session")
+def started_python() -> Iterator[str]:
+    """Share one Python that has started among all runs of suites: starting takes three quarters of a small run."""
+    with warm_python() as program:
+        yield program
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Replay the shipped study once for all workers; ``said.txt`` has what pytest said, ``out`` the results."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own if worker_id == "master" else own.parent) / "study"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "said.txt").exists():
+            folder.mkdir(exist_ok=True)
+            result = replay(folder, "-m", "e1 or e2 or e3 or e4")
+            assert result.returncode == 0, result.stdout[-2000:]
+            (folder / "said.txt").write_text(result.stdout)
+    return folder
+
+
+@pytest.fixture
+def cold_python() -> None:
+    """Start Python anew in this test: its start, or the group of its processes, is what is looked at."""
+
+
+@pytest.fixture(autouse=True)
+def quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that a test with a suite starts come from the Python that has started."""
+    if "pytester" in request.fixturenames and "cold_python" not in request.fixturenames:
+        monkeypatch.setattr(sys, "executable", request.getfixturevalue("started_python"))
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +106,7 @@ class Suite:
         (self.path / "kb" / "queries.jsonl").write_text(lines, encoding="utf-8")
 
     def run(self, *args: str) -> pytest.RunResult:
-        """Run pytest in a process of its own: the plugin's threads and log are not this process's business."""
+        """Run pytest in a process of its own: threads, log and network guard are not this process's business."""
         return self.pytester.runpytest_subprocess(*args)
 
     def rows(self, name: str = "e3_filtered_rag") -> list[dict[str, object]]:
@@ -83,7 +122,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> str:
+def beside(monkeypatch: pytest.MonkeyPatch, cold_python: None) -> str:
     """Let runs of a suite find plugins that our own runs must not load: they would take part in every one of them."""
     folder = os.environ.get("RAG_TEST_BESIDE", "")
     if not folder:

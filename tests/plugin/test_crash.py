@@ -18,6 +18,7 @@ import pytest
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 
+pytestmark = pytest.mark.usefixtures("cold_python")
 QUERIES = 24
 
 

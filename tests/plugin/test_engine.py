@@ -56,6 +56,7 @@ def test_exitfirst_starts_no_more_calls_and_keeps_what_came_back(counted: Suite,
     assert not list(counted.path.glob("output/journal/*"))
 
 
+@pytest.mark.usefixtures("cold_python")
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_ctrl_c_ends_within_seconds_with_pytests_own_exit_status(
     counted: Suite, server: CountingServer, workers: str

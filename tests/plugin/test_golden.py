@@ -18,7 +18,7 @@ ENTRIES = [
     {"query": "refund within working days", "expected_document_id": "returns.md#refunds", "justification": "j"},
     {"query": "warranty lasts long", "expected_document_id": "shipping.md", "justification": "wrong on purpose"},
 ]
-WORKERS = pytest.mark.parametrize("workers", ["-n0", "-n4"])
+WORKERS = pytest.mark.parametrize("workers", ["-n0", "-n2"])
 
 
 @pytest.fixture

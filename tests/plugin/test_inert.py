@@ -13,6 +13,7 @@ HEAVY = [
     "qdrant_edge", "rich", "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers",
     "vcr",
 ]  # fmt: skip
+pytestmark = pytest.mark.usefixtures("cold_python")
 # Other people's plugins, installed beside ours, import some of these themselves.
 ALONE = ["-p", "no:anyio", "-p", "no:_hypothesis_pytestplugin", "-p", "no:hypothesispytest", "-p", "no:syrupy"]
 

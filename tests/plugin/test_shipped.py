@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-BLOCKED = ["sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers"]
-BLOCKER = f"""
-import sys
+from tests.plugin.study import BLOCKED, BLOCKER, ROOT, replay
 
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {BLOCKED!r}:
-            raise ImportError(f"{{name}} is not there", name=name)
-
-sys.meta_path.insert(0, Blocked())
-"""
+pytestmark = pytest.mark.usefixtures("cold_python")
 
 
-def replay(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    (tmp_path / "sitecustomize.py").write_text(BLOCKER)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RAG_", "OPEN"))}
-    places = [f"--rag-output={tmp_path / 'out'}", f"--rag-logs={tmp_path}", f"--rag-cache-dir={tmp_path / 'none'}"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rag-mode=replay", *places, *args]
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**kept, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def test_the_study_replays(tmp_path: Path) -> None:
-    result = replay(tmp_path, "-m", "e1 or e2 or e3 or e4", "--rag-limit=25")
-    assert result.returncode == 0, result.stdout[-2000:]
-    assert "100 passed" in result.stdout
-    rows = [json.loads(line) for line in (tmp_path / "out" / "e4_reasoning_rag.jsonl").read_text().splitlines()]
+def test_the_study_replays(study: Path) -> None:
+    assert "800 passed" in (study / "said.txt").read_text()
+    rows = [json.loads(line) for line in (study / "out" / "e4_reasoning_rag.jsonl").read_text().splitlines()]
     assert {(row["dry_run"], row["timings_recorded"], row["profile"]) for row in rows} == {(True, True, "embedded")}
+
+
+TIMES = {"retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms", "total_time_ms", "waited_ms", "finished_at"}
+
+
+def _without_times(line: str) -> str:
+    row = json.loads(line)
+    for stage in row["stages"]:
+        del stage["ms"]
+    return json.dumps({name: value for name, value in row.items() if name not in TIMES})
+
+
+def test_rows_of_a_replay_are_the_same_with_any_number_of_workers(tmp_path: Path) -> None:
+    """Threads, batches and the order of trials must move no digit of a score."""
+    rows: list[dict[str, set[str]]] = []
+    for place, workers in ((tmp_path / "alone", "0"), (tmp_path / "shared", "2")):
+        place.mkdir()
+        result = replay(place, "-m", "e2 or e3", "--rag-limit=40", "-n", workers)
+        assert result.returncode == 0, result.stdout[-2000:]
+        files = (place / "out").glob("e*.jsonl")
+        rows.append({file.name: {_without_times(line) for line in file.read_text().splitlines()} for file in files})
+    assert [len(lines) for lines in rows[0].values()] == [40, 40]
+    assert rows[0] == rows[1]
 
 
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:

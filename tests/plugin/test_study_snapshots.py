@@ -11,18 +11,15 @@ from syrupy.assertion import SnapshotAssertion
 from rag_harness.prompts import load_prompts
 from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.types import Chunk, Hit
-from tests.plugin.test_shipped import replay
 
+pytestmark = pytest.mark.usefixtures("cold_python")
 FILES = {"e2": "e2_standard_rag", "e3": "e3_filtered_rag", "e4": "e4_reasoning_rag"}
 QUERY = "q_direct_001"
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ExperimentResult]]:
-    folder = tmp_path_factory.mktemp("study")
-    result = replay(folder, "-m", "e2 or e3 or e4")
-    assert result.returncode == 0, result.stdout[-2000:]
-    files = {name: (folder / "out" / f"{stem}.jsonl").read_text().splitlines() for name, stem in FILES.items()}
+def rows(study: Path) -> dict[str, list[ExperimentResult]]:
+    files = {name: (study / "out" / f"{stem}.jsonl").read_text().splitlines() for name, stem in FILES.items()}
     return {name: [parse_row(line) for line in lines] for name, lines in files.items()}
 
 

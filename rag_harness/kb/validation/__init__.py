@@ -17,15 +17,15 @@ def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = No
     """
     from rag_harness.kb.validation import golden as golden_set
     from rag_harness.kb.validation import mermaid, pages, plan, questions, similarity, versions
-    from rag_harness.kb.validation.source import read_source
+    from rag_harness.kb.validation.material import read_material
 
-    source = read_source(kb_dir)
+    material = read_material(kb_dir)
     report = ValidationReport(kb_dir)
     for room in (pages, plan, versions, mermaid):
-        report.checks += room.checks(source)
-    report.checks += questions.checks(source, queries)
-    report.checks += golden_set.checks(source, golden)
-    report.checks += similarity.checks(source)
+        report.checks += room.checks(material)
+    report.checks += questions.checks(material, queries)
+    report.checks += golden_set.checks(material, golden)
+    report.checks += similarity.checks(material)
     return report
 
 
@@ -35,7 +35,7 @@ def graph(kb_dir: Path) -> str:
     Raises:
         DataError: there is no such folder, or no page in it.
     """
-    from rag_harness.kb.validation.source import read_source
+    from rag_harness.kb.validation.material import read_material
     from rag_harness.kb.validation.topology import flowchart
 
-    return flowchart(read_source(kb_dir))
+    return flowchart(read_material(kb_dir))

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.errors import DataError
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.pages import anchor_problem
 from rag_harness.kb.validation.question_files import entry_lines
 from rag_harness.kb.validation.quotes import check_quote
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 _CHUNK = re.compile(r"chunk_\d+")
 
 
-def checks(source: Source, file: Path | None) -> list[CheckResult]:
+def checks(material: Material, file: Path | None) -> list[CheckResult]:
     """Return the check of the golden set; without a file it is skipped."""
     if file is None:
         return [CheckResult("golden", skipped="no golden set; name one with --golden FILE")]
@@ -26,9 +26,9 @@ def checks(source: Source, file: Path | None) -> list[CheckResult]:
     entries = _read(check, file)
     for where, entry in zip(_places(file, entries), entries, strict=True):
         for expected in entry.expected:
-            _document(check, source, where, expected)
+            _document(check, material, where, expected)
         for quote in entry.evidence:
-            _quote(check, source, where, entry, quote)
+            _quote(check, material, where, entry, quote)
     check.checked = f"{len(entries)} entries"
     check.how = _unchecked(entries)
     return [check]
@@ -52,31 +52,31 @@ def _places(file: Path, entries: list[GoldenEntry]) -> list[str]:
     return [f"{file}:{line}" for line in entry_lines(file.read_text(encoding="utf-8-sig"))]
 
 
-def _split(expected: str, source: Source) -> tuple[str, str]:
+def _split(expected: str, material: Material) -> tuple[str, str]:
     """Return file and anchor; a file's own name may hold a ``#``."""
-    name, _, anchor = (expected, "", "") if expected in source.pages else expected.rpartition("#")
+    name, _, anchor = (expected, "", "") if expected in material.pages else expected.rpartition("#")
     return (name, anchor) if name else (anchor, "")
 
 
-def _document(check: CheckResult, source: Source, where: str, expected: str) -> None:
-    name, anchor = _split(expected, source)
-    page = source.pages.get(name)
+def _document(check: CheckResult, material: Material, where: str, expected: str) -> None:
+    name, anchor = _split(expected, material)
+    page = material.pages.get(name)
     if page is None:
-        problem = f"{source.no_file(name).removesuffix('.')}."
+        problem = f"{material.no_file(name).removesuffix('.')}."
     elif anchor and not _CHUNK.fullmatch(anchor):
-        problem = anchor_problem(source, page, anchor)
+        problem = anchor_problem(material, page, anchor)
     else:
         return
     if problem:
         check.error(where, f"expected_document_id {expected!r}: {problem} Mend the entry.")
 
 
-def _quote(check: CheckResult, source: Source, where: str, entry: GoldenEntry, quote: str) -> None:
+def _quote(check: CheckResult, material: Material, where: str, entry: GoldenEntry, quote: str) -> None:
     """A quote may stand in any of the pages expected; where it is in none, the first is the one to look at."""
-    names = [name for name in (_split(expected, source)[0] for expected in entry.expected) if name in source.pages]
+    names = [name for name in (_split(expected, material)[0] for expected in entry.expected) if name in material.pages]
     trials = [CheckResult(check.name) for _ in names]
     for trial, name in zip(trials, names, strict=True):
-        check_quote(trial, source, where, name, quote)
+        check_quote(trial, material, where, name, quote)
     if trials:
         order = ("ok", "notes", "failed")
         check.findings += min(trials, key=lambda trial: order.index(trial.state)).findings

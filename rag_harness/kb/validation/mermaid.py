@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.mermaid_shape import shape_problem
 from rag_harness.kb.validation.page import At
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 MODULES = "RAG_MERMAID_MODULES"
 _SCRIPT = Path(__file__).with_name("mermaid_parser.mjs")
@@ -36,16 +36,16 @@ class Parsed:
     how: str
 
 
-def checks(source: Source) -> list[CheckResult]:
+def checks(material: Material) -> list[CheckResult]:
     """Return the check of all diagrams."""
-    placed = [(page.doc_id, diagram) for page in source.pages.values() for diagram in page.diagrams]
+    placed = [(page.doc_id, diagram) for page in material.pages.values() for diagram in page.diagrams]
     if not placed:
         return [CheckResult("mermaid", "0 diagrams")]
-    parsed = parse([diagram.text for _, diagram in placed], source.folder)
+    parsed = parse([diagram.text for _, diagram in placed], material.folder)
     check = CheckResult("mermaid", f"{len(placed)} diagrams", how=parsed.how)
     for (name, diagram), problem in zip(placed, parsed.problems, strict=True):
         if problem is not None:
-            check.error(source.at(name, diagram.line + problem.line), f"{problem.text} Mend the diagram.")
+            check.error(material.at(name, diagram.line + problem.line), f"{problem.text} Mend the diagram.")
     return [check]
 
 

@@ -7,46 +7,46 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from rag_harness.kb.validation.material import Material, leaves
 from rag_harness.kb.validation.page import Page
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source, leaves
 
 _ELSEWHERE = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|//)")
 
 
-def checks(source: Source) -> list[CheckResult]:
+def checks(material: Material) -> list[CheckResult]:
     """Return the checks of the pages themselves."""
-    return [_markdown(source), _links(source), _tables(source)]
+    return [_markdown(material), _links(material), _tables(material)]
 
 
-def _markdown(source: Source) -> CheckResult:
-    check = CheckResult("markdown", f"{len(source.pages) + len(source.unreadable)} pages")
-    for byte, name in source.unreadable:
-        check.error(source.at(name), f"not UTF-8 at byte {byte}. Save the file as UTF-8.")
-    for page in source.pages.values():
+def _markdown(material: Material) -> CheckResult:
+    check = CheckResult("markdown", f"{len(material.pages) + len(material.unreadable)} pages")
+    for byte, name in material.unreadable:
+        check.error(material.at(name), f"not UTF-8 at byte {byte}. Save the file as UTF-8.")
+    for page in material.pages.values():
         for line, problem in page.problems:
-            check.error(source.at(page.doc_id, line), problem)
+            check.error(material.at(page.doc_id, line), problem)
     return check
 
 
-def _tables(source: Source) -> CheckResult:
-    check = CheckResult("tables", f"{sum(page.tables for page in source.pages.values())} tables")
-    for page in source.pages.values():
+def _tables(material: Material) -> CheckResult:
+    check = CheckResult("tables", f"{sum(page.tables for page in material.pages.values())} tables")
+    for page in material.pages.values():
         for line, problem in page.ragged:
-            check.error(source.at(page.doc_id, line), problem)
+            check.error(material.at(page.doc_id, line), problem)
     return check
 
 
-def _links(source: Source) -> CheckResult:
+def _links(material: Material) -> CheckResult:
     elsewhere = total = 0
     check = CheckResult("links")
-    for page in source.pages.values():
+    for page in material.pages.values():
         total += len(page.links)
         for line, target in page.links:
             if _ELSEWHERE.match(target):
                 elsewhere += 1
-            elif problem := _problem(source, page, target):
-                check.error(source.at(page.doc_id, line), f"link to {unquote(target)!r}: {problem}")
+            elif problem := _problem(material, page, target):
+                check.error(material.at(page.doc_id, line), f"link to {unquote(target)!r}: {problem}")
     check.checked = f"{total - elsewhere} links"
     check.how = f"{elsewhere} links to other sites were not followed" if elsewhere else ""
     return check
@@ -62,31 +62,33 @@ def linked_file(page: Page, target: str) -> tuple[str, str]:
     return posixpath.normpath(posixpath.join(folder, path.lstrip("/"))), unquote(anchor)
 
 
-def links_of(source: Source, page: Page) -> list[str]:
+def links_of(material: Material, page: Page) -> list[str]:
     """Return the other pages that ``page`` links to, each once, in order."""
     named = dict.fromkeys(linked_file(page, target)[0] for _, target in page.links if not _ELSEWHERE.match(target))
-    return [name for name in named if name in source.pages and name != page.doc_id]
+    return [name for name in named if name in material.pages and name != page.doc_id]
 
 
-def _problem(source: Source, page: Page, target: str) -> str:
+def _problem(material: Material, page: Page, target: str) -> str:
     name, anchor = linked_file(page, target)
-    if leaves(name) or (name not in source.files and not _is_folder(source, name)):
-        return f"{source.no_file(name).removesuffix('.')}. Mend the link."
-    if anchor in ("", "top") or name not in source.pages:
+    if leaves(name) or (name not in material.files and not _is_folder(material, name)):
+        return f"{material.no_file(name).removesuffix('.')}. Mend the link."
+    if anchor in ("", "top") or name not in material.pages:
         return ""
-    problem = anchor_problem(source, source.pages[name], anchor)
+    problem = anchor_problem(material, material.pages[name], anchor)
     return f"{problem} Mend the link." if problem else ""
 
 
-def _is_folder(source: Source, name: str) -> bool:
-    return (source.folder / name).is_dir()
+def _is_folder(material: Material, name: str) -> bool:
+    return (material.folder / name).is_dir()
 
 
-def anchor_problem(source: Source, page: Page, anchor: str) -> str:
+def anchor_problem(material: Material, page: Page, anchor: str) -> str:
     """Say why ``anchor`` is none of ``page``, or nothing."""
     if anchor in page.anchors:
         return ""
     for known in page.anchors:
         if known.casefold() == anchor.casefold():
             return f"the anchor is {known!r}, and case counts."
-    return f"{page.doc_id} has no heading with the anchor {anchor!r}.{source.nearest(anchor, frozenset(page.anchors))}"
+    return (
+        f"{page.doc_id} has no heading with the anchor {anchor!r}.{material.nearest(anchor, frozenset(page.anchors))}"
+    )

@@ -5,100 +5,100 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.page import Page
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.plan_file import PLAN_FILE, Plan, PlanPage
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 NO_PLAN = f"there is no {PLAN_FILE}"
 BROKEN_PLAN = f"{PLAN_FILE} cannot be read"
 _Problems = Iterator[tuple[str, str]]
 
 
-def checks(source: Source) -> list[CheckResult]:
+def checks(material: Material) -> list[CheckResult]:
     """Return the checks of the plan; without one they are skipped."""
-    rooms: dict[str, Callable[[Source, Plan], _Problems]] = {
+    rooms: dict[str, Callable[[Material, Plan], _Problems]] = {
         "plan": _files,
         "categories": _categories,
         "kinds": _kinds,
         "planned links": _links,
     }
-    results = [planned(name, source, room) for name, room in rooms.items()]
-    if source.plan_problems:
-        results[0] = _unreadable(source)
+    results = [planned(name, material, room) for name, room in rooms.items()]
+    if material.plan_problems:
+        results[0] = _unreadable(material)
     return results
 
 
-def planned(name: str, source: Source, room: Callable[[Source, Plan], _Problems]) -> CheckResult:
+def planned(name: str, material: Material, room: Callable[[Material, Plan], _Problems]) -> CheckResult:
     """Run a check that needs the plan, or say why it was skipped."""
-    if source.plan is None:
-        return CheckResult(name, skipped=BROKEN_PLAN if source.plan_problems else NO_PLAN)
-    check = CheckResult(name, f"{len(source.plan.pages)} planned pages")
-    for where, message in room(source, source.plan):
+    if material.plan is None:
+        return CheckResult(name, skipped=BROKEN_PLAN if material.plan_problems else NO_PLAN)
+    check = CheckResult(name, f"{len(material.plan.pages)} planned pages")
+    for where, message in room(material, material.plan):
         check.error(where, message)
     return check
 
 
-def _unreadable(source: Source) -> CheckResult:
+def _unreadable(material: Material) -> CheckResult:
     check = CheckResult("plan", "1 file")
-    for line, problem in source.plan_problems:
-        check.error(source.at(PLAN_FILE, line), problem)
+    for line, problem in material.plan_problems:
+        check.error(material.at(PLAN_FILE, line), problem)
     return check
 
 
-def entry(source: Source, plan: Plan, page: PlanPage) -> str:
+def entry(material: Material, plan: Plan, page: PlanPage) -> str:
     """Return where a page is planned."""
-    return source.at(PLAN_FILE, plan.line_of(page.id) or plan.line_of(page.filename))
+    return material.at(PLAN_FILE, plan.line_of(page.id) or plan.line_of(page.filename))
 
 
-def _files(source: Source, plan: Plan) -> _Problems:
-    yield from _twice(source, plan, "id", [page.id for page in plan.pages])
-    yield from _twice(source, plan, "filename", [page.filename for page in plan.pages])
+def _files(material: Material, plan: Plan) -> _Problems:
+    yield from _twice(material, plan, "id", [page.id for page in plan.pages])
+    yield from _twice(material, plan, "filename", [page.filename for page in plan.pages])
     if plan.num_pages not in (None, len(plan.pages)):
         what = f"num_pages is {plan.num_pages}, but {len(plan.pages)} pages are planned. Correct one of them."
-        yield source.at(PLAN_FILE), what
+        yield material.at(PLAN_FILE), what
     for page in plan.pages:
-        if page.filename not in source.pages:
-            said = source.no_file(page.filename).removesuffix(".")
-            yield entry(source, plan, page), f"{page.filename!r} is planned: {said}. Write the page or drop it here."
-        yield from _title(source, plan, page)
-    for name in sorted(source.pages.keys() - source.planned.keys()):
-        yield source.at(name), f"the page is not in {PLAN_FILE}. Plan it there, or remove the file."
+        if page.filename not in material.pages:
+            said = material.no_file(page.filename).removesuffix(".")
+            yield entry(material, plan, page), f"{page.filename!r} is planned: {said}. Write the page or drop it here."
+        yield from _title(material, plan, page)
+    for name in sorted(material.pages.keys() - material.planned.keys()):
+        yield material.at(name), f"the page is not in {PLAN_FILE}. Plan it there, or remove the file."
 
 
-def _twice(source: Source, plan: Plan, key: str, values: list[str]) -> _Problems:
+def _twice(material: Material, plan: Plan, key: str, values: list[str]) -> _Problems:
     for value, times in Counter(values).items():
         for nth in range(1, times):
             first = plan.line_of(value)
             what = f"{key} {value!r} stands already on line {first}. Give each page its own."
-            yield source.at(PLAN_FILE, plan.line_of(value, nth)), what
+            yield material.at(PLAN_FILE, plan.line_of(value, nth)), what
 
 
-def _title(source: Source, plan: Plan, page: PlanPage) -> _Problems:
-    written = source.pages.get(page.filename)
+def _title(material: Material, plan: Plan, page: PlanPage) -> _Problems:
+    written = material.pages.get(page.filename)
     if written and page.title is not None and written.title != page.title:
         what = f"the first heading of {page.filename} is {written.title!r}, planned is {page.title!r}. Make them agree."
-        yield entry(source, plan, page), what
+        yield entry(material, plan, page), what
 
 
-def _categories(source: Source, plan: Plan) -> _Problems:
+def _categories(material: Material, plan: Plan) -> _Problems:
     known = plan.categories
     if known is None:
         return
     for page in plan.pages:
         if page.category not in known:
             what = f"{page.id} has category {page.category!r}; categories lists {', '.join(known)}. Use one of them."
-            yield entry(source, plan, page), what
+            yield entry(material, plan, page), what
     for unused in sorted(set(known) - {page.category for page in plan.pages}):
-        yield source.at(PLAN_FILE), f"category {unused!r} has no page. Plan one, or drop the category."
+        yield material.at(PLAN_FILE), f"category {unused!r} has no page. Plan one, or drop the category."
 
 
-def _kinds(source: Source, plan: Plan) -> _Problems:
+def _kinds(material: Material, plan: Plan) -> _Problems:
     for page in plan.pages:
-        written = source.pages.get(page.filename)
+        written = material.pages.get(page.filename)
         for problem in _kind_problems(page, written) if written else ():
-            yield entry(source, plan, page), problem
+            yield entry(material, plan, page), problem
 
 
 _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
@@ -119,17 +119,17 @@ def _kind_problems(page: PlanPage, written: Page) -> Iterator[str]:
         yield f"{page.filename} is planned with {planned_for}, but {found}, or change the plan."
 
 
-def _links(source: Source, plan: Plan) -> _Problems:
+def _links(material: Material, plan: Plan) -> _Problems:
     for page in plan.pages:
-        written = source.pages.get(page.filename)
+        written = material.pages.get(page.filename)
         if page.links_to is not None and written:
-            for problem in _link_problems(source, plan, page, written):
-                yield entry(source, plan, page), problem
+            for problem in _link_problems(material, plan, page, written):
+                yield entry(material, plan, page), problem
 
 
-def _link_problems(source: Source, plan: Plan, page: PlanPage, written: Page) -> Iterator[str]:
+def _link_problems(material: Material, plan: Plan, page: PlanPage, written: Page) -> Iterator[str]:
     goals = {reference: plan.page(reference) for reference in page.links_to or ()}
-    found = set(links_of(source, written))
+    found = set(links_of(material, written))
     for reference, goal in goals.items():
         if goal is None:
             yield f"{page.id} links_to {reference!r}, which is not planned. Use the id of a planned page."

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 from rag_harness.dataset.queries import EvidenceLine, QueryLine
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.page import squeeze
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.plan import BROKEN_PLAN, NO_PLAN
@@ -15,19 +16,18 @@ from rag_harness.kb.validation.plan_file import PLAN_FILE
 from rag_harness.kb.validation.question_files import Read, read_query_lines
 from rag_harness.kb.validation.quotes import check_quote
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 _NAMES = ("queries", "references", "quotes", "direct", "multi-hop", "negative", "distribution")
 Queries = Read[QueryLine]
 
 
-def checks(source: Source, file: Path | None) -> list[CheckResult]:
+def checks(material: Material, file: Path | None) -> list[CheckResult]:
     """Return the checks of the queries; without a file they are skipped."""
     if file is None:
         return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
     read = read_query_lines(file)
     rooms = (_queries, _references, _quotes, _direct, _multi_hop, _negative)
-    return [room(source, read) for room in rooms] + [_distribution(source, read)]
+    return [room(material, read) for room in rooms] + [_distribution(material, read)]
 
 
 def named_files(query: QueryLine) -> list[str]:
@@ -35,7 +35,7 @@ def named_files(query: QueryLine) -> list[str]:
     return list(dict.fromkeys([*query.context_reference, *(each.filename for each in query.evidence)]))
 
 
-def _queries(_: Source, read: Queries) -> CheckResult:
+def _queries(_: Material, read: Queries) -> CheckResult:
     check = CheckResult("queries", f"{len(read.entries)} queries")
     for line, problem in read.problems:
         check.error(read.at(line), problem)
@@ -53,22 +53,22 @@ def _repeated(read: Queries, key: Callable[[QueryLine], str]) -> list[tuple[int,
     return [(line, seen, query) for line, query in read.entries if (seen := first.setdefault(key(query), line)) != line]
 
 
-def _references(source: Source, read: Queries) -> CheckResult:
+def _references(material: Material, read: Queries) -> CheckResult:
     check = CheckResult("references")
     named = [(line, query, name) for line, query in read.entries for name in named_files(query)]
     for line, query, name in named:
-        if name not in source.pages:
-            said = source.no_file(name).removesuffix(".")
+        if name not in material.pages:
+            said = material.no_file(name).removesuffix(".")
             check.error(read.at(line), f"{query.query_id} refers to {name!r}: {said}. Mend the reference.")
     check.checked = f"{len(named)} references"
     return check
 
 
-def _quotes(source: Source, read: Queries) -> CheckResult:
+def _quotes(material: Material, read: Queries) -> CheckResult:
     quotes = [(line, quote) for line, query in read.entries for quote in query.evidence]
     check = CheckResult("quotes", f"{len(quotes)} quotes")
     for line, quote in quotes:
-        check_quote(check, source, read.at(line), quote.filename, quote.quote)
+        check_quote(check, material, read.at(line), quote.filename, quote.quote)
     return check
 
 
@@ -77,23 +77,25 @@ def _of_type(read: Queries, kind: str, name: str) -> tuple[CheckResult, list[tup
     return CheckResult(name, f"{len(entries)} queries"), entries
 
 
-def _direct(source: Source, read: Queries) -> CheckResult:
+def _direct(material: Material, read: Queries) -> CheckResult:
     check, entries = _of_type(read, "direct", "direct")
     for line, query in entries:
         for name in named_files(query):
-            if source.status(name) == "outdated":
+            if material.status(name) == "outdated":
                 what = f"{query.query_id} is direct, but {name} is an outdated page. Ask about a current one."
                 check.error(read.at(line), what)
     bare = [(line, query.query_id) for line, query in entries if not query.evidence]
     if bare:
         which = f"{len(bare)} of {len(entries)} direct queries have no evidence, the first is {bare[0][1]}"
         check.note(read.at(bare[0][0]), f"{which}. Without a quote nothing proves the answer.")
-    if source.plan is None:
-        check.how = f"current pages are not told from outdated ones: {BROKEN_PLAN if source.plan_problems else NO_PLAN}"
+    if material.plan is None:
+        check.how = (
+            f"current pages are not told from outdated ones: {BROKEN_PLAN if material.plan_problems else NO_PLAN}"
+        )
     return check
 
 
-def _multi_hop(source: Source, read: Queries) -> CheckResult:
+def _multi_hop(material: Material, read: Queries) -> CheckResult:
     check, entries = _of_type(read, "multi_hop", "multi-hop")
     for line, query in entries:
         pages = dict.fromkeys(query.context_reference)
@@ -105,14 +107,14 @@ def _multi_hop(source: Source, read: Queries) -> CheckResult:
         for name in dict.fromkeys(each.filename for each in query.evidence if each.filename not in pages):
             what = f"{query.query_id} quotes {name}, which its context_reference does not name. Add it there."
             check.error(read.at(line), what)
-        if len(pages) > 1 and not _linked(source, list(pages)):
+        if len(pages) > 1 and not _linked(material, list(pages)):
             check.note(read.at(line), f"{query.query_id} needs {', '.join(pages)}, which no links connect.")
     return check
 
 
-def _linked(source: Source, names: list[str]) -> bool:
+def _linked(material: Material, names: list[str]) -> bool:
     """Whether links, read in either direction, connect all of ``names`` with each other."""
-    links = {name: set(links_of(source, source.pages[name])) for name in names if name in source.pages}
+    links = {name: set(links_of(material, material.pages[name])) for name in names if name in material.pages}
     near = [{a, b} for a, b in combinations(links, 2) if b in links[a] or a in links[b]]
     reached = set(names[:1])
     for _ in names:
@@ -120,7 +122,7 @@ def _linked(source: Source, names: list[str]) -> bool:
     return reached >= set(names)
 
 
-def _negative(_: Source, read: Queries) -> CheckResult:
+def _negative(_: Material, read: Queries) -> CheckResult:
     check, entries = _of_type(read, "negative", "negative")
     for line, query in entries:
         if query.evidence:
@@ -139,13 +141,13 @@ def _pieces(evidence: tuple[EvidenceLine, ...]) -> str:
     return f"{len(evidence)} piece{'s' * (len(evidence) > 1)}"
 
 
-def _distribution(source: Source, read: Queries) -> CheckResult:
-    if source.plan is None or source.plan.queries is None:
+def _distribution(material: Material, read: Queries) -> CheckResult:
+    if material.plan is None or material.plan.queries is None:
         return CheckResult("distribution", skipped=f"no {PLAN_FILE} with the key 'queries' says what is planned")
     found = Counter(query.query_type for _, query in read.entries)
     check = CheckResult("distribution", f"{len(read.entries)} queries")
-    for kind in dict.fromkeys([*source.plan.queries, *found]):
-        planned = source.plan.queries.get(kind, 0)
+    for kind in dict.fromkeys([*material.plan.queries, *found]):
+        planned = material.plan.queries.get(kind, 0)
         if found[kind] != planned:
             check.error(str(read.file), f"{found[kind]} {kind} queries, planned are {planned}. Add, drop, or replan.")
     return check

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.page import Page, squeeze
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
-def check_quote(check: CheckResult, source: Source, where: str, filename: str, quote: str) -> None:
+def check_quote(check: CheckResult, material: Material, where: str, filename: str, quote: str) -> None:
     """Add a finding when ``quote`` is not in the page, or stands there with other white space."""
-    page = source.pages.get(filename)
+    page = material.pages.get(filename)
     if page is None or quote in page.text:
         return
     shown = quote if len(quote) < 120 else f"{quote[:117]}…"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.page import Page, squeeze
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 if TYPE_CHECKING:
     from datasketch import MinHash
@@ -22,15 +22,15 @@ _SHORT = 12
 """Paragraphs of fewer words are phrases ("See also …") that pages may share."""
 
 
-def checks(source: Source) -> list[CheckResult]:
+def checks(material: Material) -> list[CheckResult]:
     """Return the two checks; near-duplicates need datasketch and are skipped without it."""
-    return [_pasted(source), _near_duplicates(source)]
+    return [_pasted(material), _near_duplicates(material)]
 
 
-def _pasted(source: Source) -> CheckResult:
+def _pasted(material: Material) -> CheckResult:
     check = CheckResult("pasted paragraphs")
     places: dict[str, list[tuple[Page, int]]] = {}
-    for page in source.pages.values():
+    for page in material.pages.values():
         for line, text in page.paragraphs:
             if text.count(" ") + 1 >= _SHORT:
                 places.setdefault(squeeze(text), []).append((page, line))
@@ -38,25 +38,27 @@ def _pasted(source: Source) -> CheckResult:
         names = list(dict.fromkeys(page.doc_id for page, _ in found))
         if len(names) > 1:
             page, line = found[0]
-            check.note(source.at(page.doc_id, line), f"{text[:60]!r}… stands word for word in {_list(names[1:])} too.")
+            check.note(
+                material.at(page.doc_id, line), f"{text[:60]!r}… stands word for word in {_list(names[1:])} too."
+            )
     check.checked = f"{len(places)} paragraphs"
     return check
 
 
-def _near_duplicates(source: Source) -> CheckResult:
+def _near_duplicates(material: Material) -> CheckResult:
     if find_spec("datasketch") is None:
         return CheckResult(
             "near-duplicates", skipped='datasketch is not installed; pip install "rag-harness[validate]"'
         )
-    check = CheckResult("near-duplicates", f"{len(source.pages)} pages")
+    check = CheckResult("near-duplicates", f"{len(material.pages)} pages")
     groups: dict[tuple[str, ...], list[str]] = {}
-    for page in source.pages.values():
+    for page in material.pages.values():
         groups.setdefault(tuple(_words(page)), []).append(page.doc_id)
     for names in groups.values():
         if len(names) > 1:
-            check.note(source.at(names[0]), f"the same words as {_list(names[1:])}.")
+            check.note(material.at(names[0]), f"the same words as {_list(names[1:])}.")
     for first, second, share in _pairs({names[0]: words for words, names in groups.items()}):
-        check.note(source.at(first), f"near {second}: about {share:.0%} of their three-word runs are the same.")
+        check.note(material.at(first), f"near {second}: about {share:.0%} of their three-word runs are the same.")
     return check
 
 

@@ -6,24 +6,24 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
+from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.page import squeeze
 from rag_harness.kb.validation.plan import entry, planned
 from rag_harness.kb.validation.plan_file import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.kb.validation.source import Source
 
 NO_PAIRS = f"{PLAN_FILE} names no version_pairs"
 _Problems = Iterator[tuple[str, str]]
 
 
-def checks(source: Source) -> list[CheckResult]:
+def checks(material: Material) -> list[CheckResult]:
     """Return the checks of the version pairs; without a plan that names some they are skipped."""
-    results = [planned("version pairs", source, _versions), planned("rot", source, _rot)]
-    if source.plan is not None and source.plan.version_pairs is None:
+    results = [planned("version pairs", material, _versions), planned("rot", material, _rot)]
+    if material.plan is not None and material.plan.version_pairs is None:
         return [CheckResult(result.name, skipped=NO_PAIRS) for result in results]
-    if source.plan is not None:
-        results[0].checked = f"{len(source.plan.version_pairs or ())} pairs"
-        results[1].how = f"{_share(source.plan):.0%} of the pages stand in version pairs"
+    if material.plan is not None:
+        results[0].checked = f"{len(material.plan.version_pairs or ())} pairs"
+        results[1].how = f"{_share(material.plan):.0%} of the pages stand in version pairs"
     return results
 
 
@@ -32,29 +32,29 @@ def _share(plan: Plan) -> float:
     return len(paired) / max(1, len(plan.pages))
 
 
-def _rot(source: Source, plan: Plan) -> _Problems:
+def _rot(material: Material, plan: Plan) -> _Problems:
     share, low, high = _share(plan), plan.rot / 2, plan.rot * 1.5
     if not low <= share <= high:
         asked = f"planned are about {plan.rot:.0%} ({low:.1%} to {high:.1%})"
         yield (
-            source.at(PLAN_FILE),
+            material.at(PLAN_FILE),
             f"{share:.1%} of the pages stand in version pairs, {asked}. "
             "Change the pairs, or plan another share with the key 'rot'.",
         )
 
 
-def _versions(source: Source, plan: Plan) -> _Problems:
+def _versions(material: Material, plan: Plan) -> _Problems:
     pairs = plan.version_pairs or ()
     for pair in pairs:
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
         if outdated and current:
-            where = entry(source, plan, outdated)
+            where = entry(material, plan, outdated)
             yield from ((where, problem) for problem in _marks(outdated, current))
-            yield from _conflicts(source, pair, outdated, current)
+            yield from _conflicts(material, pair, outdated, current)
         else:
             missing = pair.current if outdated else pair.outdated
-            yield source.at(PLAN_FILE), f"a version pair names {missing!r}, which is not planned. Use a page's id."
-    yield from _pairless(source, plan)
+            yield material.at(PLAN_FILE), f"a version pair names {missing!r}, which is not planned. Use a page's id."
+    yield from _pairless(material, plan)
 
 
 def _marks(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
@@ -79,42 +79,42 @@ def _order(value: str) -> tuple[list[int], str]:
     return ([int(part) for part in parts], "") if all(part.isdecimal() for part in parts) else ([], value)
 
 
-def _conflicts(source: Source, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:
+def _conflicts(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:
     if not pair.conflicts:
-        where = source.at(PLAN_FILE)
+        where = material.at(PLAN_FILE)
         yield where, f"the pair {pair.outdated} / {pair.current} lists no conflict. List what the two disagree on."
     for conflict in pair.conflicts:
         if squeeze(conflict.outdated_statement) == squeeze(conflict.current_statement):
             what = (
                 f"{_fact(conflict)}: both statements are the same: {conflict.current_statement!r}. State the conflict."
             )
-            yield source.at(PLAN_FILE), what
+            yield material.at(PLAN_FILE), what
             continue
-        yield from _stated(source, conflict, conflict.outdated_statement, outdated, current)
-        yield from _stated(source, conflict, conflict.current_statement, current, outdated)
+        yield from _stated(material, conflict, conflict.outdated_statement, outdated, current)
+        yield from _stated(material, conflict, conflict.current_statement, current, outdated)
 
 
 def _fact(conflict: Conflict) -> str:
     return f"conflict {conflict.fact!r}"
 
 
-def _stated(source: Source, conflict: Conflict, statement: str, owner: PlanPage, other: PlanPage) -> _Problems:
-    there, elsewhere = (source.pages.get(page.filename) for page in (owner, other))
+def _stated(material: Material, conflict: Conflict, statement: str, owner: PlanPage, other: PlanPage) -> _Problems:
+    there, elsewhere = (material.pages.get(page.filename) for page in (owner, other))
     if there and squeeze(statement) not in there.squeezed:
         what = f"{_fact(conflict)}: the page does not say {statement!r}. Write it word for word, or mend {PLAN_FILE}."
-        yield source.at(owner.filename), what
+        yield material.at(owner.filename), what
     if elsewhere and squeeze(statement) in elsewhere.squeezed:
         what = f"{_fact(conflict)}: the page says {statement!r}, which belongs to {owner.filename} only. Remove it."
-        yield source.at(other.filename), what
+        yield material.at(other.filename), what
 
 
-def _pairless(source: Source, plan: Plan) -> _Problems:
+def _pairless(material: Material, plan: Plan) -> _Problems:
     pairs = plan.version_pairs or ()
     names = Counter(chain.from_iterable((pair.outdated, pair.current) for pair in pairs))
     for page in plan.pages:
         times = names[page.id] + names[page.filename]
         if times > 1:
-            yield entry(source, plan, page), f"{page.id} stands in {times} version pairs. Keep one."
+            yield entry(material, plan, page), f"{page.id} stands in {times} version pairs. Keep one."
         if not times and (page.status == "outdated" or page.supersedes):
             why = "is outdated" if page.status == "outdated" else f"supersedes {page.supersedes!r}"
-            yield entry(source, plan, page), f"{page.id} {why}, but stands in no version pair. Add the pair."
+            yield entry(material, plan, page), f"{page.id} {why}, but stands in no version pair. Add the pair."

@@ -18,14 +18,17 @@ from rag_harness.settings import access_of
 from rag_harness.types import Hit, TokenVectors
 
 MODEL = "embedded/late-interaction"
-REVISION = "2"
+REVISION = "3"
 MAX_SIM = "1"
 """Version of the stored part: a new BM25 does not make MaxSim scores old."""
+DECIMALS = 6
+"""Places of every score that is compared, stored or returned. Sums in single precision differ from the seventh on with
+the number of threads and with what else is in a batch."""
 
 _TOGETHER = 16
 """Queries whose token vectors are in memory at once: at 20 candidates of 512 tokens, some 130 MB."""
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
 """Query and text of a chunk."""
 
@@ -63,11 +66,13 @@ class LateInteractionReranker:
             return []
         words = self._lexical.scores(query)
         parts = (
-            np.array([sims[query, hit.chunk.text] for hit in hits], np.float32),
-            np.array([words[hit.chunk.chunk_id] for hit in hits], np.float32),
-            np.array([hit.score for hit in hits], np.float32),
+            [sims[query, hit.chunk.text] for hit in hits],
+            [words[hit.chunk.chunk_id] for hit in hits],
+            [hit.score for hit in hits],
         )
-        scores = sum((_z_scores(part) for part in parts), np.zeros(len(hits), np.float32))
+        # Equal after rounding is equal: then the order of the first stage decides, and not the last bit.
+        summed = sum((_z_scores(_rounded(part)) for part in parts), np.zeros(len(hits)))
+        scores = _rounded(summed)
         best = np.argsort(-scores, kind="stable")
         return [hits[i].reranked(float(scores[i]), rank) for rank, i in enumerate(best, 1)]
 
@@ -91,17 +96,25 @@ class LateInteractionReranker:
 
 
 def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
-    """Return the mean over the query's tokens of the best cosine with a token of each document, shape (n,)."""
-    wanted = query.astype(np.float32)
-    return np.array([(wanted @ each.astype(np.float32).T).max(axis=1).mean() for each in documents], np.float32)
+    """Return the mean over the query's tokens of the best cosine with a token of each document, shape (n,).
+
+    In double precision and rounded to ``DECIMALS``: the same for any number of threads.
+    """
+    wanted = query.astype(np.float64)
+    sims = [(wanted @ tokens.astype(np.float64).T).max(axis=1).mean() for tokens in documents]
+    return _rounded(sims)
+
+
+def _rounded(values: npt.ArrayLike) -> Floats:
+    exact: Floats = np.asarray(values, np.float64)
+    return exact.round(DECIMALS) + 0.0  # there is no minus zero
 
 
 def _z_scores(values: Floats) -> Floats:
     # Not by the spread alone: rounding gives equal values a mean beside them, and each a z-score of 1.
     if values.max() == values.min():
         return np.zeros_like(values)
-    exact = values.astype(np.float64)
-    scores: Floats = ((exact - exact.mean()) / exact.std()).astype(np.float32)
+    scores: Floats = (values - values.mean()) / values.std()
     return scores
 
 

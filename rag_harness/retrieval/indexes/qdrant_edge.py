@@ -1,40 +1,26 @@
-"""Qdrant Edge: the engine of Qdrant in this process, on a shard of files.
-
-A shard holds vectors and nothing else: point i is chunk i, and text and metadata stay with the chunks, which the
-process has anyway. It is created without a write-ahead log, so any number of processes open it at once.
-
-The engine cannot open a shard without writing: it replaces small files of its own by the same content. Where nothing
-may be written, it is given a copy.
-"""
+"""The index in this process: a shard of Qdrant Edge below the cache folder, named by its content."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-from uuid import UUID, uuid4
-
-import qdrant_edge as edge
+from uuid import uuid4
 
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
+from rag_harness.retrieval.indexes import edge_shard
 from rag_harness.retrieval.indexes.shards import ShardFolder, copy_shard, temporary_folder
 from rag_harness.settings.access import access_of
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 GRAPH_FROM = 20_000
-"""Chunks. Below, comparing with every vector takes under 2 ms, and a graph half a minute to build."""
-EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 128
-"""Of the HNSW graph: m, ef_construct and ef. Measured by ``benchmarks/index.py``."""
+"""Chunks. Below, comparing with every vector takes under 2 ms, and a graph seconds to build."""
 LAYOUT = 1
 """Raised when a shard is made differently: older ones are then not opened."""
 
-_BATCH = 1_000
-_SAMPLE = "sample.txt"
 _PROCESS = uuid4().hex
 
 
@@ -51,7 +37,7 @@ class EdgeIndex:
     def __init__(self, folder: ShardFolder, keeps: bool = True, exact: bool = False, rebuild_in: str = "") -> None:
         self._folder, self._keeps, self._exact, self._rebuild_in = folder, keeps, exact, rebuild_in
         self._chunks: list[Chunk] = []
-        self._shard: edge.EdgeShard | None = None
+        self._shard: edge_shard.Shard | None = None
         self._said = ""
 
     def open(self, chunks: Sequence[Chunk]) -> bool:
@@ -82,29 +68,26 @@ class EdgeIndex:
             found = self._nearest(self._shard, vector, k)
         except Exception as error:
             raise CriticalError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error
-        return [Hit(self._chunks[position], -score, rank) for rank, (score, position) in enumerate(found, 1)]
+        return [Hit(self._chunks[position], score, rank) for rank, (score, position) in enumerate(found, 1)]
 
     def __len__(self) -> int:
         return len(self._chunks)
 
-    def _nearest(self, shard: edge.EdgeShard, vector: Vector, k: int) -> list[tuple[float, int]]:
-        query = edge.Query.Nearest(vector.tolist())
+    @property
+    def compares_all(self) -> bool:
+        """Whether a search compares with every vector."""
+        return self._exact or len(self._chunks) < GRAPH_FROM
+
+    def _nearest(self, shard: edge_shard.Shard, vector: Vector, k: int) -> list[tuple[float, int]]:
         wanted, total = k + 1, len(self._chunks)
-        while True:
-            points = shard.search(edge.SearchRequest(query, min(wanted, total), params=self._params(wanted)))
-            # The engine cuts a tie anywhere: ask for more until all points that tie with the k-th are there.
-            if len(points) <= k or points[-1].score < points[k - 1].score or wanted >= total:
-                break
+        found = edge_shard.nearest(shard, vector, min(wanted, total), self.compares_all)
+        # The engine cuts a tie anywhere: ask for more until all points that tie with the k-th are there.
+        while wanted < total and len(found) > k and found[-1][0] == found[k - 1][0]:
             wanted *= 4
-        return sorted((-point.score, int(point.id)) for point in points)[:k]
+            found = edge_shard.nearest(shard, vector, min(wanted, total), self.compares_all)
+        return sorted(found, key=lambda point: (-point[0], point[1]))[:k]
 
-    def _params(self, wanted: int) -> edge.SearchParams:
-        if self._exact or len(self._chunks) < GRAPH_FROM:
-            return edge.SearchParams(exact=True)
-        rescored = edge.QuantizationSearchParams(rescore=True, oversampling=2.0)
-        return edge.SearchParams(hnsw_ef=max(SEARCH_DEPTH, 2 * wanted), quantization=rescored)
-
-    def _kept(self, count: int) -> edge.EdgeShard | None:
+    def _kept(self, count: int) -> edge_shard.Shard | None:
         """Return the shard that is kept, None where it is not there, is damaged, or is to be built anew."""
         folder = self._folder
         if not folder.path.is_dir() or (self._rebuild_in and not folder.built_by(self._rebuild_in)):
@@ -112,7 +95,7 @@ class EdgeIndex:
         fault = folder.fault(count)
         if not fault:
             try:
-                return _load(self._place(), count)
+                return edge_shard.load(self._place(), count)
             except (ValueError, OSError) as error:
                 fault = str(error)
         if fault != self._said:
@@ -127,92 +110,26 @@ class EdgeIndex:
         copy_shard(self._folder.path, copied)
         return copied
 
-    def _build_kept(self, vectors: Matrix) -> edge.EdgeShard | None:
+    def _build_kept(self, vectors: Matrix) -> edge_shard.Shard | None:
         """Return the shard, built and kept; None where the folder cannot be written."""
+        count, graph = len(vectors), len(vectors) >= GRAPH_FROM
         try:
             with self._folder.alone():
                 # Another process may have built it while this one waited.
-                if (shard := self._kept(len(vectors))) is None:
-                    run = self._rebuild_in or _run()
-                    with self._folder.building(len(vectors), run) as made:
-                        _write(made, vectors)
-                    shard = _load(self._folder.path, len(vectors))
+                if (shard := self._kept(count)) is None:
+                    log.info("Indexing %d chunks%s", count, ", with an HNSW graph" if graph else "")
+                    with self._folder.building(count, self._rebuild_in or _run()) as made:
+                        edge_shard.write(made, vectors, graph)
+                    shard = edge_shard.load(self._folder.path, count)
                 return shard
         except OSError as error:
             log.warning("The index cannot be kept in %s: %s", self._folder.path.parent, error)
             return None
 
-    def _build_temporary(self, vectors: Matrix) -> edge.EdgeShard:
+    def _build_temporary(self, vectors: Matrix) -> edge_shard.Shard:
+        log.info("Indexing %d chunks, for this process alone", len(vectors))
         self._exact = True
-        return _build(temporary_folder(self), vectors, graph=False)
-
-
-def _write(folder: Path, vectors: Matrix) -> None:
-    """Build a shard that is to be kept."""
-    shard = _build(folder, vectors, graph=len(vectors) >= GRAPH_FROM)
-    (folder / _SAMPLE).write_text(_sample(shard, len(vectors)), encoding="ascii")
-    shard.flush()
-    shard.close()
-    # The engine completes its configuration when it first loads a shard.
-    _load(folder, len(vectors)).close()
-
-
-def _build(folder: Path, vectors: Matrix, graph: bool) -> edge.EdgeShard:
-    log.info("Indexing %d chunks in %s%s", len(vectors), folder, ", with an HNSW graph" if graph else "")
-    shard = edge.EdgeShard.create(str(folder), _config(vectors.shape[1], graph))
-    for start in range(0, len(vectors), _BATCH):
-        rows = vectors[start : start + _BATCH].tolist()
-        points = [edge.Point(position, row) for position, row in enumerate(rows, start)]
-        shard.update(edge.UpdateOperation.upsert_points(points))
-    if graph:
-        shard.optimize()
-    return shard
-
-
-def _config(dimension: int, graph: bool) -> edge.EdgeConfig:
-    # One thread: there is one segment to search.
-    config: dict[str, Any] = {
-        "vectors": edge.EdgeVectorParams(dimension, edge.Distance.Cosine),
-        "max_search_threads": 1,
-    }
-    if graph:
-        # The graph is walked on bytes, a quarter of the memory to read; what it finds is scored on the vectors.
-        config |= {
-            "hnsw_config": edge.HnswIndexConfig(EDGES, BUILD_DEPTH, full_scan_threshold=1),
-            "quantization_config": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=0.99),
-            "optimizers": edge.EdgeOptimizersConfig(
-                indexing_threshold=1, default_segment_number=1, max_segment_size=1 << 40
-            ),
-        }
-    return edge.EdgeConfig(wal_enabled=False, **config)
-
-
-def _load(folder: Path, count: int) -> edge.EdgeShard:
-    """Open a shard.
-
-    Raises:
-        ValueError: it is not what was built: the engine refuses it, or points or vectors are not the same.
-    """
-    try:
-        shard = edge.EdgeShard.load(str(folder))
-        found = shard.count(edge.CountRequest(exact=True))
-        sample = _sample(shard, count)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a panic of the engine is no Exception
-        raise ValueError(f"the engine says {type(error).__name__}: {error}") from error
-    if found != count:
-        raise ValueError(f"it holds {found} points, not {count}")
-    if sample != (folder / _SAMPLE).read_text(encoding="ascii"):
-        raise ValueError("its vectors are not those that were written")
-    return shard
-
-
-def _sample(shard: edge.EdgeShard, count: int) -> str:
-    """Return a digest of some vectors: the engine opens a file of zeros, as a power cut leaves it, in silence."""
-    positions: list[int | UUID | str] = list(range(0, count, count // 64 + 1))
-    vectors = {point.id: point.vector for point in shard.retrieve(positions, False, True)}
-    return blake2b(repr([vectors.get(position) for position in positions]).encode(), digest_size=16).hexdigest()
+        return edge_shard.build(temporary_folder(self), vectors, graph=False)
 
 
 def _run() -> str:

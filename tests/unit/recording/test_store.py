@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -242,3 +243,16 @@ def test_where_a_mode_writes(tmp_path: Path, mode: Any, kind: str, written: str 
     assert found == ([f"{written}/{kind}/org--model@1"] if written else [])
     assert room.open(kind, "org/model", "1") is room.open(kind, "org/model", "1")
     assert room.open(kind, "org/model", "2") is not room.open(kind, "org/model", "1")
+
+
+@pytest.mark.parametrize(("mode", "found"), [("auto", [2.0, 3.0]), ("replay", [2.0, 3.0]), ("live", [2.0, None])])
+def test_what_a_mode_reads(tmp_path: Path, mode: Any, found: list[float | None]) -> None:
+    known = Settings(profile="p", cassettes="recorded", cache_dir="cache", rootdir=str(tmp_path))
+    wrote: list[tuple[Any, str, int]] = [("auto", "in the cache", 2), ("record", "in the recordings", 3)]
+    for writes, key, value in wrote:
+        room = StoreRoom(replace(known, mode=writes))
+        room.open("vectors", "m", "1").put({key_of(key): row(value)})
+        room.flush()
+    keys = [key_of("in the cache"), key_of("in the recordings")]
+    got = StoreRoom(replace(known, mode=mode)).open("vectors", "m", "1").get(keys)
+    assert [None if each is None else each[0, 0] for each in got] == found

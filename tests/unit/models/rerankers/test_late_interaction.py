@@ -66,6 +66,32 @@ def test_max_sims_is_the_naive_loop(query: TokenVectors, documents: list[TokenVe
     np.testing.assert_allclose(found, naive, atol=1e-5)
 
 
+@settings(deadline=None, max_examples=50)
+@given(
+    arrays.arrays(np.float16, (3, 64), elements=st.floats(-1, 1, width=16)),
+    arrays.arrays(np.float16, (5, 64), elements=st.floats(-1, 1, width=16)),
+    st.permutations(range(64)),
+)
+def test_max_sims_do_not_depend_on_the_order_of_the_sum(
+    query: TokenVectors, document: TokenVectors, order: list[int]
+) -> None:
+    alone, among = max_sims(query, [document]), max_sims(query[:, order], [document, document[:, order]])
+    assert among[1] == alone[0]
+
+
+def test_the_last_bits_of_the_first_stages_scores_change_nothing(tmp_path: Path) -> None:
+    dense = np.round(np.linspace(0.31, 0.38, 20) ** 2, 6)
+    texts, words = ["none", "both", "one", "both"] * 5, [float(n % 7) for n in range(20)]
+    ranker, _ = reranker(tmp_path, words)
+    exact = ranker.rerank("q", hits_of(texts, dense.tolist()))
+    for bits in (np.float64(6e-8) * (-1) ** np.arange(20), np.full(20, -4e-7)):
+        found = ranker.rerank("q", hits_of(texts, (dense + bits).tolist()))
+        assert [(hit.chunk.chunk_id, hit.rerank_score) for hit in found] == [
+            (hit.chunk.chunk_id, hit.rerank_score) for hit in exact
+        ]
+    assert all(str(hit.rerank_score) == str(round(hit.rerank_score or 0.0, 6) + 0.0) for hit in exact)
+
+
 def test_score_is_the_sum_of_three_z_scores(tmp_path: Path) -> None:
     ranker, _ = reranker(tmp_path, [0.0, 1.0, 5.0])
     dense = [0.9, 0.5, 0.4]

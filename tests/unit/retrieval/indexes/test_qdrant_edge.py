@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.protocols import PersistentIndex
-from rag_harness.retrieval.indexes import qdrant_edge
+from rag_harness.retrieval.indexes import edge_shard, qdrant_edge
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex, create
 from rag_harness.retrieval.indexes.shards import MARKER, ShardFolder
 from rag_harness.settings import Settings
@@ -164,7 +164,7 @@ def test_record_and_replay_compare_with_every_vector(tmp_path: Path, monkeypatch
     modes = {mode: create(parts_of(tmp_path, mode=mode)) for mode in ("auto", "live", "record", "replay")}
     for index in modes.values():
         index._chunks = named(2)
-    assert {mode: index._params(11).exact for mode, index in modes.items()} == {
+    assert {mode: index.compares_all for mode, index in modes.items()} == {
         "auto": False, "live": False, "record": True, "replay": True,
     }  # fmt: skip
 
@@ -281,19 +281,33 @@ print([index.search(row, 1)[0].chunk.text for row in rows] == [f"text {n}" for n
 
 
 def test_processes_that_start_together_build_once(tmp_path: Path) -> None:
-    code = "index.upsert(chunks, rows); print(index.search(rows[7], 1)[0].chunk.text)"
+    code = """
+from rag_harness.retrieval.indexes import edge_shard
+write = edge_shard.write
+edge_shard.write = lambda *given: (print("builds"), write(*given))
+assert not index.open(chunks)
+print("ready", flush=True)
+sys.stdin.readline()
+index.open = lambda chunks: False  # both have looked before either has built
+index.upsert(chunks, rows)
+print(index.search(rows[7], 1)[0].chunk.text)
+"""
     processes = [run_python(code, tmp_path) for _ in range(2)]
-    assert [process.communicate(timeout=60)[0] for process in processes] == ["text 7\n"] * 2
+    assert [process.stdout.readline() for process in processes if process.stdout] == ["ready\n"] * 2
+    said = [process.communicate("\n", timeout=60)[0].split("\n") for process in processes]
+    assert sorted(len(lines) for lines in said) == [2, 3]
+    assert [lines[-2] for lines in said] == ["text 7"] * 2
+    assert sum("builds" in lines for lines in said) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["shard", "shard.lock"]
 
 
 def test_a_killed_build_leaves_nothing_half(tmp_path: Path) -> None:
     code = """
-from rag_harness.retrieval.indexes import qdrant_edge
+from rag_harness.retrieval.indexes import edge_shard
 def sample(*_):
     print("building", flush=True)
     sys.stdin.readline()
-qdrant_edge._sample = sample
+edge_shard.sample = sample
 index.upsert(chunks, rows)
 """
     process = run_python(code, tmp_path)
@@ -309,7 +323,7 @@ index.upsert(chunks, rows)
 
 
 def test_a_failed_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_edge, "_sample", lambda *_: 1 / 0)
+    monkeypatch.setattr(edge_shard, "sample", lambda *_: 1 / 0)
     with pytest.raises(CriticalError, match="cannot be built: ZeroDivisionError"):
         built(tmp_path, random_rows(5))
     assert [path.name for path in tmp_path.iterdir()] == ["shard.lock"]

@@ -37,7 +37,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Findings:
     """What was found: ``relevant`` are the sources that touch the question with the terms each covers."""
 
     chosen: tuple[Candidate, ...]
@@ -47,7 +47,7 @@ class Evidence:
     support: float
 
 
-def gather(prompt: Prompt, question: Question) -> Evidence:
+def gather(prompt: Prompt, question: Question) -> Findings:
     """Find, settle conflicts, choose, and measure the support."""
     units = split_sources(prompt.sources)
     found = scoring.candidates(question, units)
@@ -60,7 +60,7 @@ def gather(prompt: Prompt, question: Question) -> Evidence:
     chosen, covered = scoring.choose(question, found, weights)
     relevant = _relevant(found)
     support = _support(chosen, covered, relevant, weights, scoring.kind_weight(question, weights))
-    return Evidence(tuple(chosen), relevant, tuple(conflicts), covered, support)
+    return Findings(tuple(chosen), relevant, tuple(conflicts), covered, support)
 
 
 def _old_siblings(found: list[Candidate], known: Mapping[int, Version]) -> list[Conflict]:

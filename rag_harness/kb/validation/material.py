@@ -17,7 +17,7 @@ _HINTS = 50
 
 
 @dataclass
-class Source:
+class Material:
     """A knowledge base as it was read. ``files`` are all its files, by path below the folder."""
 
     folder: Path
@@ -65,7 +65,7 @@ def leaves(name: str) -> bool:
     return plain.startswith("/") or plain[1:2] == ":" or posixpath.normpath(plain).split("/")[0] == ".."
 
 
-def read_source(folder: Path) -> Source:
+def read_material(folder: Path) -> Material:
     """Read and parse all pages below ``folder``.
 
     Raises:
@@ -78,7 +78,7 @@ def read_source(folder: Path) -> Source:
         raise DataError(f"No Markdown page in {folder}: a knowledge base is one or more .md files.")
     files = frozenset(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
     plan, problems = read_plan(folder / "structure.json")
-    return Source(folder, pages, files, unreadable, plan, problems)
+    return Material(folder, pages, files, unreadable, plan, problems)
 
 
 def _read_pages(folder: Path) -> tuple[dict[str, Page], list[At]]:

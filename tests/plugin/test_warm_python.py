@@ -1,0 +1,104 @@
+"""The Python that has started is as one that starts: what our tests rest on when they look at a run's end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
+
+
+@pytest.fixture(autouse=True)
+def _warm(started_python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", started_python)
+
+
+def run(code: str, *args: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("pass", 0),
+        ("raise SystemExit(5)", 5),
+        ("1 / 0", 1),
+        ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL),
+        ("import os; os.abort()", -signal.SIGABRT),
+    ],
+)
+def test_it_ends_as_the_code_ends(code: str, status: int) -> None:
+    assert run(code).returncode == status
+
+
+def test_streams_arguments_folder_environment_and_path(tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "lamp.py").write_text("colour = 'blue'\n")
+    code = "import lamp, os, sys; print(input(), sys.argv, os.getcwd(), os.environ['OAK'], lamp.colour); 1 / 0"
+    environment = {**os.environ, "OAK": "old", "PYTHONPATH": str(tmp_path / "beside")}
+    ran = run(code, "one", "two", input="said\n", cwd=tmp_path, env=environment)
+    assert ran.stdout == f"said ['-c', 'one', 'two'] {tmp_path} old blue\n"
+    assert ran.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_nothing_of_ours_is_imported_nothing_is_open_and_no_thread_runs() -> None:
+    code = """
+import os, sys, threading
+ours = [name for name in sys.modules if name.partition(".")[0] in ("rag_harness", "tests", "vcr", "torch")]
+print(ours, threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
+"""
+    assert run(code).stdout == "[] 1 ['0', '1', '2'] True\n"
+
+
+def test_what_one_run_does_the_next_does_not_see(tmp_path: Path) -> None:
+    run("import json, os, sys; json.lamp = 1; os.environ['LAMP'] = '1'; sys.path.append('lamp')")
+    code = "import json, os, sys; print(hasattr(json, 'lamp'), 'LAMP' in os.environ, 'lamp' in sys.path)"
+    assert run(code).stdout == "False False False\n"
+
+
+def test_it_is_finalized() -> None:
+    ran = run("import atexit; atexit.register(print, 'bye')")
+    assert ran.stdout == "bye\n"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 7), (signal.SIGTERM, -signal.SIGTERM)])
+def test_signals_arrive(number: int, status: int) -> None:
+    code = """
+import sys, time
+try:
+    print("waits", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as waiting:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline() == b"waits\n"
+        waiting.send_signal(number)
+        assert waiting.wait(timeout=30) == status
+
+
+def test_a_program_that_is_killed_takes_its_fork_along() -> None:
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as waiting:
+        assert waiting.stdout is not None
+        process = Path("/proc", waiting.stdout.readline().decode().strip())
+        assert process.exists()
+        waiting.kill()
+        until = time.monotonic() + 30
+        while process.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+    assert not process.exists()
+
+
+def test_a_file_is_run_by_python_itself(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import sys; print('numpy' in sys.modules)")
+    ran = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout == "False\n"

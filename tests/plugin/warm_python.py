@@ -1,0 +1,74 @@
+"""A Python that has started: each command is a process of its own, forked from one that has imported what is slow.
+
+Most of a run of a small suite is imports of other people's packages. ``warm_python`` gives a program that takes ``-m``
+and ``-c`` as Python does, and a server behind it that forks (``warm_server.py``). The fork takes over the program's
+streams, folder and environment, imports rag_harness itself, and ends as any Python does; signals and exit status pass
+through. What a fork cannot have is what is settled when Python starts: ``-X``, ``sitecustomize``, a process group.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# What the program is: it asks, lets go of its streams, passes signals on and ends as the fork ended.
+_CLIENT = """
+import json, os, signal, socket, sys
+
+python, address, *command = sys.argv[1:]
+if next((word[:2] for word in command if word not in ("-u", "-B")), "") not in ("-m", "-c"):
+    os.execv(python, [python, *command])
+server = socket.socket(socket.AF_UNIX)
+server.connect(address)
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: server.send(bytes([number])))
+asked = json.dumps([command, os.getcwd(), dict(os.environ)]).encode()
+socket.send_fds(server, [len(asked).to_bytes(4, "big")], [0, 1, 2])
+server.sendall(asked)
+nothing = os.open(os.devnull, os.O_RDWR)
+for stream in (0, 1, 2):
+    os.dup2(nothing, stream)
+status = int(server.recv(16) or -signal.SIGKILL)
+if status < 0:
+    if -status != signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+sys.exit(status)
+"""
+
+
+@contextmanager
+def warm_python() -> Iterator[str]:
+    """Give the path of a program that is as Python is; where there is no such fork, it is Python itself."""
+    if sys.platform != "linux":
+        yield sys.executable
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        address, program = Path(folder, "socket"), Path(folder, "python")
+        client = shlex.join([sys.executable, "-IS", "-c", _CLIENT, sys.executable, str(address)])
+        program.write_text(f'#!/bin/sh\nexec {client} "$@"\n', encoding="utf-8")
+        program.chmod(0o700)
+        with _server(address, program):
+            yield str(program)
+
+
+@contextmanager
+def _server(address: Path, program: Path) -> Iterator[None]:
+    left_out = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    # numpy starts no threads then, and a process with threads cannot be forked safely.
+    environment["OPENBLAS_NUM_THREADS"] = "1"
+    command = [sys.executable, str(Path(__file__).with_name("warm_server.py")), str(address), str(program)]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"warm\n", "the warm Python did not start; what it said stands above"
+            yield
+        finally:
+            server.terminate()

@@ -1,0 +1,152 @@
+"""The process that ``warm_python`` forks from. It runs nothing itself: every fork begins from the same state."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+from contextlib import redirect_stdout, suppress
+from dataclasses import dataclass
+from io import StringIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+# None of them ours: each run imports and rewrites rag_harness itself, as it stands in that run's path.
+SLOW = [
+    "asyncio", "bm25s", "dotenv", "execnet", "filelock", "markdown_it", "numpy", "openai", "pydantic",
+    "pydantic_settings", "qdrant_client", "rich.console", "rich.table", "safetensors.numpy", "Stemmer", "unittest.mock",
+    "xml.dom.minidom", "yaml",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a process was asked to be; ``streams`` are the descriptors of its standard streams."""
+
+    args: list[str]
+    folder: str
+    environment: dict[str, str]
+    streams: list[int]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A forked process; ``end`` is a descriptor that can be read once it has ended."""
+
+    process: int
+    end: int
+    client: socket.socket
+
+
+def warm(folder: str) -> None:
+    """Import what is slow under pytest's own hook, as plugins must be: it warns of what it could not rewrite."""
+    import pytest
+
+    path, test = list(sys.path), Path(folder, "test_warm.py")
+    lines = [f"try: import {name}\nexcept ImportError: pass\n" for name in SLOW]
+    test.write_text("".join(lines) + "def test_nothing(): pass\n", encoding="utf-8")
+    left_out = [f"-pno:{name}" for name in ("rag_harness", "cacheprovider", "hypothesispytest", "syrupy")]
+    with redirect_stdout(StringIO()) as said:
+        status = pytest.main(["--rootdir", folder, "-c", os.devnull, *left_out, str(test)])
+    if status:
+        sys.exit(said.getvalue())
+    del sys.modules["test_warm"]
+    sys.path[:] = path
+
+
+def serve(listener: socket.socket) -> Command:
+    """Fork at each request; return in the process that was asked for, with what it is to do."""
+    runs: list[Run] = []
+    while True:
+        ends_and_clients = [source for run in runs for source in (run.end, run.client)]
+        ready = select.select([listener, sys.stdin, *ends_and_clients], [], [])[0]
+        if sys.stdin in ready:  # whoever started this has gone
+            os._exit(0)
+        runs = [run for run in runs if _goes_on(run, ready)]
+        if listener in ready:
+            client, _ = listener.accept()
+            command = _receive(client)
+            process = os.fork()
+            if not process:
+                return command
+            runs.append(Run(process, os.pidfd_open(process), client))
+            for stream in command.streams:
+                os.close(stream)
+
+
+def _goes_on(run: Run, ready: list[Any]) -> bool:
+    """Pass signals in, and the status out when the process has ended; a client that is gone takes it along."""
+    if run.end in ready:
+        status = os.waitstatus_to_exitcode(os.waitpid(run.process, 0)[1])
+        with suppress(OSError):
+            run.client.sendall(str(status).encode())
+        os.close(run.end)
+        run.client.close()
+        return False
+    if run.client in ready:
+        number = run.client.recv(1)
+        os.kill(run.process, number[0] if number else signal.SIGKILL)
+    return True
+
+
+def _receive(client: socket.socket) -> Command:
+    length, streams, _, _ = socket.recv_fds(client, 4, 3)
+    text = b""
+    while len(text) < int.from_bytes(length, "big"):
+        text += client.recv(65536)
+    args, folder, environment = json.loads(text)
+    return Command(args, folder, environment, streams)
+
+
+def become(command: Command, program: str) -> None:
+    """Take over streams, folder, environment and path, as a Python has them that was started so."""
+    os.environ.clear()
+    os.environ.update(command.environment)
+    os.chdir(command.folder)
+    for number, stream in enumerate(command.streams):
+        os.dup2(stream, number)
+    os.closerange(3, 1024)
+    assert isinstance(sys.stdout, TextIOWrapper)
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))
+    # xdist starts its workers with it.
+    sys.executable = program
+    sys.path[:0] = [command.folder, *filter(None, command.environment.get("PYTHONPATH", "").split(os.pathsep))]
+
+
+def run(args: list[str]) -> None:
+    """Do what Python does with ``-m module …`` and ``-c code …``."""
+    while args[0] in ("-u", "-B"):
+        args = args[1:]
+    option, rest = args[0][:2], [args[0][2:], *args[1:]] if args[0][2:] else args[1:]
+    if option == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), vars(sys.modules["__main__"]))
+
+
+def main(address: str, program: str) -> None:
+    """Serve, and be each of the processes that are asked for."""
+    sys.path.pop(0)
+    warm(str(Path(address).parent))
+    # What is here already is nobody's garbage, and stays shared memory.
+    gc.collect()
+    gc.freeze()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    print("warm", flush=True)
+    command = serve(listener)
+    listener.close()
+    become(command, program)
+    run(command.args)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
