@@ -8,8 +8,6 @@ from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
 
-SECONDS = 30.0
-
 
 class WorkLines:
     """Writes while the block lasts.
@@ -17,14 +15,16 @@ class WorkLines:
     Args:
         writer: pytest's terminal writer.
         text: what there is to say; empty where there is nothing.
-        seconds: between two lines.
     """
 
-    def __init__(self, writer: Any, text: Callable[[], str], seconds: float = SECONDS) -> None:
-        self._writer, self._text, self._seconds = writer, text, seconds
+    seconds = 30.0
+    """Between two lines."""
+
+    def __init__(self, writer: Any, text: Callable[[], str]) -> None:
+        self._writer, self._text = writer, text
         self._ended = Event()
         self._thread = Thread(target=self._write_lines, name="rag-progress", daemon=True)
-        self._file = -1
+        self._file, self._ended_at = -1, 0
 
     def __enter__(self) -> None:
         with suppress(OSError, ValueError):
@@ -40,14 +40,16 @@ class WorkLines:
             os.close(self._file)
 
     def _write_lines(self) -> None:
-        while not self._ended.wait(self._seconds):
+        while not self._ended.wait(self.seconds):
             text = self._text()
             if text:
                 self._write(f"rag: {text}\n")
 
     def _write(self, line: str) -> None:
-        # Dots of pytest's may stand in the row already.
-        begun = "\n" if self._writer.width_of_current_line else ""
+        # Dots of pytest's may stand in the row; it does not know that a line of ours has ended it.
+        written = self._writer.width_of_current_line
+        begun = "\n" if written not in (0, self._ended_at) else ""
+        self._ended_at = written
         # A reader that has gone is no reason for a run to fail.
         with suppress(OSError):
             os.write(self._file, f"{begun}{line}".encode("utf-8", "replace"))

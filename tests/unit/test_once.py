@@ -12,9 +12,14 @@ from rag_harness.once import Once
 
 def test_it_is_made_when_it_is_first_asked_for_and_never_again() -> None:
     made: list[int] = []
-    value = Once(lambda: made.append(1) or len(made))
-    assert value.made is None
-    assert (value.get(), value.get(), value.made, made) == (1, 1, 1, [1])
+
+    def make() -> int:
+        made.append(1)
+        return len(made)
+
+    value = Once(make)
+    before = value.made
+    assert (before, value.get(), value.get(), value.made) == (None, 1, 1, 1)
 
 
 def test_none_is_a_value_too() -> None:

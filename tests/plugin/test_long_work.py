@@ -1,0 +1,61 @@
+"""An index that takes minutes to make says how far it is: in the line below, or in lines of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.conftest import Suite
+from tests.plugin.screen import PlayedRun
+
+SLOW_MODEL = """
+import time
+from rag_harness.models.embedders import cached
+from rag_harness.plugin.work_lines import WorkLines
+
+WorkLines.seconds = 0.2
+cached._CHECKPOINT = 1
+put = cached.CachedEmbedder._put
+def slow(*args):
+    time.sleep(0.35)
+    put(*args)
+cached.CachedEmbedder._put = slow
+"""
+SAID = r"rag: embedding [0-4]/4 (chunks|queries)(, 0:0\d left)?"
+
+
+@pytest.fixture
+def slow(suite: Suite) -> Suite:
+    suite.pytester.makeconftest(SLOW_MODEL)
+    return suite
+
+
+def test_the_line_says_what_the_first_trial_waits_for(slow: Suite) -> None:
+    run = PlayedRun(slow.path, columns=120)
+    assert run.status == 0
+    said = [line for line in run.progress if re.match(r"rag \S+ +0/4, embedding [0-4]/4 chunks", line)]
+    assert said
+    assert any(re.search(r"chunks, 0:0\d left", line) for line in said)
+    assert "embedding" not in "\n".join(run.screen.lines)
+
+
+def test_without_a_terminal_it_is_said_in_lines_and_dots_go_on(slow: Suite) -> None:
+    result = slow.run("-n0")
+    result.assert_outcomes(passed=4)
+    said = [line for line in result.outlines if re.fullmatch(SAID, line)]
+    assert len(said) >= 2
+    first = result.outlines.index(said[0])
+    assert result.outlines[first : first + len(said)] == said
+    assert not [line for line in result.outlines if "embedding" in line and line not in said]
+
+
+@pytest.mark.parametrize("args", [("-q",), ("-p", "no:rag_harness.progress")], ids=" ".join)
+def test_it_is_not_said_to_who_wants_quiet(slow: Suite, args: tuple[str, ...]) -> None:
+    result = slow.run("-n0", *args)
+    result.assert_outcomes(passed=4)
+    assert "embedding" not in result.stdout.str()
+
+
+def test_a_short_run_says_nothing(suite: Suite) -> None:
+    assert "embedding" not in suite.run("-n0").stdout.str()
