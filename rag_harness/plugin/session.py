@@ -69,7 +69,11 @@ class RagSession:
         return self._all_cases.get()
 
     def _read_cases(self) -> list[Case]:
-        return self.parts.data().cases
+        from rag_harness.dataset.data import Data
+
+        # The controller of an xdist run hands out work when it knows the cases: it does not wait for what makes parts.
+        parts = self._parts.made
+        return (parts.data() if parts is not None else Data(self.settings)).cases
 
     @property
     def cases(self) -> list[Case]:

@@ -1,0 +1,56 @@
+"""What journals of the dead hold is taken over once, and what is recorded already is not read again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rag_harness.engine import stored
+from rag_harness.engine.journal import JOURNALS
+from rag_harness.engine.stored import adopt_journals, result_path
+from rag_harness.results.file import PREVIOUS
+from tests.unit.rows import make_row
+
+
+def journal(output: Path, *lines: bytes) -> Path:
+    (output / JOURNALS).mkdir(parents=True, exist_ok=True)
+    file = output / JOURNALS / "run-main.jsonl"
+    file.write_bytes(b"".join(lines))
+    return file
+
+
+def line(query_id: str, **values: object) -> bytes:
+    return make_row(query_id=query_id, **values).line().encode()
+
+
+def test_what_is_not_in_a_result_file_is_added_once(tmp_path: Path) -> None:
+    file = result_path(tmp_path, "e3")
+    file.write_bytes(line("q1"))
+    left = journal(tmp_path, line("q1"), line("q2"), b'{"torn": ')
+    adopted = adopt_journals(tmp_path)
+    assert (adopted.rows, adopted.damaged) == (1, 1)
+    assert file.read_bytes() == line("q1") + line("q2")
+    assert (tmp_path / PREVIOUS / "journal-damaged.jsonl").read_bytes() == b'{"torn": \n'
+    assert not left.exists()
+
+
+def test_lines_that_are_recorded_are_not_read_as_rows_and_are_safe_before_the_journal_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result_path(tmp_path, "e3").write_bytes(line("q1") + line("q2"))
+    left = journal(tmp_path, line("q1"), line("q2"))
+    synced: list[bool] = []
+    monkeypatch.setattr(stored, "row_or_none", lambda _: pytest.fail("was read"))
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(left.exists()))
+    assert adopt_journals(tmp_path).rows == 0
+    assert synced == [True]
+    assert not left.exists()
+
+
+def test_a_torn_line_of_a_result_file_does_not_hide_the_whole_one(tmp_path: Path) -> None:
+    file = result_path(tmp_path, "e3")
+    file.write_bytes(line("q1")[:-1])
+    journal(tmp_path, line("q1")[:-1])
+    assert adopt_journals(tmp_path).damaged == 1
