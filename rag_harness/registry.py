@@ -21,7 +21,13 @@ _EXTRA_OF = {
     "huggingface_hub": "local",
 }
 
-_ONE = {"embedders": "embedder", "indexes": "index", "rerankers": "reranker", "chat": "chat adapter"}
+_ONE = {
+    "embedders": "embedder",
+    "indexes": "index",
+    "rerankers": "reranker",
+    "chat": "chat adapter",
+    "measures": "measure",
+}
 
 
 @lru_cache

@@ -79,7 +79,7 @@ class Progress:
         """Count a row."""
         from rag_harness.plugin.stash import RECORDER
 
-        self.row(result, result.trial_id in config.stash[RECORDER].resumed)
+        self.row(result, config.stash[RECORDER].is_resumed(result.trial))
 
     def pytest_enter_pdb(self) -> None:
         """Leave the terminal to the debugger."""

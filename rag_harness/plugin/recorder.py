@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.gates.grammar import GOLDEN
+from rag_harness.plugin.run_record import RunRecord
+from rag_harness.types import TrialId
 
 if TYPE_CHECKING:
     from rag_harness.engine.stored import Adopted
@@ -15,22 +17,30 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.file import ResultFile
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.settings import Settings
 
 
 class Recorder:
-    """Takes results off test reports, appends them, and keeps them for the summary."""
+    """Takes results off test reports and appends them to their files; in memory it keeps which ones came.
+
+    Attributes:
+        arrived: query ids by experiment, golden entries among them.
+        resumed: those of them whose row an earlier run has made.
+        fingerprints: of the rows that came, by experiment.
+        not_run: trials that could have passed the budget.
+        missed: tests of golden entries that were not found.
+    """
 
     def __init__(self, session: RagSession) -> None:
         self._session = session
         self._files: dict[str, ResultFile] = {}
-        self.rows: dict[str, ExperimentResult] = {}
-        self._texts: dict[str, str] = {}
-        self.resumed: set[str] = set()
-        self._done: Counter[str] = Counter()
-        self.retrievals: dict[str, RetrievalResult] = {}
-        self.found: dict[str, bool] = {}
+        self.arrived: dict[str, set[str]] = {}
+        self.resumed: dict[str, set[str]] = {}
+        self.fingerprints: dict[str, set[str]] = {}
+        self.missed: list[str] = []
         self.adopted: Adopted | None = None
-        self.not_run: set[str] = set()
+        self.not_run: set[TrialId] = set()
+        self.record = RunRecord(session, self)
 
     def pytest_collection_finish(self) -> None:
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
@@ -63,10 +73,14 @@ class Recorder:
 
     def finish(self) -> None:
         """Make the result files safe, and add to them what came back without a test that looked at it."""
-        for file in self._files.values():
-            file.close()
+        self.close_files()
         if self._files or self.adopted is not None:
             self._adopt()
+
+    def close_files(self) -> None:
+        """Leave one row a query in each file, on disk."""
+        for file in self._files.values():
+            file.close()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
@@ -76,43 +90,62 @@ class Recorder:
             # pytest keeps every report to the end of the run.
             self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
         if hasattr(report, "rag_not_run"):
-            self.not_run.add(report.rag_not_run)
+            self.not_run.add(TrialId(*report.rag_not_run))
 
-    def _take_row(self, line: str, resumed: bool) -> None:
-        from rag_harness.results.row import lean, parse_row
+    def _take_row(self, text: str, resumed: bool) -> None:
+        from rag_harness.results.row import parse_row
 
-        row = parse_row(line)
-        if row.trial_id in self.rows:
+        row = parse_row(text)
+        if not self._is_new(row):
             return
-        self.rows[row.trial_id] = lean(parse_row(line), self._texts)
-        self._done[row.experiment] += 1
-        log.info("%s query %d/%d", row.experiment, self._done[row.experiment], len(self._session.cases))
+        log.info("%s query %d/%d", row.experiment, len(self.arrived[row.experiment]), len(self._session.cases))
         if resumed:
-            self.resumed.add(row.trial_id)
+            self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
-            self._file(row.experiment).append(row)
+            self._file(row.experiment).append(row, f"{text}\n")
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
 
-    def _take_retrieval(self, nodeid: str, line: str) -> None:
+    def _is_new(self, row: ExperimentResult) -> bool:
+        """Note a row that came; several tests may look at one trial."""
+        arrived = self.arrived.setdefault(row.experiment, set())
+        if row.query_id in arrived:
+            return False
+        arrived.add(row.query_id)
+        self.fingerprints.setdefault(row.experiment, set()).add(row.fingerprint)
+        return True
+
+    def is_resumed(self, trial: TrialId) -> bool:
+        """Whether the row of a trial was made by an earlier run."""
+        return trial.query_id in self.resumed.get(trial.experiment, ())
+
+    @property
+    def trials(self) -> int:
+        """How many trials of experiments have come."""
+        return sum(len(ids) for name, ids in self.arrived.items() if name != GOLDEN)
+
+    def _take_retrieval(self, nodeid: str, text: str) -> None:
         from rag_harness.golden.run import RetrievalResult
 
-        result = RetrievalResult.model_validate_json(line)
-        self.retrievals[result.case_id] = result
-        self.found[nodeid] = result.found
+        result = RetrievalResult.model_validate_json(text)
+        row = _golden_row(result, self._session.settings)
+        if not result.found:
+            self.missed.append(nodeid)
+        if self._is_new(row):
+            self._file(GOLDEN, anew=True).append(row)
 
-    def _file(self, experiment: str) -> ResultFile:
+    def _file(self, experiment: str, anew: bool = False) -> ResultFile:
         if experiment not in self._files:
             from rag_harness.engine.stored import result_path
             from rag_harness.results.file import ResultFile
 
             settings = self._session.settings
             file = result_path(settings.path(settings.output), experiment)
-            self._files[experiment] = ResultFile(file, settings.overwrite)
+            self._files[experiment] = ResultFile(file, settings.overwrite or anew)
         return self._files[experiment]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one section, where there was a trial."""
-        if self.rows or self.not_run:
+        if self.trials or self.not_run:
             from rag_harness.plugin.terminal import write_summary
 
             recording = self._session.config.pluginmanager.get_plugin("rag_harness.recording")
@@ -129,3 +162,52 @@ class Recorder:
         """Damaged lines and rows that stood twice, moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
         return damaged + sum(file.repaired for file in self._files.values())
+
+
+def _golden_row(result: RetrievalResult, settings: Settings) -> ExperimentResult:
+    """Return what a retriever found as a row: an experiment that answers nothing."""
+    from rag_harness.results.row import ExperimentResult, HitMetadata, RetrievedChunk, RowError, TokenUsage
+
+    kind, _, message = result.error.partition(": ")
+    chunks = tuple(
+        RetrievedChunk(
+            chunk_id=hit.chunk_id,
+            text=hit.snippet,
+            score=hit.score,
+            rerank_score=None,
+            metadata=HitMetadata(filename=hit.document, section=hit.section, version=None, date=None),
+        )
+        for hit in result.top
+    )
+    return ExperimentResult(
+        query_id=result.case_id,
+        experiment=GOLDEN,
+        query=result.query,
+        query_type=result.slices.get("query_type", "direct"),
+        answerable=True,
+        retrieved_chunks=chunks,
+        candidates=(),
+        ranking=result.ranked,
+        llm_answer="",
+        raw_output="",
+        citations=(),
+        invalid_citations=(),
+        abstained=False,
+        reasoning_steps=None,
+        ground_truth="",
+        context_reference=tuple(name for name, gain in result.relevant.items() if gain > 0),
+        metadata=dict(result.slices),
+        retrieval_time_ms=result.time_ms,
+        rerank_time_ms=None,
+        llm_time_ms=None,
+        ttft_ms=None,
+        total_time_ms=result.time_ms,
+        usage=TokenUsage(),
+        model="",
+        profile=settings.profile,
+        mode=settings.mode,
+        dry_run=settings.mode == "replay",
+        status="error" if result.error else "ok",
+        error=RowError(stage="retrieve", type=kind, message=message) if result.error else None,
+        fingerprint=f"{GOLDEN}-{result.retriever}",
+    )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()
 RECORDER: pytest.StashKey[Recorder] = pytest.StashKey()
 SHIPPED: pytest.StashKey[Shipped] = pytest.StashKey()
-NOT_RUN: pytest.StashKey[str] = pytest.StashKey()
+NOT_RUN: pytest.StashKey[tuple[str, str]] = pytest.StashKey()
 RETRIEVAL: pytest.StashKey[RetrievalResult] = pytest.StashKey()
 
 

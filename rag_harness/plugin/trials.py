@@ -119,7 +119,7 @@ class Trials:
         self._run_ahead(item, trial, pipeline)
         outcome = self._outcome(trial.trial_id, item.session.items)
         if outcome.row is None:
-            item.stash[NOT_RUN] = trial.trial_id
+            item.stash[NOT_RUN] = (trial.id.experiment, trial.id.query_id)
             pytest.skip(f"not run: {outcome.not_run}")
         if outcome.critical:
             item.session.shouldstop = f"rag_harness: {outcome.row.why}"

@@ -97,6 +97,7 @@ class Settings:
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", flag=False)
+    gates_elsewhere: tuple[tuple[str, str], ...] = option((), "ini gates of other data, each with why", flag=False)
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", flag=False)
 
     def path(self, value: str) -> Path:
