@@ -13,12 +13,10 @@ def read_gates(
     k: int,
     names: Collection[str],
     slices_of: Callable[[str], Mapping[str, Collection[str]]],
-    elsewhere: Collection[str] = (),
 ) -> list[Gate]:
     """Return the gates of a run; where two speak of the same aggregate and direction, the later one holds.
 
-    ``slices_of`` gives what a suite's gates can slice by; ``elsewhere`` are the texts of gates that were set for other
-    data, whose slices this data need not have.
+    ``slices_of`` gives what a suite's gates can slice by.
 
     Raises:
         SettingsError: a gate cannot be read, or names what does not exist.
@@ -26,8 +24,7 @@ def read_gates(
     found: dict[tuple[object, ...], Gate] = {}
     for text in texts:
         gate = parse_gate(text, k)
-        if text not in elsewhere:
-            check_gate(gate, Known(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
+        check_gate(gate, Known(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
         found[gate.suite, gate.slice, gate.what, gate.op, _kind(gate)] = gate
     return list(found.values())
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.report.misses import WIDTH
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import money, table
 from rag_harness.report.totals import STAGES
@@ -55,17 +57,22 @@ def _where(suites: Sequence[SuiteTable], wall: float, concurrency: int) -> list[
     What is worked out once for two experiments stands in the rows of both, and is counted once. The stages of
     different trials may run at the same time, so that they can add up to more than the whole.
     """
-    local = {"retrieval": _once(suites, "retrieve"), "reranking": _once(suites, "rerank")}
+    spent = {"retrieval": _once(suites, "retrieve"), "reranking": _once(suites, "rerank")}
     calls = np.concatenate([_new(suite, "model call") for suite in suites])
-    parts = [f"{name} {_seconds(seconds)}" for name, seconds in local.items() if seconds]
-    spent = sum(local.values())
     if len(calls):
-        in_calls = max(calls.sum() / concurrency, calls.max()) / 1000
-        spent += in_calls
-        parts.append(f"model calls {_seconds(in_calls)} ({calls.mean():.0f} ms each, {concurrency} in flight)")
-    if not parts:
-        return []
-    return [f"of these {', '.join([*parts, f'everything else {_seconds(max(wall - spent, 0.0))}'])}"]
+        how = f" ({calls.mean():.0f} ms each, {concurrency} in flight)"
+        spent[f"model calls{how}"] = max(calls.sum() / concurrency, calls.max()) / 1000
+    spent["other steps"] = sum(_untimed(suite) for suite in suites) / concurrency / 1000
+    said = [f"{name} {_seconds(seconds)}" for name, seconds in spent.items() if seconds >= _WORTH_SAYING]
+    line = ", ".join([*said, f"harness {_seconds(max(wall - sum(spent.values()), 0.0))}"])
+    return textwrap.wrap(line, WIDTH) if said else []
+
+
+def _untimed(suite: SuiteTable) -> float:
+    """Return the milliseconds of new trials that are of no stage we know: steps of a pipeline of the user's own."""
+    times, new = suite.totals.times, suite.totals.new
+    staged = np.nansum([times[stage][new] for stage in ("retrieve", "rerank", "model call")], axis=0)
+    return float(np.nansum(np.maximum(times["total"][new] - staged, 0.0)))
 
 
 def _once(suites: Sequence[SuiteTable], stage: str) -> float:

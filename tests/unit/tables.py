@@ -51,7 +51,7 @@ def write_run(
 
     ``more`` are ``not_run`` and ``resumed``, by experiment.
     """
-    known = list({row.query_id: case_of(row) for row in rows}.values()) if not cases else cases
+    known = cases or list({row.query_id: case_of(row) for row in rows}.values())
     kept_cases = [each if isinstance(each, KeptCase) else kept(each) for each in known]
     ids = [each.case.query.query_id for each in kept_cases]
     names = {row.experiment for row in rows} | set(selected or {})
