@@ -37,14 +37,17 @@ class Verdict:
 
     def line(self, width: int = 0) -> str:
         """Return the verdict in a line, or more where it would be too wide; the gate's text is padded to ``width``."""
-        head = f"{self.state:<{_STATE_WIDTH}}  {self.gate!s:<{width}}"
+        narrow = f"{self.state:<{_STATE_WIDTH}}  {self.gate}"
+        head = narrow.ljust(_STATE_WIDTH + 2 + width)
         parts = [part for part in (self._numbers(), self.reason) if part]
         line = "   ".join([head, *parts])
         if len(line) <= _WIDTH:
             return line
+        first = next((h for h in (head, narrow) if parts and len(f"{h}   {parts[0]}") <= _WIDTH), "")
+        lines = [f"{first}   {parts.pop(0)}"] if first else [narrow]
         room = _WIDTH - _STATE_WIDTH - 2
-        rest = [wrapped for part in parts for wrapped in textwrap.wrap(part, room, break_on_hyphens=False)]
-        return f"\n{' ' * (_STATE_WIDTH + 2)}".join([head.rstrip(), *rest])
+        lines += [wrapped for part in parts for wrapped in textwrap.wrap(part, room, break_on_hyphens=False)]
+        return f"\n{' ' * (_STATE_WIDTH + 2)}".join(lines)
 
     def _numbers(self) -> str:
         if self.value is None or self.threshold is None:

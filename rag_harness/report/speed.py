@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -64,8 +63,16 @@ def _where(suites: Sequence[SuiteTable], wall: float, concurrency: int) -> list[
         spent[f"model calls{how}"] = max(calls.sum() / concurrency, calls.max()) / 1000
     spent["other steps"] = sum(_untimed(suite) for suite in suites) / concurrency / 1000
     said = [f"{name} {_seconds(seconds)}" for name, seconds in spent.items() if seconds >= _WORTH_SAYING]
-    line = ", ".join([*said, f"harness {_seconds(max(wall - sum(spent.values()), 0.0))}"])
-    return textwrap.wrap(line, WIDTH) if said else []
+    return _folded([*said, f"harness {_seconds(max(wall - sum(spent.values()), 0.0))}"]) if said else []
+
+
+def _folded(parts: Sequence[str]) -> list[str]:
+    """Join the parts with commas, in as many lines as it takes."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]}, {part}"
+        lines = [*lines[:-1], longer] if len(longer) < WIDTH else [*lines[:-1], f"{lines[-1]},", part]
+    return lines
 
 
 def _untimed(suite: SuiteTable) -> float:
