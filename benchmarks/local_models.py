@@ -179,7 +179,8 @@ def rankings(chunks: Sequence[Chunk]) -> None:
     for name, scores in cosines.items():
         found = [place_documents([chunks[n].chunk_id for n in row]) for row in np.argsort(-scores, axis=1)[:, :10]]
         gold = [dict.fromkeys(case.context_reference, 1) for case in cases]
-        run, qrels = ({str(n): one for n, one in enumerate(some)} for some in (found, gold))
+        run = {str(n): ranked for n, ranked in enumerate(found)}
+        qrels = {str(n): relevant for n, relevant in enumerate(gold)}
         values = evaluate(run, qrels, ["recall@5", "mrr@10"])
         recall_5, mrr_10 = (statistics.mean(by_query.values()) for by_query in values.values())
         worst = min(map(spearman, first, scores))

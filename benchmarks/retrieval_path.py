@@ -49,7 +49,8 @@ def rerank(cache: str, queries: list[str]) -> None:
         retrieval.reranker().rerank(query, hits)
         times.append((time.perf_counter() - started) * 1000)
     times = sorted(times[1:])
-    print(f"rerank 20 candidates: p50 {statistics.median(times):.1f} ms, p95 {statistics.quantiles(times, n=20)[-1]:.1f} ms")
+    p95 = statistics.quantiles(times, n=20)[-1]
+    print(f"rerank 20 candidates: p50 {statistics.median(times):.1f} ms, p95 {p95:.1f} ms")
 
 
 def best(work: Callable[[], object], runs: int = 5) -> float:

@@ -17,8 +17,8 @@ from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings, affecting
-from rag_harness.settings.profiles import BUILT_IN_PROFILES
 from rag_harness.settings.affects import Affects
+from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
 MODELS = vars(BUILT_IN_PROFILES["mock"])
 _KINDS: tuple[Affects, ...] = ("retrieval", "reranking", "generation")
