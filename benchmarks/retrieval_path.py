@@ -13,7 +13,6 @@ from pathlib import Path
 
 from rag_harness.dataset.queries import read_queries
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.report.summary import quantile
 from rag_harness.settings.loading import load_settings
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +49,8 @@ def rerank(cache: str, queries: list[str]) -> None:
         retrieval.reranker().rerank(query, hits)
         times.append((time.perf_counter() - started) * 1000)
     times = sorted(times[1:])
-    print(f"rerank 20 candidates: p50 {statistics.median(times):.1f} ms, p95 {quantile(times, 0.95):.1f} ms")
+    p95 = statistics.quantiles(times, n=20)[-1]
+    print(f"rerank 20 candidates: p50 {statistics.median(times):.1f} ms, p95 {p95:.1f} ms")
 
 
 def best(work: Callable[[], object], runs: int = 5) -> float:

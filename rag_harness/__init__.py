@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rag_harness.errors import RagHarnessError
+    from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
     from rag_harness.types import (
         Answer,
         Call,
@@ -41,7 +42,12 @@ _TYPES = (
     "TrialId",
     "Usage",
 )
-_HOME = {"RagHarnessError": "errors", **dict.fromkeys(_TYPES, "types")}
+_MEASURES = ("Measure", "RankingMeasure", "RowMeasure", "Score")
+_HOME = {
+    "RagHarnessError": "errors",
+    **dict.fromkeys(_TYPES, "types"),
+    **dict.fromkeys(_MEASURES, "measures"),
+}
 
 __all__ = [
     "Answer",
@@ -52,9 +58,13 @@ __all__ = [
     "Document",
     "Hit",
     "IndexSpec",
+    "Measure",
     "PipelineOutput",
     "Query",
     "RagHarnessError",
+    "RankingMeasure",
+    "RowMeasure",
+    "Score",
     "Stage",
     "Timings",
     "TrialId",

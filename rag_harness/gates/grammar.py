@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 # A sign needs a space before it, because names may hold a hyphen: gpt-4.
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
+_QUANTILE = re.compile(r"p(50|95|99)\s*\(\s*(.*?)\s*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,29 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A threshold on the mean of a measure. ``str`` gives the text that parses back to it."""
+    """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives the text that is read as it."""
 
     suite: str
     slice: tuple[tuple[str, str], ...]
     measure: str
     op: str
     right: float | Reference
+    quantile: int | None = None
 
     def __str__(self) -> str:
         right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
-        return f"{self.where}: {self.measure} {self.op} {right}"
+        return f"{self.where}: {self.what} {self.op} {right}"
+
+    @property
+    def what(self) -> str:
+        """What is held against the threshold: ``recall@5``, ``p95(total_ms)``."""
+        return self.measure if self.quantile is None else f"p{self.quantile}({self.measure})"
+
+    @property
+    def cutoff(self) -> int | None:
+        """The hits that the measure looks at; None where its name has no cutoff."""
+        digits = self.measure.partition("@")[2]
+        return int(digits) if digits.isascii() and digits.isdigit() else None
 
     @property
     def where(self) -> str:
@@ -85,9 +98,13 @@ def parse_gate(text: str, k: int) -> Gate:
     name, pairs = (head[1].strip(), head[2]) if head else (GOLDEN, None)
     if not _NAME.fullmatch(name):
         raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
-    measure, op, right = _body(text, text[head.end() :] if head else text)
+    what, op, right = _body(text, text[head.end() :] if head else text)
+    share = _QUANTILE.fullmatch(what)
+    measure = share[2] if share else what
+    if not _MEASURE.fullmatch(measure):
+        raise _wrong(text, f"{what!r} before {op!r} is no measure")
     measure = measure.removesuffix("@k") + f"@{k}" if measure.endswith("@k") else measure
-    return Gate(name, _slice(text, pairs), measure, op, _right(text, right))
+    return Gate(name, _slice(text, pairs), measure, op, _right(text, right), int(share[1]) if share else None)
 
 
 def check_gate(gate: Gate, known: Known) -> None:
@@ -136,10 +153,7 @@ def _body(text: str, body: str) -> tuple[str, str, str]:
         raise _wrong(text, f"no comparison in {body.strip()!r}; use one of {' '.join(_OPERATORS)}")
     if found[0] not in _OPERATORS:
         raise _wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
-    measure = body[: found.start()].strip()
-    if not _MEASURE.fullmatch(measure):
-        raise _wrong(text, f"{measure!r} before {found[0]!r} is no measure")
-    return measure, found[0], body[found.end() :].strip()
+    return body[: found.start()].strip(), found[0], body[found.end() :].strip()
 
 
 def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import fsum, isfinite
 from typing import Protocol
 
@@ -35,28 +36,54 @@ class SuiteScores(Protocol):
         """Return the value of each case by its id."""
         ...
 
+    def absent(self, measure: str, where: Slice, /) -> Mapping[str, int]:
+        """Count the selected cases without a value, by what they have: "no ground truth"."""
+        ...
+
+    def unmeasured(self, measure: str, where: Slice, /) -> int:
+        """Count those of them that the measure applies to, and that have an answer."""
+        ...
+
+    @property
+    def depth(self) -> int | None:
+        """The most hits that a case has; None where nothing was retrieved, or that is not known."""
+        ...
+
 
 def judge(
     gate: Gate,
     suites: Mapping[str, SuiteScores],
     partial: bool = False,
     baseline: Mapping[str, SuiteScores] | None = None,
+    unit: str = "share",
 ) -> Verdict:
     """Judge ``gate``. ``partial`` judges a selection as if it were everything; ``baseline`` is the saved run.
 
+    ``unit`` is that of the gate's measure.
+
     Two suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
     """
+    return replace(_judged(gate, suites, partial, baseline or {}), unit=unit)
+
+
+def _judged(
+    gate: Gate, suites: Mapping[str, SuiteScores], partial: bool, baseline: Mapping[str, SuiteScores]
+) -> Verdict:
     mine = suites.get(gate.suite)
     absent = _absent(gate, mine)
     if mine is None or absent:
         return absent or Verdict(gate, "silent")
     if not isinstance(gate.right, Reference):
         return _left_out(gate, [("", mine)], partial) or _against_number(gate, mine, gate.right)
-    theirs = (baseline or {}).get(gate.suite) if gate.right.name == BASELINE else suites.get(gate.right.name)
+    theirs = baseline.get(gate.suite) if gate.right.name == BASELINE else suites.get(gate.right.name)
     if theirs is None:
         return _without_other(gate, gate.right)
     sides = [("", mine), (f" of {gate.right.name}", theirs)]
-    return _left_out(gate, sides, partial) or _against_other(gate, mine, theirs, gate.right)
+    return (
+        _left_out(gate, sides, partial)
+        or _not_comparable(gate, mine, theirs, gate.right)
+        or _against_other(gate, mine, theirs, gate.right)
+    )
 
 
 def _absent(gate: Gate, scores: SuiteScores | None) -> Verdict | None:
@@ -84,46 +111,86 @@ def _left_out(gate: Gate, sides: Sequence[tuple[str, SuiteScores]], partial: boo
     return None
 
 
+def _not_comparable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference) -> Verdict | None:
+    """Refuse to compare at a depth that only one side has: its hits would count that the other was not asked for."""
+    cutoff, depths = gate.cutoff, (mine.depth, theirs.depth)
+    if cutoff is None or None in depths or depths[0] == depths[1]:
+        return None
+    fewest, name = min((depth or 0, name) for depth, name in zip(depths, (gate.suite, right.name), strict=True))
+    if fewest >= cutoff:
+        return None
+    why = f"cannot be compared at {cutoff} hits: {_returns(name, fewest)}. Choose a cutoff that both have"
+    return Verdict(gate, "failed", reason=why)
+
+
+def _returns(name: str, depth: int) -> str:
+    return f"{name} returns at most {depth} hit{'s' * (depth != 1)}"
+
+
 def _against_number(gate: Gate, scores: SuiteScores, threshold: float) -> Verdict:
     values = list(scores.values(gate.measure, dict(gate.slice)).values())
-    if problem := _unusable(gate, values):
+    if problem := _unusable(gate, values, [scores]):
         return Verdict(gate, "failed", reason=problem)
-    return _weighed(gate, values, threshold, _interval(values), _remarks(gate, [scores]))
+    sides = {gate.suite: scores}
+    return _weighed(gate, values, threshold, _interval(gate, values), _remarks(gate, sides))
 
 
 def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference) -> Verdict:
-    ours, others = (each.values(gate.measure, dict(gate.slice)) for each in (mine, theirs))
+    ours, others = (scores.values(gate.measure, dict(gate.slice)) for scores in (mine, theirs))
     both = [case for case in ours if case in others]
     first, second = [ours[case] for case in both], [others[case] for case in both]
-    if problem := _unusable(gate, [*first, *second]):
+    if problem := _unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
-    from rag_harness.stats import paired_bootstrap_interval
+    interval = None
+    if gate.quantile is None:
+        from rag_harness.stats import paired_bootstrap_interval
 
-    interval = paired_bootstrap_interval(first, second)
-    return _weighed(gate, first, _mean(second) + right.offset, interval, _remarks(gate, [mine, theirs]))
+        interval = paired_bootstrap_interval(first, second)
+    threshold = _aggregate(gate, second) + right.offset
+    return _weighed(gate, first, threshold, interval, _remarks(gate, {gate.suite: mine, right.name: theirs}))
 
 
-def _unusable(gate: Gate, values: Sequence[float]) -> str:
+def _unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
     if not values:
-        return f"no case has a value of {gate.measure}"
+        return f"no case has a value of {gate.measure}{_reasons(gate, sides)}"
     bad = sum(not isfinite(value) for value in values)
     return f"{bad} of the values of {gate.measure} are NaN or infinite" if bad else ""
 
 
-def _remarks(gate: Gate, sides: Sequence[SuiteScores]) -> tuple[bool, str]:
-    """Return whether any case was lost, and what else a reader must know of how many cases were looked at."""
+def _reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
     where = dict(gate.slice)
-    lost = sum(scores.lost_of(where) for scores in sides)
+    total = sum(scores.selected_of(where) for scores in sides)
+    counts: dict[str, int] = {}
+    for scores in sides:
+        for reason, n in scores.absent(gate.measure, where).items():
+            counts[reason] = counts.get(reason, 0) + n
+    said = [f"{n} of {total} have {reason}" for reason, n in sorted(counts.items(), key=lambda item: -item[1])]
+    return f": {', '.join(said)}" if said else ""
+
+
+def _remarks(gate: Gate, sides: Mapping[str, SuiteScores]) -> tuple[bool, str]:
+    """Return whether any case was lost, and what else a reader must know of the cases that were looked at."""
+    where = dict(gate.slice)
+    lost = sum(scores.lost_of(where) for scores in sides.values())
     remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
-    selected, total = min((each.selected_of(where), each.total_of(where)) for each in sides)
+    selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
     remarks += [f"{selected} of {total} cases selected"] if selected < total else []
-    return bool(lost), ", ".join(remarks)
+    unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
+    remarks += [f"{unmeasured} could not be measured{_reasons(gate, list(sides.values()))}"] if unmeasured else []
+    return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])
+
+
+def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
+    """Say of which side the measure looks deeper than it retrieves."""
+    depths = {name: scores.depth for name, scores in sides.items()}
+    cutoff = gate.cutoff
+    return [_returns(name, depth) for name, depth in depths.items() if cutoff and depth and depth < cutoff]
 
 
 def _weighed(
-    gate: Gate, values: Sequence[float], threshold: float, interval: Interval, remarks: tuple[bool, str]
+    gate: Gate, values: Sequence[float], threshold: float, interval: Interval | None, remarks: tuple[bool, str]
 ) -> Verdict:
-    value, (lost, reason) = _mean(values), remarks
+    value, (lost, reason) = _aggregate(gate, values), remarks
     state: State = "passed" if _holds(value, gate.op, threshold) and not lost else "failed"
     return Verdict(gate, state, value, threshold, len(values), interval, reason)
 
@@ -132,13 +199,19 @@ def _holds(value: float, op: str, threshold: float) -> bool:
     return "=" in op if equal(value, threshold) else (value > threshold) == (">" in op)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
+def _aggregate(gate: Gate, values: Sequence[float]) -> float:
+    if gate.quantile is None:
+        return fsum(values) / len(values)
+    from rag_harness.stats import quantile
+
+    return quantile(sorted(values), gate.quantile / 100)
 
 
-def _interval(values: Sequence[float]) -> Interval:
-    from rag_harness.stats import bootstrap_interval, wilson_interval
+def _interval(gate: Gate, values: Sequence[float]) -> Interval:
+    from rag_harness.stats import bootstrap_interval, quantile_interval, wilson_interval
 
+    if gate.quantile is not None:
+        return quantile_interval(values, gate.quantile / 100)
     if set(values) <= {0.0, 1.0}:
         return wilson_interval(int(sum(values)), len(values))
     return bootstrap_interval(values)

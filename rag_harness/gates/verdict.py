@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isclose
 from typing import Literal
 
 from rag_harness.gates.grammar import Gate, Reference
+from rag_harness.gates.units import bounds, told_apart
 
 State = Literal["passed", "failed", "not judged", "silent"]
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How a gate came out.
 
-    ``interval`` is the 95 % interval of ``value``; where two suites are compared, of their mean difference per case,
-    and ``threshold`` is then what the other suite has, with the gate's offset.
+    ``interval`` is the 95 % interval of ``value``, open where the cases are too few to bound it; where two suites are
+    compared, of their mean difference per case, and ``threshold`` is then what the other suite has, with the gate's
+    offset. ``unit`` is the measure's.
     """
 
     gate: Gate
@@ -29,39 +33,40 @@ class Verdict:
     n: int = 0
     interval: Interval | None = None
     reason: str = ""
+    unit: str = "share"
 
     def line(self, width: int = 0) -> str:
-        """Return the verdict in one line; the gate's text is padded to ``width``."""
-        parts = [f"{self.state:<{_STATE_WIDTH}}  {self.gate!s:<{width}}", self._numbers(), self.reason]
-        return "   ".join(part for part in parts if part)
+        """Return the verdict in a line, or more where it would be too wide; the gate's text is padded to ``width``."""
+        narrow = f"{self.state:<{_STATE_WIDTH}}  {self.gate}"
+        head = narrow.ljust(_STATE_WIDTH + 2 + width)
+        parts = [part for part in (self._numbers(), self.reason) if part]
+        line = "   ".join([head, *parts])
+        if len(line) <= _WIDTH:
+            return line
+        first = next((h for h in (head, narrow) if parts and len(f"{h}   {parts[0]}") <= _WIDTH), "")
+        lines = [f"{first}   {parts.pop(0)}"] if first else [narrow]
+        room = _WIDTH - _STATE_WIDTH - 2
+        lines += [wrapped for part in parts for wrapped in textwrap.wrap(part, room, break_on_hyphens=False)]
+        return f"\n{' ' * (_STATE_WIDTH + 2)}".join(lines)
 
     def _numbers(self) -> str:
         if self.value is None or self.threshold is None:
             return ""
-        value, threshold = _told_apart(self.value, self.threshold)
+        value, threshold = told_apart(self.value, self.threshold, self.unit, equal(self.value, self.threshold))
         if isinstance(self.gate.right, Reference):
-            bounds = f", difference [{self.interval[0]:+.2f}, {self.interval[1]:+.2f}]" if self.interval else ""
-            return f"{value} against {threshold}{bounds}  n={self.n}"
-        bounds = f" [{self.interval[0]:.2f}, {self.interval[1]:.2f}]" if self.interval else ""
-        return f"{value}{bounds}  n={self.n}"
+            between = f", difference {bounds(*self.interval, self.unit, signed=True)}" if self.interval else ""
+            return f"{value} against {threshold}{between}  n={self.n}"
+        between = f" {bounds(*self.interval, self.unit)}" if self.interval else ""
+        return f"{value}{between}  n={self.n}"
 
 
 def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a line for each gate that has something to say, aligned."""
-    spoken = [each for each in verdicts if each.state != "silent"]
-    width = max((len(str(each.gate)) for each in spoken), default=0)
-    return [each.line(width) for each in spoken]
+    """Return the text of each gate that has something to say, aligned where that fits; at most 100 columns wide."""
+    spoken = [verdict for verdict in verdicts if verdict.state != "silent"]
+    width = max((len(str(verdict.gate)) for verdict in spoken), default=0)
+    return [verdict.line(width) for verdict in spoken]
 
 
 def equal(value: float, threshold: float) -> bool:
-    """Whether two means are the same but for rounding."""
+    """Whether two values are the same but for rounding."""
     return isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
-
-
-def _told_apart(value: float, threshold: float) -> tuple[str, str]:
-    """Write both with as many digits as show that they differ, so that no line says 0.950 failed >= 0.95."""
-    for digits in range(3, 13):
-        pair = f"{value:.{digits}f}", f"{threshold:.{digits}f}"
-        if pair[0] != pair[1] or equal(value, threshold):
-            break
-    return (f"{value:.3f}", f"{threshold:.3f}") if pair[0] == pair[1] else pair

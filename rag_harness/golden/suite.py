@@ -52,10 +52,19 @@ class GoldenSuite:
         return self._every_id.get()[: self._parts.settings.limit or None]
 
     @property
+    def every_id(self) -> list[str]:
+        """Ids of all entries of the data.
+
+        Raises:
+            PrerequisiteError: the golden set cannot be read.
+        """
+        return self._every_id.get()
+
+    @property
     def known_ids(self) -> Sequence[str]:
         """Ids of all entries; none where they cannot be read."""
         try:
-            return self._every_id.get()
+            return self.every_id
         except PrerequisiteError:
             return ()
 

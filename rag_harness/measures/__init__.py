@@ -1,1 +1,27 @@
-"""Measures of retrieval and of answers."""
+"""Measures: a row and its case -> a score. One protocol, one registry, open to users.
+
+A measure of your own is a class in a file and a line in your ``pyproject.toml``::
+
+    [project.entry-points."rag_harness.measures"]
+    brevity = "my_package.brevity:Brevity"
+
+What is registered is called with the cutoff that the name carries (``recall@5``: 5, else None) and returns the measure.
+"""
+
+from __future__ import annotations
+
+from rag_harness.measures.measure import Better, Measure, Need, RankingMeasure, RowMeasure, Score, Unit
+from rag_harness.measures.named import default_measures, known_measures, measure_named
+
+__all__ = [
+    "Better",
+    "Measure",
+    "Need",
+    "RankingMeasure",
+    "RowMeasure",
+    "Score",
+    "Unit",
+    "default_measures",
+    "known_measures",
+    "measure_named",
+]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rag_harness.results.row import ExperimentResult
 
 
 def document_of(chunk_id: str) -> str:
@@ -23,3 +27,18 @@ def place_documents(chunk_ids: Sequence[str]) -> list[str]:
         document = document_of(chunk_id)
         placed[document if document not in placed else f"\0hit {rank}"] = None
     return list(placed)
+
+
+def ranking_of(row: ExperimentResult) -> Sequence[str]:
+    """Return what ranking measures look up, best first: the names that the row gives, else the documents of its chunks.
+
+    The prompt's chunks come first, in its order, then the other candidates by rerank score.
+    """
+    if row.ranking is not None:
+        return row.ranking
+    prompt = [chunk.chunk_id for chunk in row.retrieved_chunks]
+    known = set(prompt)
+    rest = [candidate for candidate in row.candidates if candidate.chunk_id not in known]
+    if any(candidate.rerank_score is not None for candidate in rest):
+        rest.sort(key=lambda found: -(found.rerank_score if found.rerank_score is not None else float("-inf")))
+    return place_documents([*prompt, *(candidate.chunk_id for candidate in rest)])

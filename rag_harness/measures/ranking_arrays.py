@@ -1,11 +1,11 @@
-"""Many rankings at once, as arrays; ``ranking`` says what the measures mean and holds the public names."""
+"""Many rankings at once, as arrays; ``ranking`` says what the measures mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, compress, count
+from itertools import compress, count
 
 import numpy as np
 import numpy.typing as npt
@@ -76,17 +76,49 @@ class Found(Hits):
         return Hits(self.n, query, rank, rank, best - key % (best + 1))
 
 
+class Finder:
+    """Takes one ranking after the other and keeps of each only where the judged documents are."""
+
+    def __init__(self, depth: int | None = None) -> None:
+        self._depth = depth
+        self._ranks: list[int] = []
+        self._gains: list[int] = []
+        self._counts: list[int] = []
+        self._judged: list[int] = []
+        self._judged_gains: list[int] = []
+
+    def add(self, ranked: Ranked, relevant: Relevant) -> None:
+        """Look the first ``depth`` documents up in the judgements (None: all of them)."""
+        top, places = _judged_places(ranked, relevant, self._depth)
+        self._ranks += places
+        self._gains += [relevant[top[place - 1]] for place in places]
+        self._counts.append(len(places))
+        self._judged.append(len(relevant))
+        self._judged_gains += relevant.values()
+
+    def found(self) -> Found:
+        """Return all queries so far, numbered in the order in which they came."""
+        query, gain = _per_entry(self._counts, self._gains)
+        found = gain > 0
+        judged, judged_gain = _per_entry(self._judged, self._judged_gains)
+        wanted = judged_gain > 0
+        return Found(
+            n=len(self._counts),
+            query=query[found],
+            rank=np.array(self._ranks, dtype=np.int64)[found],
+            nth=_count_within(query[found]),
+            gain=gain[found],
+            total=np.bincount(judged[wanted], minlength=len(self._counts)),
+            relevant=(judged[wanted], judged_gain[wanted]),
+        )
+
+
 def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
     """Look the first ``depth`` documents of each query up in the qrels (None: all of them)."""
-    ranks: list[int] = []
-    gains: list[int] = []
-    counts: list[int] = []
+    finder = Finder(depth)
     for query_id, relevant in qrels.items():
-        ranked, places = _judged_places(run.get(query_id, ()), relevant, depth)
-        ranks += places
-        gains += [relevant[ranked[place - 1]] for place in places]
-        counts.append(len(places))
-    return _arrays(qrels, counts, ranks, gains)
+        finder.add(run.get(query_id, ()), relevant)
+    return finder.found()
 
 
 def _judged_places(ranked: Ranked, relevant: Relevant, depth: int | None) -> tuple[Ranked, list[int]]:
@@ -105,23 +137,6 @@ def _judged_places(ranked: Ranked, relevant: Relevant, depth: int | None) -> tup
     return top, list(compress(count(1), map(found.__contains__, top)))
 
 
-def _arrays(qrels: Qrels, counts: list[int], ranks: list[int], gains: list[int]) -> Found:
-    query, gain = _per_entry(counts, gains)
-    found = gain > 0
-    all_gains = chain.from_iterable(relevant.values() for relevant in qrels.values())
-    judged, judged_gain = _per_entry([len(relevant) for relevant in qrels.values()], all_gains)
-    wanted = judged_gain > 0
-    return Found(
-        n=len(qrels),
-        query=query[found],
-        rank=np.array(ranks, dtype=np.int64)[found],
-        nth=_count_within(query[found]),
-        gain=gain[found],
-        total=np.bincount(judged[wanted], minlength=len(qrels)),
-        relevant=(judged[wanted], judged_gain[wanted]),
-    )
-
-
 def _per_entry(counts: list[int], gains: Iterable[int]) -> tuple[_Ints, _Ints]:
     """Return the query number and the gain of each entry; ``counts`` are the entries per query."""
     return np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), np.fromiter(gains, np.int64)
@@ -134,29 +149,6 @@ def _count_within(query: _Ints) -> _Ints:
     return np.arange(1, len(query) + 1) - before[query]
 
 
-def _divide(part: _Floats, whole: _Floats | _Ints) -> _Floats:
+def divide(part: _Floats, whole: _Floats | _Ints) -> _Floats:
+    """Return part / whole, 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-
-
-def _batch_recall(found: Found, k: int) -> _Floats:
-    return _divide(found.sums(found.rank <= k), found.total)
-
-
-def _batch_map(found: Found, k: int) -> _Floats:
-    return _divide(found.sums(found.rank <= k, found.nth / found.rank), found.total)
-
-
-def _batch_r_precision(found: Found, _: int) -> _Floats:
-    return _divide(found.sums(found.rank <= found.total[found.query]), found.total)
-
-
-BATCH: Mapping[str, Callable[[Found, int], _Floats]] = {
-    "recall": _batch_recall,
-    "precision": lambda found, k: found.sums(found.rank <= k) / k,
-    "hit": lambda found, k: found.sums((found.rank <= k) & (found.nth == 1)),
-    "all": lambda found, k: (_batch_recall(found, k) == 1.0).astype(np.float64),
-    "mrr": lambda found, k: found.sums((found.rank <= k) & (found.nth == 1), 1.0 / found.rank),
-    "map": _batch_map,
-    "ndcg": lambda found, k: _divide(found.dcg(k), found.ideal.dcg(k)),
-    "r_precision": _batch_r_precision,
-}

@@ -87,6 +87,11 @@ class RunParts:
             self._embedders[settings.embed_model] = self._new_embedder(settings)
         return self._embedders[settings.embed_model]
 
+    def cut(self) -> tuple[int, int]:
+        """Return how many documents were cut because a model reads no more, and its longest input in tokens."""
+        cutting = [embedder for embedder in self._embedders.values() if embedder.cut]
+        return (cutting[0].cut, cutting[0].max_tokens) if cutting else (0, 0)
+
     def _new_embedder(self, settings: Settings) -> CachedEmbedder:
         inner: Any = resolve("embedders", embedder_name(settings))(_Adapting(self, settings))
         wants_tokens = reranker_name(settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")

@@ -138,7 +138,7 @@ def pytest_runtest_makereport(
     shipped = item.stash.get(SHIPPED, None)
     if shipped is not None and call.when == "teardown":
         # A JSON string: xdist ships nothing else, and one numpy float would end the session.
-        vars(report).update(rag_row=shipped.row.model_dump_json(), rag_resumed=shipped.resumed)
+        vars(report).update(rag_row=shipped.row.text, rag_resumed=shipped.resumed)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
         trial = item.stash[NOT_RUN]

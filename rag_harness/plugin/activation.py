@@ -36,7 +36,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
 
     config.stash[RECORDER] = recorder = Recorder(session)
     gates = GateKeeper(session, recorder)
-    progress = Progress(session, lambda: trials.in_flight, recorder.resumed)
+    progress = Progress(session, lambda: trials.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
     # said of what the run will cost.
@@ -59,7 +59,7 @@ class Waker:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Hand over a result that nobody was there to take."""
         asleep = SESSION not in self._config.stash and not hasattr(self._config, "workerinput")
-        if asleep and (hasattr(report, "rag_row") or hasattr(report, "rag_retrieval")):
+        if asleep and (hasattr(report, "rag_row")):
             wake(self._config)
             self._config.stash[RECORDER].pytest_runtest_logreport(report)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.gates.grammar import GOLDEN
 from rag_harness.plugin.options import is_used
 
 if TYPE_CHECKING:
@@ -18,48 +19,67 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.baseline import SavedRun
-    from rag_harness.report.scores import SuiteTable
     from rag_harness.settings import Settings
 
 NODE = "rag gate"
-GOLDEN = "golden"
 
 
 class GateKeeper:
-    """Knows which cases were selected, judges when the tests are done, and says so in the last lines."""
+    """Judges when the tests are done, and says so in the last lines."""
 
     def __init__(self, session: RagSession, recorder: Recorder) -> None:
-        self._session, self._recorder = session, recorder
-        self._selected: dict[str, None] = {}
+        self._session, self._recorder, self._record = session, recorder, recorder.record
+        self._used = False
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
 
     @cached_property
     def gates(self) -> list[Gate]:
-        """The gates of ini and command line.
+        """The gates that are judged in this run: those of the command line, and of the ini file if it is its data.
 
         Raises:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
-        from rag_harness.plugin.suites import read_gates
+        from rag_harness.gates.reading import read_gates
 
-        return read_gates(self._session)
+        settings = self._session.settings
+        return read_gates(settings.gate, settings.k, self._names, self._slices_of)
+
+    @property
+    def _names(self) -> list[str]:
+        from rag_harness.gates import BASELINE
+        from rag_harness.pipelines import known_experiments
+
+        session = self._session
+        baseline = [BASELINE] if session.settings.compare else []
+        return [*known_experiments(), GOLDEN, *session.own_experiments, *baseline]
+
+    def _slices_of(self, suite: str) -> dict[str, set[str]]:
+        session, found = self._session, dict[str, set[str]]()
+        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases]
+        for labels in cases:
+            for key, value in labels.items():
+                found.setdefault(key, set()).add(value)
+        return found
 
     def collection_done(self, selected: Collected) -> None:
         """Note the trials and golden entries that were selected."""
-        if not is_used(self._session.config):
-            return
-        self._selected |= dict.fromkeys(map(str, selected.every))
-        if self._selected:
+        if is_used(self._session.config) and self._record.note(selected.every):
+            self._used = True
             self._check()
 
     def _check(self) -> None:
         from rag_harness.errors import PrerequisiteError
+        from rag_harness.gates import Reference
 
         try:
-            _ = self.gates, self.baseline
+            gates, _ = self.gates, self.baseline
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
+        for gate in gates:
+            self._record.want(gate.suite, gate.measure)
+            if isinstance(gate.right, Reference):
+                self._record.want(gate.right.name, gate.measure)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -74,62 +94,83 @@ class GateKeeper:
         self._judge(session)
         return result
 
-    @property
-    def _used(self) -> bool:
-        return bool(self._recorder.rows or self._recorder.retrievals or self._selected)
-
     def _judge(self, session: pytest.Session) -> None:
-        if not self._used or session.config.option.collectonly:
+        if not (self._used or self._recorder.arrived) or session.config.option.collectonly:
             return
         from rag_harness.errors import PrerequisiteError
 
-        refused = self._compare()
-        self.verdicts = [self._verdict(gate, bool(refused)) for gate in self.gates]
+        refused: list[pytest.TestReport] = []
         try:
+            self._record.leave()
+            refused += self._compare()
+            self.verdicts = [*self._judged(bool(refused)), *self._elsewhere()]
             self._leave_behind()
-        except PrerequisiteError as error:
+        except (PrerequisiteError, OSError) as error:
             refused.append(_report("write results", False, str(error)))
-        judged = [each for each in self.verdicts if each.state in ("passed", "failed")]
-        for report in [*refused, *(_report(str(each.gate), each.state == "passed", each.line()) for each in judged)]:
+        judged = [verdict for verdict in self.verdicts if verdict.state in ("passed", "failed")]
+        reports = [_report(str(verdict.gate), verdict.state == "passed", verdict.line()) for verdict in judged]
+        for report in [*refused, *reports]:
             session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _judged(self, refused: bool) -> list[Verdict]:
+        return [self._verdict(gate, refused) for gate in self.gates]
 
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge
+        from rag_harness.measures import measure_named
 
-        spent = [trial for trial in self._recorder.not_run if trial.experiment == gate.suite]
+        spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
         if spent and not self._session.settings.gate_partial:
             # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
-            return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {len(spent)} trials")
+            return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
             return Verdict(gate, "failed", reason="the baseline is of other data")
         baseline = self.baseline.suites if self.baseline else {}
-        return judge(gate, self.tables, self._session.settings.gate_partial, baseline)
+        unit = measure_named(gate.measure).unit
+        return judge(gate, self._record.tables, self._session.settings.gate_partial, baseline, unit)
+
+    def _elsewhere(self) -> list[Verdict]:
+        """Return a verdict for each gate that was set for other data, where its suite ran."""
+        from rag_harness.gates import Verdict, parse_gate
+
+        settings, tables = self._session.settings, self._record.tables
+        gates = [(parse_gate(text, settings.k), why) for text, why in settings.gates_elsewhere]
+        return [Verdict(gate, "not judged", reason=why) for gate, why in gates if gate.suite in tables]
 
     def _compare(self) -> list[pytest.TestReport]:
         """Set this run against the baseline; return a failure where the two are not comparable."""
         if not self.baseline:
             return []
         from rag_harness.errors import DataError
-        from rag_harness.plugin import artifacts
-        from rag_harness.report.comparison import compare
+        from rag_harness.report.baseline import saved_run
+        from rag_harness.report.comparison import compare, on_common_data
 
-        now = artifacts.saved_run(self._session, self.tables)
+        now = saved_run(self._record.manifest, self._record.tables)
         try:
-            self.comparison = compare(*artifacts.on_common_data(now, self.baseline)).lines()
+            self.comparison = compare(*on_common_data(now, self.baseline)).lines()
         except DataError as error:
             return [_report(f"compare with {self._session.settings.compare}", False, str(error))]
         return []
 
     def _leave_behind(self) -> None:
-        from rag_harness.plugin import artifacts
-        from rag_harness.report.baseline import save
+        from rag_harness.report.baseline import save, saved_run
+        from rag_harness.report.summary_file import write_summary_file
 
-        settings, found = self._session.settings, self._recorder.retrievals
-        artifacts.write_summary_file(settings, self.tables, self.verdicts)
-        artifacts.write_misses(settings, found)
-        artifacts.export_trec(settings, found)
+        settings, record = self._session.settings, self._record
+        write_summary_file(record.output, record.tables, self.verdicts, record.manifest.settings)
+        self._leave_golden_files(settings)
         if settings.save:
-            save(_baseline_file(settings, settings.save), artifacts.saved_run(self._session, self.tables))
+            save(_baseline_file(settings, settings.save), saved_run(record.manifest, record.tables))
+
+    def _leave_golden_files(self, settings: Settings) -> None:
+        from rag_harness.report.golden_files import export_trec, trec_folder, write_misses
+
+        record = self._record
+        folder = trec_folder(settings.export) if settings.export else ""
+        if settings.misses and GOLDEN in record.tables:
+            write_misses(settings.path(settings.misses), record.retrievals, record.tables[GOLDEN])
+        if folder and GOLDEN in record.tables:
+            export_trec(settings.path(folder), record.retrievals, settings.retriever)
 
     @cached_property
     def baseline(self) -> SavedRun | None:
@@ -143,21 +184,14 @@ class GateKeeper:
         settings = self._session.settings
         return load(_baseline_file(settings, settings.compare)) if settings.compare else None
 
-    @cached_property
-    def tables(self) -> Mapping[str, SuiteTable]:
-        """The cases of every suite that this run has to do with."""
-        from rag_harness.plugin.suites import suite_tables
-
-        return suite_tables(self._session, self._recorder, list(self._selected))
-
     def _write_golden(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.plugin.terminal import about_retrieval
         from rag_harness.report.golden_summary import golden_lines
 
         terminal.section("rag golden", sep="=")
         terminal.line(about_retrieval(self._session))
-        if GOLDEN in self.tables:
-            terminal.line("\n".join(golden_lines(self.tables[GOLDEN], list(self._recorder.retrievals.values()))))
+        if GOLDEN in self._record.tables:
+            terminal.line("\n".join(golden_lines(self._record.tables[GOLDEN], self._record.retrievals)))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
@@ -168,7 +202,7 @@ class GateKeeper:
         if cache is None:
             return
         failed: dict[str, bool] = cache.get("cache/lastfailed", {})
-        missed = dict.fromkeys((node for node, found in self._recorder.found.items() if not found), True)
+        missed = dict.fromkeys(self._recorder.missed, True)
         if missed:
             cache.set("cache/lastfailed", {**failed, **missed})
 
@@ -182,7 +216,7 @@ class GateKeeper:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Write a line a gate below everything else."""
         yield
-        if self._recorder.retrievals:
+        if GOLDEN in self._recorder.arrived:
             self._write_golden(terminalreporter)
         if self.comparison:
             terminalreporter.section("rag comparison", sep="=")

@@ -15,8 +15,8 @@ def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     result = item.stash.get(RETRIEVAL, None)
     if result is None:
         return
-    if call.when == "teardown":
-        vars(report).update(rag_retrieval=result.model_dump_json())
+    if call.when == "teardown" and not result.found:
+        vars(report).update(rag_missed=True)
     if call.when != "call" or call.excinfo is None or not call.excinfo.errisinstance(AssertionError) or result.found:
         return
     from rag_harness.report.misses import explain_miss, miss_line

@@ -73,6 +73,7 @@ def read_settings(config: pytest.Config) -> Settings:
     Raises:
         SettingsError: an option, ini value or environment variable cannot be used.
     """
+    from rag_harness.gates.belonging import gates_by_data
     from rag_harness.settings.loading import load_settings
 
     # Not config.rootpath: `--rag-kb DIR` makes pytest take DIR for a test path and rootdir for its parent.
@@ -81,4 +82,5 @@ def read_settings(config: pytest.Config) -> Settings:
     asked = given.pop("gate", [])
     settings = load_settings(given, from_ini, base)
     # The command line adds to the gates that are set: thresholds are not switched off by asking one more.
-    return replace(settings, gate=(*settings.gate, *asked))
+    ours, elsewhere = gates_by_data(settings, from_ini)
+    return replace(settings, gate=(*ours, *asked), gates_elsewhere=elsewhere)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.tally import Tally
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.types import TrialId
 
 _BARS = ((110, 24), (60, 10), (0, 0))
 """How wide the bar is from how many columns on."""
@@ -62,14 +63,19 @@ class Progress:
     Args:
         session: state of the run.
         in_flight: how many trials are under way, None where that is not known.
-        resumed: ids of trials that were taken from earlier runs.
+        is_resumed: whether the row of a trial was made by an earlier run.
     """
 
-    def __init__(self, session: RagSession, in_flight: Callable[[], int | None], resumed: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        session: RagSession,
+        in_flight: Callable[[], int | None],
+        is_resumed: Callable[[TrialId], bool] = lambda _: False,
+    ) -> None:
         from rag_harness.plugin.work_heard import WorkHeard
         from rag_harness.report.tally import Tally
 
-        self._config, self._in_flight, self._resumed = session.config, in_flight, resumed
+        self._config, self._in_flight, self._is_resumed = session.config, in_flight, is_resumed
         self._tally: Tally = Tally(0)
         self._work = WorkHeard()
         self._line: LineBelow | None = None
@@ -96,7 +102,7 @@ class Progress:
 
     def pytest_rag_result(self, result: ExperimentResult) -> None:
         """Count a row."""
-        self.row(result, result.trial_id in self._resumed)
+        self.row(result, self._is_resumed(result.trial))
 
     def pytest_enter_pdb(self) -> None:
         """Leave the terminal to the debugger."""

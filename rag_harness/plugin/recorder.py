@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rag_harness.files.log import log
-from rag_harness.plugin.trial_ids import GOLDEN
+from rag_harness.gates.grammar import GOLDEN
+from rag_harness.plugin.run_record import RunRecord
 from rag_harness.types import TrialId
 
 if TYPE_CHECKING:
     from rag_harness.engine.stored import Adopted
-    from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.file import ResultFile
@@ -21,20 +20,26 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Takes results off test reports, appends them, and keeps them for the summary."""
+    """Takes results off test reports and appends them to their files; in memory it keeps which ones came.
+
+    Attributes:
+        arrived: query ids by experiment, golden entries among them.
+        resumed: those of them whose row an earlier run has made.
+        fingerprints: of the rows that came, by experiment.
+        not_run: trials that could have passed the budget.
+        missed: tests of golden entries that were not found.
+    """
 
     def __init__(self, session: RagSession) -> None:
         self._session = session
         self._files: dict[str, ResultFile] = {}
-        self.rows: dict[str, ExperimentResult] = {}
-        self.golden: dict[str, ExperimentResult] = {}
-        self._texts: dict[str, str] = {}
-        self.resumed: set[str] = set()
-        self._done: Counter[str] = Counter()
-        self.retrievals: dict[str, RetrievalResult] = {}
-        self.found: dict[str, bool] = {}
+        self.arrived: dict[str, set[str]] = {}
+        self.resumed: dict[str, set[str]] = {}
+        self.fingerprints: dict[str, set[str]] = {}
+        self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
+        self.record = RunRecord(session, self)
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
@@ -62,43 +67,55 @@ class Recorder:
 
     def finish(self) -> None:
         """Make the result files safe, and add to them what came back without a test that looked at it."""
-        for file in self._files.values():
-            file.close()
+        self.close_files()
         if self._files or self.adopted is not None:
             self._adopt()
 
+    def close_files(self) -> None:
+        """Leave one row a query in each file, on disk."""
+        for file in self._files.values():
+            file.close()
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
-        if hasattr(report, "rag_retrieval"):
-            self._take_retrieval(report.nodeid, report.rag_retrieval)
+        if hasattr(report, "rag_missed"):
+            self.missed.append(report.nodeid)
         if hasattr(report, "rag_row"):
             # pytest keeps every report to the end of the run.
             self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
-    def _take_row(self, line: str, resumed: bool) -> None:
-        from rag_harness.results.row import lean, parse_row
+    def _take_row(self, text: str, resumed: bool) -> None:
+        from rag_harness.results.row import parse_row
 
-        row = parse_row(line)
-        rows = self.golden if row.experiment == GOLDEN else self.rows
-        if row.trial_id in rows:
+        row = parse_row(text)
+        if not self._is_new(row):
             return
-        rows[row.trial_id] = lean(parse_row(line), self._texts)
-        self._done[row.experiment] += 1
-        log.info("%s query %d/%d", row.experiment, self._done[row.experiment], len(self._session.cases))
+        log.info("%s query %d/%d", row.experiment, len(self.arrived[row.experiment]), len(self._session.cases))
         if resumed:
-            self.resumed.add(row.trial_id)
+            self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
-            self._file(row.experiment).append(row)
+            self._file(row.experiment).append(row, f"{text}\n")
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
 
-    def _take_retrieval(self, nodeid: str, line: str) -> None:
-        from rag_harness.golden.run import RetrievalResult
+    def _is_new(self, row: ExperimentResult) -> bool:
+        """Note a row that came; several tests may look at one trial."""
+        arrived = self.arrived.setdefault(row.experiment, set())
+        if row.query_id in arrived:
+            return False
+        arrived.add(row.query_id)
+        self.fingerprints.setdefault(row.experiment, set()).add(row.fingerprint)
+        return True
 
-        result = RetrievalResult.model_validate_json(line)
-        self.retrievals[result.case_id] = result
-        self.found[nodeid] = result.found
+    def is_resumed(self, trial: TrialId) -> bool:
+        """Whether the row of a trial was made by an earlier run."""
+        return trial.query_id in self.resumed.get(trial.experiment, ())
+
+    @property
+    def trials(self) -> int:
+        """How many trials of experiments have come."""
+        return sum(len(ids) for name, ids in self.arrived.items() if name != GOLDEN)
 
     def _file(self, experiment: str) -> ResultFile:
         if experiment not in self._files:

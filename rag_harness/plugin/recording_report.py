@@ -48,9 +48,9 @@ class RecordingReport:
     def unused_lines(self) -> list[str]:
         """Name recordings that the run did not ask for: prompts or settings have changed since."""
         session = self._session
-        if not self._said or not self._recorder.rows:
+        if not self._said or not self._recorder.trials:
             return []
-        if len(self._recorder.rows) % len(session.cases) or session.settings.limit:
+        if self._recorder.trials % len(session.cases) or session.settings.limit:
             return []  # a selection asks for a part
         if self._recorder.resumed:
             return ["Some trials were resumed: a run with --rag-overwrite can tell which recordings are unused."]

@@ -20,7 +20,7 @@ class SummarySection:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one section, where there was a trial."""
-        if self._recorder.rows or self._recorder.not_run:
+        if self._recorder.trials or self._recorder.not_run:
             from rag_harness.plugin.terminal import write_summary
 
             write_summary(terminalreporter, self._recorder, self._session.settings, self._recording.unused_lines())

@@ -2,50 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.plugin.items import trial_of
+from rag_harness.gates.grammar import GOLDEN
+from rag_harness.plugin.items import own_fixture, trial_of
 from rag_harness.plugin.session import RagSession
 
 if TYPE_CHECKING:
     import pytest
 
     from rag_harness.plugin.recorder import Recorder
-    from rag_harness.results.row import ExperimentResult
+    from rag_harness.report.suite_table import SuiteTable
     from rag_harness.settings import Settings
+    from rag_harness.types import TrialId
 
-_MOST_ERRORS = 5
+MOST_ERRORS = 5
+TRIES = 4
+"""Of a call by a chat model of ours: one, and three again where the server was busy or away."""
 
 
 def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     """Return what is about to run; None where no test is a trial."""
-    trials = {trial.trial_id for item in items if (trial := trial_of(item)) is not None}
-    if not trials:
+    whose = {trial.id: own_fixture(item) is not None for item in items if (trial := trial_of(item)) is not None}
+    if not whose:
         return None
-    calls = f"; at most {len(trials)} model calls" if session.settings.mode == "live" else ""
-    return f"rag: {len(trials)} trials, {about(session.settings)}{calls}"
+    settings = session.settings
+    asked = f"; at most {len(whose)} model calls, each tried up to {TRIES} times" if settings.mode == "live" else ""
+    said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(whose, settings)}"
+    return f"rag: {len(whose)} trials, {said}{asked}"
 
 
-def about(settings: Settings) -> str:
-    """Name profile, mode and models; what is no LLM is not presented as one."""
-    reader = f"{settings.chat_model} (a baseline reader, not an LLM)" if _is_baseline(settings) else settings.chat_model
-    return f"profile {settings.profile}, mode {settings.mode}, answers by {reader}"
+def _answers_by(whose: Mapping[TrialId, bool], settings: Settings) -> str:
+    """Say who will answer; of a pipeline that is not ours nobody knows before it has."""
+    from rag_harness.pipelines import built_in
+    from rag_harness.report.summary import author
+
+    own = {trial.experiment for trial, is_own in whose.items() if is_own or trial.experiment not in built_in()}
+    ours = {trial.experiment for trial in whose} - own
+    if not ours:
+        return "answers by a pipeline of your own"
+    answers = f"answers by {author(settings.chat_model)}"
+    return f"{answers}; of {', '.join(sorted(own))} by a pipeline of your own" if own else answers
 
 
 def about_retrieval(session: RagSession) -> str:
     """Name the retriever under test, its model and cutoff."""
     settings = session.settings
-    embedder = session.parts.embedder()
-    cut = embedder.cut
-    cuts = f", {cut} documents cut at the model's {embedder.max_tokens} tokens" if cut else ""
+    cut, longest = session.parts.cut()
+    cuts = f", {cut} documents cut at the model's {longest} tokens" if cut else ""
     return (
         f"profile {settings.profile}, retriever {settings.retriever} ({settings.embed_model}), k = {settings.k}{cuts}"
     )
-
-
-def _is_baseline(settings: Settings) -> bool:
-    return settings.chat_model.startswith(("embedded/", "mock/"))
 
 
 def write_summary(
@@ -53,30 +61,28 @@ def write_summary(
 ) -> None:
     """Write the section of the terminal summary; ``more`` is what others have to say in it."""
     from rag_harness.report.speed import speed_lines, stage_lines
-    from rag_harness.report.summary import summarise, summary_lines
+    from rag_harness.report.summary import answers_by, summarise, summary_lines
 
-    rows = list(recorder.rows.values())
+    tables = {name: table for name, table in recorder.record.tables.items() if name != GOLDEN}
     terminal.section("rag", sep="=")
-    terminal.line(about(settings))
-    lines = [*summary_lines(summarise(rows, recorder.resumed)), *stage_lines(rows)]
-    lines += [
-        *speed_lines(rows, recorder.resumed, settings.concurrency),
-        *_where_rows_are_from(recorder, settings),
-        *more,
-    ]
-    for line in lines:
+    terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
+    lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
+    for line in [*lines, *_where_rows_are_from(recorder, tables, settings), *more]:
         terminal.line(line)
-    for line in _errors(rows, settings):
+    for line in _errors(tables, settings):
         terminal.line(line, red=True)
 
 
-def _where_rows_are_from(recorder: Recorder, settings: Settings) -> Iterator[str]:
-    replayed = sum(row.timings_recorded for row in recorder.rows.values())
+def _where_rows_are_from(recorder: Recorder, tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:
+    totals = [table.totals for table in tables.values()]
+    rows, replayed = sum(each.rows for each in totals), sum(each.replayed for each in totals)
+    resumed, lost = sum(each.resumed for each in totals), sum(table.lost_of({}) for table in tables.values())
+    if lost:
+        yield f"{lost} trials were selected and have no row, lost to a crash, say; every measure counts them the worst."
     if settings.mode in ("auto", "record") and replayed:
-        yield f"{replayed} answers are replayed from {settings.cassettes}/, {len(recorder.rows) - replayed} are new."
-    if recorder.resumed:
-        taken = f"{len(recorder.resumed)} trials were taken from {settings.output}/ as they are"
-        yield f"{taken}; --rag-overwrite starts anew."
+        yield f"{replayed} answers are replayed from {settings.cassettes}/, {rows - replayed} are new."
+    if resumed:
+        yield f"{resumed} trials were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
     if recorder.set_aside:
         yield f"{recorder.set_aside} rows of other settings or data were moved to {settings.output}/previous/."
     if recorder.repaired:
@@ -92,9 +98,10 @@ def _where_rows_are_from(recorder: Recorder, settings: Settings) -> Iterator[str
         )
 
 
-def _errors(rows: Sequence[ExperimentResult], settings: Settings) -> Iterator[str]:
-    errors = [row for row in rows if not row.ok]
-    for row in errors[:_MOST_ERRORS]:
-        yield f"error {row.trial_id}: {row.why[:200]}"
-    if len(errors) > _MOST_ERRORS:
-        yield f"… and {len(errors) - _MOST_ERRORS} more errors, in {settings.output}/ and {settings.logs}/"
+def _errors(tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:
+    first = [error for table in tables.values() for error in table.totals.first_errors]
+    for trial_id, why in first[:MOST_ERRORS]:
+        yield f"error {trial_id}: {why}"
+    more = sum(table.totals.errors for table in tables.values()) - MOST_ERRORS
+    if more > 0:
+        yield f"… and {more} more errors, in {settings.output}/ and {settings.logs}/"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
-from rag_harness.report.scores import ScoredCase, SuiteTable
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import RunManifest
 from rag_harness.results.row import first_problem
 
 Slice = Mapping[str, str]
@@ -37,6 +38,8 @@ class SavedSuite(_Saved):
     """An experiment or ``golden``; answers what a gate asks of a suite."""
 
     cases: dict[str, SavedCase]
+    depth: int | None = None
+    """The most hits that a case had; None where nothing was retrieved, or where it was not kept."""
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""
@@ -54,6 +57,15 @@ class SavedSuite(_Saved):
         """Return the value of each case by its id; empty for a measure that was not saved."""
         cases = self._in(where).items()
         return {case_id: case.values[measure] for case_id, case in cases if measure in case.values}
+
+    def absent(self, measure: str, where: Slice, /) -> dict[str, int]:
+        """Count the selected cases without a value; why is not kept."""
+        without = self.selected_of(where) - len(self.values(measure, where))
+        return {"no saved value": without} if without else {}
+
+    def unmeasured(self, measure: str, where: Slice, /) -> int:  # noqa: ARG002
+        """Nothing is known of these."""
+        return 0
 
     def measures(self) -> list[str]:
         """Return the measures that some case has a value of, sorted."""
@@ -82,24 +94,45 @@ class SavedRun(_Saved):
     suites: dict[str, SavedSuite]
 
 
-def saved_suite(table: SuiteTable, measures: Sequence[str]) -> SavedSuite:
-    """Take the values of each case out of a table."""
-    values = {measure: table.values(measure, {}) for measure in measures}
-    return SavedSuite(
-        cases={
-            case_id: SavedCase(
-                state=_state(table.cases.get(case_id)),
-                slices=dict(slices),
-                values={measure: found[case_id] for measure, found in values.items() if case_id in found},
-            )
-            for case_id, slices in table.everything.items()
-        }
+def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedRun:
+    """Return a run as a baseline: values of every case, and what the run was made of."""
+    suites = {name: saved_suite(table) for name, table in tables.items() if table.selected_of({})}
+    settings = manifest.settings
+    return SavedRun(
+        date=manifest.date,
+        commit=manifest.commit,
+        packages=manifest.packages,
+        fingerprint={
+            "data": manifest.digests,
+            "models": {name: settings[name] for name in _MODELS},
+            "settings": {name: settings[name] for name in _OTHER},
+        },
+        suites=suites,
     )
+
+
+_MODELS = ("profile", "mode", "chat_model", "embed_model", "rerank_model", "retriever")
+_OTHER = ("top_k", "candidates", "chunk_size", "chunk_overlap", "temperature", "seed", "embed_max_tokens", "k")
+
+
+def saved_suite(table: SuiteTable) -> SavedSuite:
+    """Take the values of each case out of a table."""
+    values = {measure: table.values(measure, {}) for measure in table.columns}
+    cases = {
+        case_id: SavedCase(
+            state=table.state_of(position),
+            slices=dict(table.labels[position]),
+            values={measure: found[case_id] for measure, found in values.items() if case_id in found},
+        )
+        for position, case_id in enumerate(table.ids)
+    }
+    return SavedSuite(cases=cases, depth=table.depth)
 
 
 def save(file: Path, run: SavedRun) -> None:
     """Write the run; a reader sees the old file or all of the new one."""
     content = run.model_dump(mode="json")
+    content["depths"] = {name: suite["depth"] for name, suite in content["suites"].items() if suite["depth"]}
     content["suites"] = {name: suite["cases"] for name, suite in content["suites"].items()}
     write_atomically(file, (_json(content, _DEPTH_OF_CASES) + "\n").encode())
 
@@ -115,17 +148,14 @@ def load(file: Path) -> SavedRun:
         raise DataError(f"{unknown('baseline', file.stem, known)} Looked for {file}. Save a run with --rag-save NAME.")
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
-        suites = {name: {"cases": cases} for name, cases in content["suites"].items()}
+        depths = content.get("depths", {})
+        suites = {name: {"cases": cases, "depth": depths.get(name)} for name, cases in content["suites"].items()}
         return SavedRun.model_validate({**content, "suites": suites})
     except ValidationError as error:
         problem = first_problem(error)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise DataError(f"{file} is no saved run: {problem}. Save it again with --rag-save {file.stem}.")
-
-
-def _state(case: ScoredCase | None) -> Literal["ok", "error", "lost", "left out"]:
-    return case.state if case else "left out"
 
 
 def _json(value: Any, depth: int, indent: str = " ") -> str:

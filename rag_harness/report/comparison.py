@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_harness.errors import DataError
-from rag_harness.measures.answers import ANSWER_MEASURES
+from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.summary import table
+from rag_harness.results.manifest import GOLDEN, QUERIES
 from rag_harness.stats import Interval, holm, mean_or_none, paired_bootstrap_interval, permutation_test
 
 _HEADER = ("", "before", "now", "difference", "95 % interval", "p (Holm)", "n", "gained", "lost")
@@ -70,6 +71,18 @@ class Comparison:
                     yield _listed(f"    {each.measure} {word}: ", cases)
 
 
+def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]:
+    """Leave out the data of suites that only one of the runs has: what is not compared need not be the same."""
+    shared = set(now.suites) & set(before.suites)
+    kept = {"documents", *({GOLDEN} & shared), *([QUERIES] if shared - {GOLDEN} else [])}
+
+    def reduced(run: SavedRun) -> SavedRun:
+        data = {key: value for key, value in run.fingerprint.get("data", {}).items() if key in kept}
+        return run.model_copy(update={"fingerprint": {**run.fingerprint, "data": data}})
+
+    return reduced(now), reduced(before)
+
+
 def compare(now: SavedRun, before: SavedRun) -> Comparison:
     """Compare two runs on every suite and measure that both have.
 
@@ -116,7 +129,10 @@ def _change(name: str, measure: str, now: SavedSuite, before: SavedSuite) -> Cha
 
 
 def _lower_is_better(measure: str) -> bool:
-    return measure in ANSWER_MEASURES and ANSWER_MEASURES[measure].worst == 1.0
+    try:
+        return measure_named(measure).better == "lower"
+    except PrerequisiteError:
+        return False  # a measure that somebody else had
 
 
 def _others(before: SavedRun, now: SavedRun) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rag_harness.golden.run import RetrievalResult
 from rag_harness.report.misses import WIDTH, cut, miss_line
-from rag_harness.report.scores import SuiteTable
+from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table as aligned
 from rag_harness.stats import bootstrap_interval
 

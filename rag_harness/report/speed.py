@@ -1,31 +1,27 @@
-"""How fast a run was: the times of each stage, and how close the whole came to its own limit."""
+"""How fast a run was: the times of each stage, and where the time of the whole went."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from rag_harness.report.misses import WIDTH
-from rag_harness.report.summary import by_experiment, money, quantile, table, total_cost
-from rag_harness.results.row import ExperimentResult
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import money, table
+from rag_harness.report.totals import STAGES
+from rag_harness.stats import quantile
 
-STAGES = {
-    "total": "total_time_ms",
-    "retrieve": "retrieval_time_ms",
-    "rerank": "rerank_time_ms",
-    "model call": "llm_time_ms",
-    "first token": "ttft_ms",
-}
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WORTH_SAYING = 0.05
 """Seconds; threads that wake a moment late are no rate limit."""
-_SHORT_CALL_MS = 10.0
-"""A model that answers faster is no server: calls are not what such a run waits for."""
+Tables = Mapping[str, SuiteTable]
 
 
-def stage_quantiles(rows: Iterable[ExperimentResult]) -> dict[str, dict[str, float]]:
+def stage_quantiles(suite: SuiteTable) -> dict[str, dict[str, float]]:
     """Return p50, p95 and p99 in milliseconds of the whole trial and of each stage that some row has a time of."""
-    found = {stage: _times(rows, field) for stage, field in STAGES.items()}
+    found = {stage: _there(times) for stage, times in suite.totals.times.items()}
     return {
         stage: {name: quantile(times, share) for name, share in SHARES.items()}
         for stage, times in found.items()
@@ -33,38 +29,81 @@ def stage_quantiles(rows: Iterable[ExperimentResult]) -> dict[str, dict[str, flo
     }
 
 
-def stage_lines(rows: Iterable[ExperimentResult]) -> list[str]:
+def stage_lines(tables: Tables) -> list[str]:
     """Return a line an experiment with p50/p95/p99 of the trials and of each stage; none where there are no times."""
-    found = {name: stage_quantiles(each) for name, each in by_experiment(rows).items()}
-    stages = [stage for stage in STAGES if any(stage in each for each in found.values())]
+    found = {name: stage_quantiles(suite) for name, suite in sorted(tables.items()) if suite.totals.rows}
+    stages = [stage for stage in STAGES if any(stage in times for times in found.values())]
     if not stages:
         return []
-    cells = [(name, *(_cell(each.get(stage)) for stage in stages)) for name, each in found.items()]
+    cells = [(name, *(_cell(times.get(stage)) for stage in stages)) for name, times in found.items()]
     return table([("p50/p95/p99 ms", *stages), *cells])
 
 
-def speed_lines(rows: Iterable[ExperimentResult], resumed: set[str], concurrency: int) -> list[str]:
-    """Return what the trials that this run itself ran took; none where all are replayed or resumed.
-
-    The limit is that of calls that never wait for anything else: their times / ``concurrency``, and never less than the
-    longest call.
-    """
-    new = [row for row in rows if row.trial_id not in resumed and not row.timings_recorded and row.finished_at]
+def speed_lines(tables: Tables, concurrency: int) -> list[str]:
+    """Return what the trials that this run itself ran took, and where; none where all are replayed or resumed."""
+    new = [suite for suite in tables.values() if suite.totals.new.any()]
     if not new:
         return []
-    wall = max(_wall_seconds(new), 0.001)
-    trials = f"{len(new)} trial{'s' * (len(new) > 1)} in {_seconds(wall)}, {_rate(len(new) / wall)} a second"
-    parts = ["; ".join([trials, *_paid(new)]), *_limit(new, wall, concurrency)]
-    joined = "; ".join(parts)
-    return [*([joined] if len(joined) <= WIDTH else parts), *_waits(new)]
+    wall = max(max(s.totals.ended for s in new) - min(s.totals.began for s in new), 0.001)
+    n = sum(int(suite.totals.new.sum()) for suite in new)
+    trials = f"{n} trial{'s' * (n > 1)} in {_seconds(wall)}, {_rate(n / wall)} a second"
+    return ["; ".join([trials, *_paid(new)]), *_where(new, wall, concurrency), *_waits(new)]
 
 
-def _times(rows: Iterable[ExperimentResult], field: str) -> list[float]:
-    return sorted(time for row in rows if (time := getattr(row, field)) is not None)
+def _where(suites: Sequence[SuiteTable], wall: float, concurrency: int) -> list[str]:
+    """Say where the time went. Local models work one batch after the other; calls wait side by side.
+
+    What is worked out once for two experiments stands in the rows of both, and is counted once. The stages of
+    different trials may run at the same time, so that they can add up to more than the whole.
+    """
+    spent = {"retrieval": _once(suites, "retrieve"), "reranking": _once(suites, "rerank")}
+    calls = np.concatenate([_new(suite, "model call") for suite in suites])
+    if len(calls):
+        how = f" ({calls.mean():.0f} ms each, {concurrency} in flight)"
+        spent[f"model calls{how}"] = max(calls.sum() / concurrency, calls.max()) / 1000
+    spent["other steps"] = sum(_untimed(suite) for suite in suites) / concurrency / 1000
+    said = [f"{name} {_seconds(seconds)}" for name, seconds in spent.items() if seconds >= _WORTH_SAYING]
+    return _folded([*said, f"harness {_seconds(max(wall - sum(spent.values()), 0.0))}"]) if said else []
+
+
+def _folded(parts: Sequence[str]) -> list[str]:
+    """Join the parts with commas, in as many lines as it takes."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]}, {part}"
+        lines = [*lines[:-1], longer] if len(longer) < WIDTH else [*lines[:-1], f"{lines[-1]},", part]
+    return lines
+
+
+def _untimed(suite: SuiteTable) -> float:
+    """Return the milliseconds of new trials that are of no stage we know: steps of a pipeline of the user's own."""
+    times, new = suite.totals.times, suite.totals.new
+    staged = np.nansum([times[stage][new] for stage in ("retrieve", "rerank", "model call")], axis=0)
+    return float(np.nansum(np.maximum(times["total"][new] - staged, 0.0)))
+
+
+def _once(suites: Sequence[SuiteTable], stage: str) -> float:
+    """Return the seconds of a stage of all new trials; equal times of one case are the same work."""
+    done = {
+        (suite.ids[n], suite.totals.times[stage][n])
+        for suite in suites
+        for n in map(int, np.flatnonzero(suite.totals.new & ~np.isnan(suite.totals.times[stage])))
+    }
+    return float(sum(milliseconds for _, milliseconds in done) / 1000)
+
+
+def _new(suite: SuiteTable, stage: str) -> npt.NDArray[np.float64]:
+    times = suite.totals.times[stage][suite.totals.new]
+    return np.asarray(times[~np.isnan(times)])
+
+
+def _there(times: npt.NDArray[np.float64]) -> list[float]:
+    found: list[float] = np.sort(times[~np.isnan(times)]).tolist()
+    return found
 
 
 def _cell(quantiles: Mapping[str, float] | None) -> str:
-    return "/".join(_milliseconds(each) for each in quantiles.values()) if quantiles else "-"
+    return "/".join(_milliseconds(value) for value in quantiles.values()) if quantiles else "-"
 
 
 def _milliseconds(value: float) -> str:
@@ -73,37 +112,18 @@ def _milliseconds(value: float) -> str:
     return f"{value:.0f}" if value < 10_000 else f"{value / 1000:.0f}s"
 
 
-def _wall_seconds(rows: Sequence[ExperimentResult]) -> float:
-    """Return the time from the start of the first trial to the end of the last."""
-    ends = [datetime.fromisoformat(row.finished_at).timestamp() for row in rows]
-    spent = [(row.total_time_ms + row.waited_ms) / 1000 for row in rows]
-    return max(ends) - min(end - seconds for end, seconds in zip(ends, spent, strict=True))
+def _paid(suites: Sequence[SuiteTable]) -> Iterator[str]:
+    cost = sum(suite.totals.paid_usd for suite in suites)
+    if cost:
+        yield f"{money(cost)} paid"
 
 
-def _limit(rows: Sequence[ExperimentResult], wall: float, concurrency: int) -> list[str]:
-    calls = _times(rows, STAGES["model call"])
-    if not calls or sum(calls) < len(calls) * _SHORT_CALL_MS:
-        return []
-    shared, longest = sum(calls) / concurrency / 1000, calls[-1] / 1000
-    best = max(shared, longest)
-    reached = f"{min(best / wall, 1):.0%}".replace("%", " %")
-    if longest > shared:
-        return [f"the longest call took {_seconds(longest)}: {reached} of the best possible"]
-    mean = sum(calls) / len(calls)
-    return [f"{concurrency} in flight at {mean:.0f} ms a call make {_seconds(best)} at best: {reached} of it reached"]
-
-
-def _paid(rows: Sequence[ExperimentResult]) -> list[str]:
-    cost = total_cost(rows)
-    return [f"{money(cost)} paid"] if cost else []
-
-
-def _waits(rows: Sequence[ExperimentResult]) -> list[str]:
-    waited, retries = sum(row.waited_ms for row in rows) / 1000, sum(row.retries for row in rows)
-    if waited < _WORTH_SAYING and not retries:
-        return []
-    tries = "1 retry" if retries == 1 else f"{retries} retries"
-    return [f"waited {_seconds(waited)} for rate limits and between tries, {tries}"]
+def _waits(suites: Sequence[SuiteTable]) -> Iterator[str]:
+    waited = sum(suite.totals.waited_ms for suite in suites) / 1000
+    retries = sum(suite.totals.retries for suite in suites)
+    if waited >= _WORTH_SAYING or retries:
+        tries = "1 retry" if retries == 1 else f"{retries} retries"
+        yield f"waited {_seconds(waited)} for rate limits and between tries, {tries}"
 
 
 def _seconds(value: float) -> str:

@@ -1,24 +1,24 @@
-"""Rows -> the lines of the terminal summary: one line an experiment."""
+"""Tables -> the lines of the terminal summary: one line an experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
-from statistics import mean
 
-from rag_harness.measures.hits import place_documents
-from rag_harness.measures.ranking import evaluate
+from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.row import ExperimentResult
 
 HEADER = (
-    "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "cost"
+    "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
 )  # fmt: skip
+MEASURES = ("recall@5", "mrr@10")
+"""What the lines show, so what a table must have."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSummary:
-    """Aggregates of one experiment. Means are over the cases that have gold; None where there is none.
+    """Aggregates of one experiment. Means are over the cases that have gold, lost ones too; None where there is none.
 
     ``cost_usd`` is what its answers cost when they were asked for, in this run or before; None where no price is known.
     """
@@ -31,6 +31,7 @@ class ExperimentSummary:
     mrr_at_10: float | None
     abstained: int
     tokens: int
+    lost: int
     cost_usd: float | None
 
     def cells(self) -> tuple[str, ...]:
@@ -44,28 +45,44 @@ class ExperimentSummary:
             _number(self.mrr_at_10),
             str(self.abstained),
             str(self.tokens),
+            str(self.lost),
             "-" if self.cost_usd is None else money(self.cost_usd),
         )
 
 
-def summarise(rows: Iterable[ExperimentResult], resumed: set[str]) -> list[ExperimentSummary]:
-    """Return the aggregates of each experiment, by its id."""
-    return [_summary(name, each, resumed) for name, each in by_experiment(rows).items()]
+def summarise(tables: Mapping[str, SuiteTable]) -> list[ExperimentSummary]:
+    """Return the aggregates of each experiment that has a row or lost one, by its id."""
+    return [_summary(name, suite) for name, suite in sorted(tables.items()) if suite.totals.rows or suite.lost_of({})]
 
 
 def summary_lines(summaries: Sequence[ExperimentSummary]) -> list[str]:
-    """Return the table, a line an experiment; without the cost where nothing is known to cost anything."""
-    priced = any(each.cost_usd for each in summaries)
-    width = len(HEADER) if priced else len(HEADER) - 1
-    return table([each[:width] for each in (HEADER, *(each.cells() for each in summaries))])
+    """Return the table, a line an experiment; without losses where there are none, and without costs of nothing."""
+    hidden = {"lost"} if not any(summary.lost for summary in summaries) else set()
+    hidden |= {"cost"} if not any(summary.cost_usd for summary in summaries) else set()
+    columns = [n for n, name in enumerate(HEADER) if name not in hidden]
+    return table([[row[n] for n in columns] for row in (HEADER, *(summary.cells() for summary in summaries))])
 
 
-def by_experiment(rows: Iterable[ExperimentResult]) -> dict[str, list[ExperimentResult]]:
-    """Return the rows of each experiment, by its id."""
-    found: dict[str, list[ExperimentResult]] = {}
-    for row in rows:
-        found.setdefault(row.experiment, []).append(row)
-    return dict(sorted(found.items()))
+def answers_by(tables: Mapping[str, SuiteTable]) -> str:
+    """Say whose answers the rows hold; what is no LLM is not presented as one."""
+    whose = {name: _whose(suite.totals.models) for name, suite in sorted(tables.items()) if suite.totals.models}
+    if len(set(whose.values())) <= 1:
+        return f"answers by {next(iter(whose.values()), 'nobody: no trial has one')}"
+    by_author: dict[str, list[str]] = {}
+    for name, author in whose.items():
+        by_author.setdefault(author, []).append(name)
+    return "; ".join(f"answers of {', '.join(names)} by {author}" for author, names in by_author.items())
+
+
+def _whose(models: Counter[str]) -> str:
+    return " and ".join(author(model) for model, _ in models.most_common())
+
+
+def author(model: str) -> str:
+    """Name who answered, for people to read."""
+    if not model:
+        return "a pipeline of your own"
+    return f"{model} (a baseline reader, not an LLM)" if model.startswith(("embedded/", "mock/")) else model
 
 
 def total_cost(rows: Iterable[ExperimentResult]) -> float | None:
@@ -79,50 +96,20 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
-def _summary(experiment: str, rows: list[ExperimentResult], resumed: set[str]) -> ExperimentSummary:
-    recall, mrr = _retrieval(rows)
+def _summary(experiment: str, suite: SuiteTable) -> ExperimentSummary:
+    totals, means = suite.totals, suite.aggregate(MEASURES)
     return ExperimentSummary(
         experiment=experiment,
-        trials=len(rows),
-        errors=sum(not row.ok for row in rows),
-        resumed=sum(row.trial_id in resumed for row in rows),
-        recall_at_5=recall,
-        mrr_at_10=mrr,
-        abstained=sum(row.abstained for row in rows),
-        tokens=sum(row.usage.prompt_tokens + row.usage.completion_tokens for row in rows),
-        cost_usd=total_cost(rows),
+        trials=totals.rows,
+        errors=totals.errors,
+        resumed=totals.resumed,
+        recall_at_5=means["recall@5"],
+        mrr_at_10=means["mrr@10"],
+        abstained=totals.abstained,
+        tokens=totals.tokens,
+        lost=suite.lost_of({}),
+        cost_usd=totals.cost_usd,
     )
-
-
-def _retrieval(rows: Sequence[ExperimentResult]) -> tuple[float | None, float | None]:
-    """Return recall@5 and MRR@10 over the cases with gold; an error counts 0. None without retrieval or gold."""
-    judged = [row for row in rows if row.context_reference]
-    if not judged or all(row.retrieval_time_ms is None and not row.candidates for row in judged):
-        return None, None
-    values = evaluate(
-        {row.query_id: ranking(row) if row.ok else [] for row in judged},
-        {row.query_id: dict.fromkeys(row.context_reference, 1) for row in judged},
-        ["recall@5", "mrr@10"],
-    )
-    return mean(values["recall@5"].values()), mean(values["mrr@10"].values())
-
-
-def ranking(row: ExperimentResult) -> list[str]:
-    """Return the documents of a row in their final order, the prompt's chunks first; a document's first hit counts."""
-    prompt = [chunk.chunk_id for chunk in row.retrieved_chunks]
-    rest = [each for each in row.candidates if each.chunk_id not in set(prompt)]
-    if any(each.rerank_score is not None for each in rest):
-        rest.sort(key=lambda each: -(each.rerank_score if each.rerank_score is not None else float("-inf")))
-    ids = [*prompt, *(each.chunk_id for each in rest)]
-    return place_documents(ids)
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the value that ``share`` of the ordered values do not exceed (nearest rank)."""
-    if not ordered:
-        return 0.0
-    rank = ceil(round(share * len(ordered), 9))  # rounded, because 0.07 * 100 is a little more than 7
-    return ordered[max(rank, 1) - 1]
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -67,14 +67,14 @@ class ResultFile:
         self.set_aside = 0
         self.repaired = 0
 
-    def append(self, row: ExperimentResult) -> None:
-        """Add ``row``. An older row of the same query, an error, leaves when the file is closed."""
+    def append(self, row: ExperimentResult, line: str = "") -> None:
+        """Add ``row``, as ``line`` where it came as text. An older row of its query leaves when the file is closed."""
         if row.fingerprint != self._fingerprint or self._stream is None:
             self._open(row.fingerprint)
         self._has_duplicates |= row.query_id in self._written
         self._written.add(row.query_id)
         assert self._stream is not None
-        self._stream.write(row.line().encode())
+        self._stream.write((line or row.line()).encode())
         self._stream.flush()
 
     def close(self) -> None:

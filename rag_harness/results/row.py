@@ -8,6 +8,7 @@ description of each field says which.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -211,31 +212,20 @@ class ExperimentResult(_Row):
         """The failure in one line; empty where there is none."""
         return f"{self.error.stage}: {self.error.type}: {self.error.message}" if self.error else ""
 
+    @cached_property
+    def text(self) -> str:
+        """The row as JSON; written once, however many files and reports it goes to."""
+        return self.model_dump_json()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> ExperimentResult:
+        """Return a copy, with its own text."""
+        copied = super().model_copy(update=update, deep=deep)
+        vars(copied).pop("text", None)
+        return copied
+
     def line(self) -> str:
         """Return the row as one line of JSON, newline included."""
-        return self.model_dump_json() + "\n"
-
-
-def lean(row: ExperimentResult, known: dict[str, str]) -> ExperimentResult:
-    """Return ``row`` as a process can keep 20,000 of: texts that many rows share are in memory once.
-
-    ``known`` holds them. Which fields were set, 2 kB a row, is forgotten.
-    """
-    chunks = row.retrieved_chunks
-    for model in (row, row.usage, *chunks, *(each.metadata for each in chunks), *row.candidates):
-        values = vars(model)
-        shared = _SHARED if model is row else values.keys()
-        values.update(
-            (key, known.setdefault(values[key], values[key])) for key in shared if isinstance(values[key], str)
-        )
-        object.__setattr__(model, "__pydantic_fields_set__", _FORGOTTEN)
-    if row.raw_output == row.llm_answer:
-        vars(row)["raw_output"] = row.llm_answer
-    return row
-
-
-_SHARED = ("experiment", "profile", "mode", "model", "fingerprint")
-_FORGOTTEN: set[str] = set()
+        return self.text + "\n"
 
 
 def parse_row(line: str | bytes) -> ExperimentResult:

@@ -144,6 +144,7 @@ class Settings:
         (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
     )
     defined: tuple[OwnOption, ...] = derived((), "options of your own: [tool.rag_harness.options.<name>]", "nothing")
+    gates_elsewhere: tuple[tuple[str, str], ...] = derived((), "ini gates of other data, each with why", "nothing")
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
 

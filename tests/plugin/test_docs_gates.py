@@ -12,15 +12,15 @@ import pytest
 from iniconfig import IniConfig
 
 from rag_harness.gates import parse_gate
-from rag_harness.measures.answers import ANSWER_MEASURES
-from rag_harness.measures.ranking import KNOWN_MEASURES, NO_CUTOFF
-from rag_harness.report.scores import check_measure
+from rag_harness.measures import known_measures, measure_named
 from rag_harness.settings import options
 from tests.plugin.conftest import Suite
+from tests.plugin.study import replay
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
-OTHER_PAGES = ("docs/golden.md", "CONTRIBUTING.md", "data/README.md")
+MEASURES = (ROOT / "docs/measures.md").read_text(encoding="utf-8")
+OTHER_PAGES = ("docs/golden.md", "docs/measures.md", "CONTRIBUTING.md", "data/README.md")
 _FLAG = re.compile(r"--rag-[a-z-]*[a-z]")
 TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
 ENTRIES = [
@@ -45,12 +45,13 @@ def test_the_page_has_gates_of_every_form() -> None:
     assert len(gates) >= 20
     assert {gate.op for gate in gates} == {">=", "<=", ">", "<"}
     assert any(len(gate.slice) > 1 for gate in gates)
+    assert any(gate.quantile for gate in gates)
 
 
 @pytest.mark.parametrize("text", dict.fromkeys(_gates()))
 def test_gate(text: str) -> None:
     gate = parse_gate(text, k=10)
-    assert check_measure(gate.measure) == gate.measure
+    assert measure_named(gate.measure).name == gate.measure
     assert parse_gate(str(gate), k=10) == gate
 
 
@@ -81,12 +82,28 @@ def test_save_and_compare_as_the_page_says(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["passed *golden: ndcg@10 >= baseline - 0.02 *"])
 
 
-def test_every_measure_is_in_the_tables() -> None:
-    section = PAGE.partition("## Measures")[2].partition("\n## ")[0]
-    wanted = {each if each in NO_CUTOFF else f"{each}@k" for each in KNOWN_MEASURES} | set(ANSWER_MEASURES)
-    assert set(re.findall(r"^\| `([\w@]+)` \|", section, re.MULTILINE)) == wanted
-    lower = set(re.findall(r"^\| `([\w@]+)` \| lower ", section, re.MULTILINE))
-    assert lower == {name for name, measure in ANSWER_MEASURES.items() if measure.worst == 1}
+def test_every_measure_is_in_the_table_with_its_unit_and_direction() -> None:
+    rows = re.findall(r"^\| `([\w@]+)` \| (\w+) \| (\w+) \|", MEASURES, re.MULTILINE)
+    shown = {name.removesuffix("@k"): (name.endswith("@k"), unit, better) for name, unit, better in rows}
+    assert set(shown) == set(known_measures())
+    for name, (takes_cutoff, unit, better) in shown.items():
+        measure = measure_named(f"{name}@5" if takes_cutoff else name)
+        assert (measure.unit, measure.better) == (unit, better), name
+
+
+def test_the_measure_on_the_page_measures(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,), (toml,) = blocks(MEASURES, "python"), blocks(MEASURES, "toml")
+    site = suite.path / "site"
+    (site / "mine-1.0.dist-info").mkdir(parents=True)
+    (site / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    points = toml.replace('[project.entry-points."rag_harness.measures"]', "[rag_harness.measures]").replace('"', "")
+    (site / "mine-1.0.dist-info" / "entry_points.txt").write_text(points)
+    (site / "my_package").mkdir()
+    (site / "my_package" / "brevity.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    result = suite.run("--rag-gate=e3: brevity <= 60")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["passed *e3: brevity <= 60 *n=3"])
 
 
 def test_workflows_are_yaml_that_runs_pytest() -> None:
@@ -101,12 +118,22 @@ def test_workflows_are_yaml_that_runs_pytest() -> None:
         assert [step["if"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")] == ["always()"]
 
 
-def test_summary_example_is_json_of_the_shape_that_is_written() -> None:
+def test_the_summary_on_the_page_is_what_the_shipped_suite_writes(tmp_path: Path) -> None:
     (example,) = map(json.loads, blocks(PAGE, "json"))
-    assert {"golden", "gates", "profile", "mode"} == set(example)
-    for each in example["gates"]:
-        assert set(each) == {"gate", "state", "value", "n"}
-        assert parse_gate(each["gate"], k=10)
+    result = replay(tmp_path, "test_retrieval_golden")
+    assert result.returncode == 0, result.stdout[-2000:]
+    written = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert set(example["gates"][0]) == set(written["gates"][0])
+    assert _shortened(written, example) == example
+
+
+def _shortened(written: Any, example: Any) -> Any:
+    """Return of what was written the keys and items that the example has, numbers to four digits."""
+    if isinstance(example, dict):
+        return {key: _shortened(written[key], value) for key, value in example.items()}
+    if isinstance(example, list):
+        return [_shortened(had, value) for had, value in zip(written, example, strict=False)]
+    return round(written, 4) if isinstance(written, float) else written
 
 
 @pytest.mark.parametrize("page", ["docs/gates.md", *OTHER_PAGES])

@@ -111,7 +111,7 @@ def test_last_failed_runs_misses_again(golden: Suite, workers: str) -> None:
 @pytest.mark.parametrize(
     ("gate", "says"),
     [
-        ("golden: recal@5 >= 0.9", "*Unknown measure 'recal@5'. Did you mean 'recall'*"),
+        ("golden: recal@5 >= 0.9", "*Unknown measure 'recal'. Did you mean 'recall'*"),
         ("e9: recall@5 >= 0.9", "*Unknown experiment*'e9'*"),
         ("golden: recall@5 >= ninety", "*ninety*"),
         ("golden: recall@5 >= baseline - 0.1", "*--rag-compare*"),
@@ -159,7 +159,9 @@ def test_vectors_that_do_not_match_are_one_error_and_no_green_gate(golden: Suite
     )
     result = golden.run(workers, "--rag-gate=recall@k >= 0.75")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*Index and embedder do not match: *", "failed *golden: recall@1 >= 0.75 *lost*"])
+    result.stdout.fnmatch_lines(
+        ["*Index and embedder do not match: *", "failed *golden: recall@1 >= 0.75 *n=5", "*5 cases lost to a crash*"]
+    )
     assert result.parseoutcomes()["failed"] <= (2 if workers == "-n0" else 5)
 
 
@@ -170,6 +172,13 @@ def test_summary_misses_and_trec_files(golden: Suite) -> None:
     assert summary["golden"]["recall@1"] == pytest.approx(0.8)
     (miss,) = (golden.path / "misses.jsonl").read_text().splitlines()
     assert json.loads(miss)["case_id"] == "g005"
+    assert json.loads(miss)["measures"]["recall@1"] == 0.0
+    run = json.loads((golden.path / "output" / "run.json").read_text())
+    assert run["suites"]["golden"]["selected"] == "all"
+    kept = [json.loads(line) for line in (golden.path / "output" / "cases" / "golden.jsonl").read_text().splitlines()]
+    assert kept[4]["expected"] == ["shipping.md"]
+    assert kept[4]["justification"] == "wrong on purpose"
+    assert kept[4]["qrels"] == {"shipping.md": 1}
     assert len((golden.path / "trec" / "qrels.trec").read_text().splitlines()) == 5
     assert (golden.path / "trec" / "run.trec").read_text().startswith("g001 Q0 returns.md 1 ")
 
@@ -287,6 +296,8 @@ def test_gates_of_an_experiment_that_only_a_marker_names(suite: Suite, workers: 
     result = suite.run(workers, "--rag-gate=mine-own: error_rate <= 0.05")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["passed *mine-own: error_rate <= 0.05*n=4"])
+    assert "profile mock, mode auto, answers by a pipeline of your own" in result.stdout.str()
+    assert "baseline reader" not in result.stdout.str()
     result = suite.run(workers, "--rag-gate=mine-own: error_rate >= 0.5", "--rag-gate=nobody: error_rate <= 1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 

@@ -16,16 +16,16 @@ from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.report.comparison import compare
 from rag_harness.report.golden_summary import golden_lines
 from rag_harness.report.misses import explain_miss, miss_line
-from rag_harness.report.scores import ScoredCase, SuiteTable
 from rag_harness.report.speed import speed_lines, stage_lines
+from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import summarise, summary_lines
+from rag_harness.results.manifest import GOLDEN as GOLDEN_SUITE
 from rag_harness.results.row import ExperimentResult
 from tests.plugin.conftest import Suite
 from tests.unit.rows import make_row
+from tests.unit.tables import case, golden_row, table_of, tables_of
 
 WIDTH = 100
-# Strict: who mends it takes the mark away.
-TOO_WIDE = pytest.mark.xfail(reason="the lines are wider than 100 columns where all parts are there")
 _QUESTION = "How long can I return a lamp that I bought in the outlet, and who pays for the parcel? "
 
 GOLDEN_TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
@@ -124,18 +124,19 @@ def test_miss_lines(snapshot: SnapshotAssertion) -> None:
 def _table_and_results(n: int) -> tuple[SuiteTable, list[RetrievalResult]]:
     """Return ``n`` entries of three types; every fourth is at rank 12, every ninth is not found."""
     types = ("near_duplicate", "plain", "version")
-    cases, results = [], []
+    cases, rows, results = [], [], []
     for number in range(1, n + 1):
         rank = 12 if number % 4 == 0 else None if number % 9 == 0 else 1 + number % 3
         name, slices = f"g{number:03}", {"query_type": types[number % 3]}
         ranked = tuple("a.md" if place == rank else f"p{place}.md" for place in range(1, 21))
-        cases.append(ScoredCase(name, slices, ranked, {"a.md": 1}))
+        cases.append(case(name, ["a.md"], **slices))
+        rows.append(golden_row(name, ranked))
         result = made_result(
             case_id=name, query=f"{_QUESTION}{number}", k=10, expected=("a.md",), relevant={"a.md": 1},
             ranked=ranked, rank=rank, slices=slices,
         )  # fmt: skip
         results.append(result)
-    return SuiteTable(cases, {case.case_id: case.slices for case in cases}), results
+    return table_of(rows, cases, selected={GOLDEN_SUITE: []}), results
 
 
 @pytest.mark.parametrize("n", [0, 3, 12, 40])
@@ -174,12 +175,10 @@ def _verdicts() -> list[Verdict]:
 
 
 def test_verdict_lines(snapshot: SnapshotAssertion) -> None:
-    assert "\n".join(verdict_lines(_verdicts())) == snapshot
+    assert narrow("\n".join(verdict_lines(_verdicts()))) == snapshot
 
 
-@pytest.mark.parametrize(
-    "which", [[0, 1, 2, 4], [0, 1], pytest.param([0, 3], marks=TOO_WIDE), pytest.param([2, 0, 3], marks=TOO_WIDE)]
-)
+@pytest.mark.parametrize("which", [[0, 1, 2, 4], [0, 1], [0, 3], [2, 0, 3]])
 def test_verdict_lines_fit(which: list[int]) -> None:
     verdicts = _verdicts()
     narrow("\n".join(verdict_lines([verdicts[each] for each in which])))
@@ -194,7 +193,6 @@ def test_verdict_lines_of_comparisons(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(verdict_lines(verdicts)) == snapshot
 
 
-@TOO_WIDE
 def test_verdict_lines_of_a_comparison_by_slice_fit() -> None:
     gate = parse_gate("e3[query_type=multi_hop]: recall@5 >= baseline - 0.02", k=10)
     narrow("\n".join(verdict_lines([Verdict(gate, "passed", 0.95, 0.9425, 40, (-0.04, 0.03))])))
@@ -247,8 +245,11 @@ def test_lines_of_a_run_with_a_paid_model(snapshot: SnapshotAssertion) -> None:
         *_experiment("e3", 200, rerank_time_ms=184.2, cost_usd=0.0123, ttft_ms=112.0, retries=1, waited_ms=60),
         *_experiment("a_pipeline_of_mine", 20, llm_time_ms=None, rerank_time_ms=None),
     ]
-    resumed = {"e1-q0", "e3-q0", "a_pipeline_of_mine-q0"}
-    lines = [*summary_lines(summarise(rows, resumed)), *stage_lines(rows), *speed_lines(rows, resumed, 16)]
+    ids = {
+        name: [row.query_id for row in rows if row.experiment == name] for name in ("e1", "e3", "a_pipeline_of_mine")
+    }
+    tables = tables_of(rows, selected=ids, resumed={name: ["q0"] for name in ids})
+    lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, 16)]
     assert narrow("\n".join(lines)) == snapshot
 
 

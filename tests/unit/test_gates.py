@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Known, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
-from rag_harness.measures.ranking import parse_measure
-from rag_harness.stats import paired_bootstrap_interval, wilson_interval
+from rag_harness.gates.reading import is_share, read_gates
+from rag_harness.measures import measure_named
+from rag_harness.stats import paired_bootstrap_interval, quantile_interval, wilson_interval
 
 KNOWN = Known(
     names={"golden", "e2", "e3"},
     slices={"query_type": {"direct", "multi_hop"}, "difficulty": ()},
-    check_measure=parse_measure,
-    is_share=lambda name: True,
+    check_measure=measure_named,
+    is_share=is_share,
 )
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,8}", fullmatch=True)
@@ -35,6 +36,7 @@ gates = st.builds(
     st.builds("{}{}".format, names, st.sampled_from(["", "@5", "@10"])),
     st.sampled_from([">=", "<=", ">", "<"]),
     numbers | st.builds(Reference, names, numbers),
+    st.sampled_from([None, 50, 95, 99]),
 )
 
 
@@ -46,6 +48,9 @@ class Scores:
     total: int = -1
     lost: int = 0
     slices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    why: str = "no value"
+    depth: int | None = None
+    not_measured: int = 0
 
     def _in(self, where: Mapping[str, str]) -> list[str]:
         return [case for case in self.found if where.items() <= self.slices.get(case, {}).items()]
@@ -60,8 +65,14 @@ class Scores:
         return self.lost
 
     def values(self, measure: str, where: Mapping[str, str], /) -> dict[str, float]:
-        assert measure == "recall@5"
         return {case: value for case in self._in(where) if (value := self.found[case]) is not None}
+
+    def absent(self, measure: str, where: Mapping[str, str], /) -> dict[str, int]:
+        without = len(self._in(where)) - len(self.values(measure, where))
+        return {self.why: without} if without else {}
+
+    def unmeasured(self, measure: str, where: Mapping[str, str], /) -> int:
+        return self.not_measured
 
 
 def of(*values: float | None, total: int = -1, lost: int = 0) -> Scores:
@@ -71,7 +82,8 @@ def of(*values: float | None, total: int = -1, lost: int = 0) -> Scores:
 def verdict(
     text: str, partial: bool = False, baseline: Mapping[str, Scores] | None = None, **suites: Scores
 ) -> Verdict:
-    return judge(parse_gate(text, 5), suites, partial, baseline)
+    gate = parse_gate(text, 5)
+    return judge(gate, suites, partial, baseline, measure_named(gate.measure).unit)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +99,9 @@ def verdict(
         ("e3[a=b c,d=e:f>=g]: r_precision >= 1", Gate("e3", (("a", "b c"), ("d", "e:f>=g")), "r_precision", ">=", 1.0)),
         ("e3: recall@5 >= e2", Gate("e3", (), "recall@5", ">=", Reference("e2"))),
         ("e3: recall@5 >= gpt-4 + 0.01", Gate("e3", (), "recall@5", ">=", Reference("gpt-4", 0.01))),
+        ("e3: p95(total_ms) <= 3000", Gate("e3", (), "total_ms", "<=", 3000.0, 95)),
+        ("e3: p50( recall@k )>=.5", Gate("e3", (), "recall@7", ">=", 0.5, 50)),
+        ("e3: cost_usd <= 0.002", Gate("e3", (), "cost_usd", "<=", 0.002)),
         ("e3: recall@k >= baseline -0.02", Gate("e3", (), "recall@7", ">=", Reference("baseline", -0.02))),
     ],
 )
@@ -115,6 +130,9 @@ def test_the_canonical_text_is_what_a_person_would_write() -> None:
         ("recall@5 == 0.9", "'==' is no comparison"),
         ("golden: >= 0.9", "'' before '>=' is no measure"),
         ("golden: recall @5 >= 0.9", "'recall @5' before '>=' is no measure"),
+        ("e3: p90(total_ms) <= 3", "'p90(total_ms)' before '<=' is no measure"),
+        ("e3: p95() <= 3", "'p95()' before '<=' is no measure"),
+        ("e3: p95(total_ms <= 3", "'p95(total_ms' before '<=' is no measure"),
         ("recall@5 >= ", "'' on the right is no number"),
         ("recall@5 >= e2 - x", "'e2 - x' on the right"),
         ("recall@5 >= 0.9 - 0.1", "'0.9 - 0.1' on the right"),
@@ -153,6 +171,8 @@ def test_a_mistake_is_shown_with_the_text_the_part_and_an_example(text: str, pro
         ("e3: recall@5 >= e3", "'e3' would be compared with itself"),
         ("e3: recall@5 >= baseline - 0.02", "--rag-compare NAME"),
         ("e3: recall@5 >= 95", "lies between 0 and 1; 95 does not"),
+        ("e3: p50(recall@5) >= 95", "lies between 0 and 1; 95 does not"),
+        ("e3: p95(total_mss) <= 3000", "Unknown measure 'total_mss'. Did you mean 'total_ms'?"),
     ],
 )
 def test_a_name_that_does_not_exist_is_an_error_before_anything_runs(text: str, problem: str) -> None:
@@ -162,13 +182,21 @@ def test_a_name_that_does_not_exist_is_an_error_before_anything_runs(text: str, 
     assert text in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["recall@k >= 0.9", "e3[query_type=direct,difficulty=hard]: mrr@5 >= e2 - 0.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "recall@k >= 0.9",
+        "e3[query_type=direct,difficulty=hard]: mrr@5 >= e2 - 0.5",
+        "e3: p95(total_ms) <= 3000",
+        "e3: cost_usd <= 0.002",
+    ],
+)
 def test_names_that_exist_are_fine(text: str) -> None:
     check_gate(parse_gate(text, 5), KNOWN)
 
 
 def test_baseline_is_a_name_once_there_is_one() -> None:
-    known = Known({"e3", "baseline"}, {}, parse_measure)
+    known = Known({"e3", "baseline"}, {}, measure_named)
     check_gate(parse_gate("e3: recall@5 >= baseline", 5), known)
     check_gate(parse_gate("e3: recall@5 <= 95", 5), known)
     with pytest.raises(SettingsError, match="Unknown experiment 'baseline'"):
@@ -217,7 +245,10 @@ def test_a_part_is_not_judged_unless_that_is_asked_for() -> None:
 
 def test_a_gate_that_can_never_be_judged_is_red() -> None:
     unmeasured = verdict("e3: recall@5 >= 0", e3=of(None, None))
-    assert (unmeasured.state, unmeasured.reason) == ("failed", "no case has a value of recall@5")
+    assert (unmeasured.state, unmeasured.reason) == (
+        "failed",
+        "no case has a value of recall@5: 2 of 2 have no value",
+    )
     assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).reason == "no case is in e3[a=b]"
     assert verdict("e3[a=b]: recall@5 >= 0", e3=of(1)).state == "failed"
     assert verdict("e3: recall@5 <= 1", e3=of(1, float("nan"))).state == "failed"
@@ -294,6 +325,89 @@ def test_the_lines_are_aligned_and_leave_out_the_silent() -> None:
 def test_a_near_miss_shows_enough_digits_to_be_one() -> None:
     assert "0.9499" in verdict("e3: recall@5 >= 0.95", e3=of(0.9499)).line()
     assert "0.950 [" in verdict("e3: recall@5 >= 0.95", e3=of(0.95)).line()
+
+
+def test_a_quantile_is_held_against_the_number_with_its_own_interval() -> None:
+    times = [float(n) for n in range(1, 201)]
+    found = verdict("e3: p95(total_ms) <= 190", e3=of(*times))
+    assert (found.state, found.value, found.interval) == ("passed", 190.0, quantile_interval(times, 0.95))
+    assert found.line() == "passed      e3: p95(total_ms) <= 190   190 ms [184, 197]  n=200"
+    assert verdict("e3: p95(total_ms) < 190", e3=of(*times)).state == "failed"
+    assert (
+        verdict("e3: p50(total_ms) <= e2", e3=of(*times), e2=of(*times[::-1]))
+        .line()
+        .endswith("100 ms against 100 ms  n=200")
+    )
+
+
+def test_too_few_cases_leave_an_end_open() -> None:
+    assert "30 ms [20, …]  n=3" in verdict("e3: p99(total_ms) <= 100", e3=of(10, 20, 30)).line()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("e3: cost_usd <= 0.002", "$0.0015 [0.0010, 0.0020]  n=2"),
+        ("e3: tokens <= 3", "0 tokens [0, 0]  n=2"),
+        ("e3: total_ms <= 0.0014", "0.002 ms [0, 0]  n=2"),
+    ],
+)
+def test_numbers_are_shown_in_the_unit_of_the_measure(text: str, shown: str) -> None:
+    assert shown in verdict(text, e3=of(0.001, 0.002)).line()
+
+
+def test_it_is_said_why_no_case_has_a_value() -> None:
+    nothing = Scores(dict.fromkeys(map(str, range(200))), why="no ground truth")
+    found = verdict("e3: token_f1 >= 0.5", e3=nothing)
+    assert (found.state, found.reason) == ("failed", "no case has a value of token_f1: 200 of 200 have no ground truth")
+
+
+def test_what_could_not_be_measured_is_said() -> None:
+    some = Scores({"a": 0.001, "b": None}, why="no known price", not_measured=1)
+    reason = "1 could not be measured: 1 of 2 have no known price"
+    assert verdict("e3: cost_usd <= 1", e3=some).reason == reason
+
+
+def test_a_measure_deeper_than_what_is_retrieved_is_marked() -> None:
+    five = Scores({"a": 1.0}, depth=5)
+    assert verdict("e2: recall@10 >= 0.5", e2=five).reason == "e2 returns at most 5 hits"
+    assert verdict("e2: recall@10 >= 0.5", e2=five).state == "passed"
+    assert verdict("e2: recall@5 >= 0.5", e2=five).reason == ""
+    assert verdict("e2: r_precision >= 0.5", e2=five).reason == ""
+    assert verdict("e2: recall@2 >= 0.5", e2=Scores({"a": 1.0}, depth=1)).reason == "e2 returns at most 1 hit"
+
+
+def test_a_comparison_at_a_depth_that_one_side_lacks_is_refused() -> None:
+    twenty, five = Scores({"a": 1.0}, depth=20), Scores({"a": 0.0}, depth=5)
+    for text in ("e3: recall@10 >= e2", "e2: recall@10 <= e3"):
+        found = verdict(text, e3=twenty, e2=five)
+        assert (found.state, found.value) == ("failed", None)
+        assert found.reason == (
+            "cannot be compared at 10 hits: e2 returns at most 5 hits. Choose a cutoff that both have"
+        )
+    assert verdict("e3: recall@5 >= e2", e3=twenty, e2=five).state == "passed"
+    assert verdict("e3: recall@10 >= e2", e3=five, e2=five).state == "passed"
+    assert verdict("e3: recall@10 >= baseline", baseline={"e3": five}, e3=twenty).state == "failed"
+    assert verdict("e3: recall@10 >= baseline", baseline={"e3": Scores({"a": 0.0})}, e3=twenty).state == "passed"
+
+
+def test_a_line_that_is_too_wide_goes_on_below() -> None:
+    lost = of(*[1] * 40, total=40, lost=12)
+    text = verdict(
+        "e3[query_type=multi_hop,difficulty=hard]: recall@5 >= 0.95",
+        e3=Scores(lost.found, 40, 12, {key: {"query_type": "multi_hop", "difficulty": "hard"} for key in lost.found}),
+    ).line()
+    assert max(map(len, text.split("\n"))) <= 100
+    assert " ".join(text.split()) == (
+        "failed e3[query_type=multi_hop,difficulty=hard]: recall@5 >= 0.95 1.000 [0.91, 1.00] n=40 "
+        "12 cases lost to a crash, so it cannot pass"
+    )
+
+
+def test_the_later_of_two_gates_on_the_same_aggregate_holds() -> None:
+    texts = ["e3: recall@5 >= 0.5", "e3: p95(total_ms) <= 9", "e3: total_ms <= 8", "e3: recall@k >= 0.6"]
+    found = read_gates(texts, 5, ["e3"], lambda _: {})
+    assert [str(gate) for gate in found] == ["e3: recall@5 >= 0.6", "e3: p95(total_ms) <= 9", "e3: total_ms <= 8"]
 
 
 def test_importing_gates_is_cheap() -> None:

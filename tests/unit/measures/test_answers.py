@@ -6,17 +6,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.measures.answers import (
-    ANSWER_MEASURES,
-    abstention_rate,
-    citation_recall,
-    error_rate,
-    evidence_recall,
-    false_abstention_rate,
-    normalised,
-    token_f1,
-)
+from rag_harness.measures import RowMeasure, measure_named
+from rag_harness.measures.answers import normalised
+from rag_harness.measures.named import ANSWERS
 from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Case, Evidence
+from tests.unit.tables import case_of
 
 
 def row(**changes: Any) -> ExperimentResult:
@@ -60,6 +55,18 @@ def chunks(*texts: tuple[str, str]) -> list[dict[str, Any]]:
     ]
 
 
+def value(name: str, of: ExperimentResult, *quotes: str) -> float | None:
+    """Return the value of a measure, None where it does not apply."""
+    measure, case = measure_named(name), case_of(of)
+    assert isinstance(measure, RowMeasure)
+    case = Case(case.query, case.query_type, case.ground_truth, case.qrels, evidence(quotes), case.answerable)
+    return None if measure.applies(case) else measure.score(case, of).value
+
+
+def evidence(quotes: tuple[str, ...]) -> tuple[Evidence, ...]:
+    return tuple(Evidence("a.md", quote) for quote in quotes)
+
+
 def test_words_are_those_that_squad_compares() -> None:
     assert normalised("The U.S. can't ship [Source 1] an  item—[Sources 2, 3].") == ["us", "cant", "ship", "item—"]
 
@@ -79,45 +86,51 @@ def test_words_are_those_that_squad_compares() -> None:
     ],
 )
 def test_token_f1(answer: str, truth: str, f1: float) -> None:
-    assert token_f1(row(llm_answer=answer, ground_truth=truth)) == pytest.approx(f1)
+    assert value("token_f1", row(llm_answer=answer, ground_truth=truth)) == pytest.approx(f1)
 
 
 def test_token_f1_applies_to_answerable_queries_with_a_truth() -> None:
-    assert token_f1(row(query_type="negative")) is None
-    assert token_f1(row(ground_truth=" ")) is None
+    measure = measure_named("token_f1")
+    assert measure.applies(case_of(row(query_type="negative"))) == "no answer in the documents"
+    assert measure.applies(case_of(row(query_type="negative", answerable=True))) == ""
+    assert measure.applies(case_of(row(ground_truth=" "))) == "no ground truth"
+    assert measure.applies(case_of(row())) == ""
 
 
 def test_citation_recall_counts_needed_pages_once() -> None:
     context = chunks(("a.md", ""), ("b.md", ""), ("a.md", ""))
     cited = {"retrieved_chunks": context, "context_reference": ["a.md", "c.md"]}
-    assert citation_recall(row(**cited, citations=[1, 3])) == 0.5
-    assert citation_recall(row(**cited, citations=[2])) == 0.0
-    assert citation_recall(row(**cited, citations=[0, 4, 9])) == 0.0
-    assert citation_recall(row(retrieved_chunks=context, citations=[1])) is None
+    assert value("citation_recall", row(**cited, citations=[1, 3])) == 0.5
+    assert value("citation_recall", row(**cited, citations=[2])) == 0.0
+    assert value("citation_recall", row(**cited, citations=[0, 4, 9])) == 0.0
+    assert value("citation_recall", row(retrieved_chunks=context, citations=[1])) is None
 
 
 def test_evidence_recall_looks_in_the_prompt_with_white_space_folded() -> None:
     context = chunks(("a.md", "Returns are\n  free within 30 days."), ("b.md", "Ships"))
     found = row(retrieved_chunks=context)
-    assert evidence_recall(found, ["are free  within", "Ships", "ships", "free within 31"]) == 0.5
-    assert evidence_recall(found, ["days. Ships"]) == 0.0  # no single chunk says it
-    assert evidence_recall(found, []) is None
-    assert evidence_recall(found, [" "]) is None
+    assert value("evidence_recall", found, "are free  within", "Ships", "ships", "free within 31") == 0.5
+    assert value("evidence_recall", found, "days. Ships") == 0.0  # no single chunk says it
+    assert value("evidence_recall", found) is None
+    assert value("evidence_recall", found, " ") is None
 
 
 def test_abstaining_is_right_or_wrong_by_query_type() -> None:
     negative, direct = row(abstained=True, query_type="negative"), row(abstained=True)
-    assert [abstention_rate(negative), abstention_rate(direct), abstention_rate(row())] == [1.0, 1.0, 0.0]
-    assert [false_abstention_rate(each) for each in (negative, direct, row())] == [None, 1.0, 0.0]
+    rows = (negative, direct, row())
+    assert [value("abstention_rate", each) for each in rows] == [1.0, 1.0, 0.0]
+    assert [value("false_abstention_rate", each) for each in rows] == [None, 1.0, 0.0]
 
 
 def test_an_error_counts_1() -> None:
     failed = row(status="error", error={"stage": "generate", "type": "ModelCallError", "message": "503"})
-    assert (error_rate(failed), error_rate(row())) == (1.0, 0.0)
+    assert (value("error_rate", failed), value("error_rate", row())) == (1.0, 0.0)
 
 
 def test_the_worst_value_is_1_where_lower_is_better() -> None:
-    assert {name for name, measure in ANSWER_MEASURES.items() if measure.worst} == {
+    measures = [measure_named(name) for name in ANSWERS]
+    assert {measure.name for measure in measures if measure.worst} == {"error_rate", "false_abstention_rate"}
+    assert {measure.name for measure in measures if measure.better == "lower"} == {
         "error_rate",
         "false_abstention_rate",
     }

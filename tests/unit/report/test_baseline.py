@@ -10,10 +10,13 @@ import pytest
 
 from rag_harness.errors import DataError
 from rag_harness.gates import judge, parse_gate
-from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, load, save, saved_suite
-from rag_harness.report.comparison import compare
-from rag_harness.report.scores import ScoredCase, SuiteTable
+from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, load, save, saved_run, saved_suite
+from rag_harness.report.comparison import compare, on_common_data
+from rag_harness.results.manifest import RunManifest
+from rag_harness.settings import Settings, masked
 from rag_harness.stats import holm, paired_bootstrap_interval, permutation_test
+from tests.unit.rows import make_row
+from tests.unit.tables import case, table_of
 
 DATA = {"queries": "q-digest", "kb": "kb-digest"}
 BEFORE = {"q1": 1.0, "q2": 0.0, "q3": 0.0, "q4": 1.0, "q5": 0.5}
@@ -63,15 +66,40 @@ def test_the_file_has_sorted_keys_and_a_line_for_each_case(tmp_path: Path) -> No
 
 def test_a_table_is_saved_with_what_was_left_out_and_lost() -> None:
     slices = {"query_type": "direct"}
-    cases = [ScoredCase("q1", slices, ["b", "a"], {"a": 1}), ScoredCase("q2", slices, [], {"a": 1}, state="lost")]
-    saved = saved_suite(SuiteTable(cases, {"q1": slices, "q2": slices, "q3": {}}), ["mrr@5", "token_f1"])
+    cases = [case("q1", ["a"]), case("q2", ["a"]), case("q3", ["a"], query_type="other")]
+    rows = [make_row(query_id="q1", ranking=["b", "a"])]
+    table = table_of(rows, cases, measures=["mrr@5"], selected={"e3": ["q1", "q2"]})
+    table.columns = {name: column for name, column in table.columns.items() if name in ("mrr@5", "token_f1")}
+    saved = saved_suite(table)
     assert saved.cases == {
         "q1": SavedCase(slices=slices, values={"mrr@5": 0.5}),
         "q2": SavedCase(state="lost", slices=slices, values={"mrr@5": 0.0}),
-        "q3": SavedCase(state="left out"),
+        "q3": SavedCase(state="left out", slices={"query_type": "other"}),
     }
-    assert (saved.total_of({}), saved.selected_of({}), saved.lost_of({})) == (3, 2, 1)
+    assert (saved.total_of({}), saved.selected_of({}), saved.lost_of({}), saved.depth) == (3, 2, 1, 2)
     assert (saved.total_of(slices), saved.values("mrr@5", slices)) == (2, {"q1": 0.5, "q2": 0.0})
+    assert saved.absent("token_f1", {}) == {"no saved value": 2}
+
+
+def test_a_run_is_saved_with_what_it_was_made_of() -> None:
+    digests = {"queries": "q", "golden": "g", "documents": "d"}
+    manifest = RunManifest(date="2026-01-01", commit="abc", settings=masked(Settings()), digests=digests, suites={})
+    saved = saved_run(manifest, {"e3": table_of([make_row()])})
+    assert (saved.date, saved.commit, saved.fingerprint["data"]) == ("2026-01-01", "abc", digests)
+    assert (saved.fingerprint["models"]["retriever"], saved.fingerprint["settings"]["k"]) == ("dense", 10)
+    assert set(saved.suites) == {"e3"}
+    reduced = [run.fingerprint["data"] for run in on_common_data(saved, run())]
+    assert reduced == [{"queries": "q", "documents": "d"}, {"queries": "q-digest"}]
+
+
+def test_how_deep_a_run_looked_comes_back_and_need_not_be_there(tmp_path: Path) -> None:
+    saved = run(SavedSuite(cases=suite().cases, depth=5))
+    save(tmp_path / "main.json", saved)
+    assert load(tmp_path / "main.json").suites["e3"].depth == 5
+    content = json.loads((tmp_path / "main.json").read_text())
+    del content["depths"]
+    (tmp_path / "main.json").write_text(json.dumps(content))
+    assert load(tmp_path / "main.json").suites["e3"].depth is None
 
 
 def test_a_gate_reads_a_saved_suite() -> None:

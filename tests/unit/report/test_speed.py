@@ -6,9 +6,23 @@ from typing import Any
 
 import pytest
 
-from rag_harness.report.speed import speed_lines, stage_lines, stage_quantiles
+from rag_harness.report import speed
 from rag_harness.results.row import ExperimentResult
 from tests.unit.rows import make_row
+from tests.unit.tables import table_of, tables_of
+
+
+def stage_quantiles(rows: list[ExperimentResult]) -> dict[str, dict[str, float]]:
+    return speed.stage_quantiles(table_of(rows))
+
+
+def stage_lines(rows: list[ExperimentResult]) -> list[str]:
+    return speed.stage_lines(tables_of(rows))
+
+
+def speed_lines(rows: list[ExperimentResult], resumed: dict[str, list[str]], concurrency: int) -> list[str]:
+    return speed.speed_lines(tables_of(rows, resumed=resumed), concurrency)
+
 
 NO_TIMES = dict.fromkeys(("retrieval_time_ms", "rerank_time_ms", "llm_time_ms", "ttft_ms"))
 
@@ -42,64 +56,89 @@ def test_a_line_an_experiment_with_the_stages_that_exist() -> None:
     assert stage_lines([make_row(**NO_TIMES, total_time_ms=60_400)])[1].split() == ["e3", "60s/60s/60s"]
 
 
-def test_how_close_a_run_came_to_its_limit() -> None:
-    # The first started at 9 s, the last ended at 13 s; 4 calls of 500 ms, two at once, take a second.
-    assert speed_lines(rows_of(4), set(), concurrency=2) == [
-        "4 trials in 4.0 s, 1 a second; 2 in flight at 500 ms a call make 1.0 s at best: 25 % of it reached"
+def rows_with(*times: tuple[str, float, float, float], **changes: Any) -> list[ExperimentResult]:
+    """Return rows of trials whose retrieval, reranking and model call took so many milliseconds."""
+    ends = (f"2026-01-01T00:00:{10 + each}.000+00:00" for each in range(len(times)))
+    return [
+        make_row(
+            query_id=name,
+            finished_at=end,
+            retrieval_time_ms=retrieval,
+            rerank_time_ms=rerank,
+            llm_time_ms=llm,
+            total_time_ms=retrieval + rerank + llm,
+            **changes,
+        )
+        for end, (name, retrieval, rerank, llm) in zip(ends, times, strict=True)
     ]
 
 
-def test_the_limit_is_never_less_than_the_longest_call() -> None:
-    (line,) = speed_lines(rows_of(4), set(), concurrency=16)
-    assert line == "4 trials in 4.0 s, 1 a second; the longest call took 0.50 s: 12 % of the best possible"
+def test_where_the_time_went() -> None:
+    # The first began at 9 s, the last ended at 13 s; 4 calls of 500 ms, two at once, take a second.
+    rows = rows_with(*((f"q{n}", 300, 200, 500) for n in range(4)))
+    assert speed_lines(rows, {}, concurrency=2) == [
+        "4 trials in 4.0 s, 1 a second",
+        "retrieval 1.2 s, reranking 0.80 s, model calls (500 ms each, 2 in flight) 1.0 s, harness 1.0 s",
+    ]
 
 
-def test_it_is_never_better_than_its_limit() -> None:
-    (line,) = speed_lines(rows_of(1, llm_time_ms=1100), set(), concurrency=1)
-    assert line.endswith("100 % of it reached")
+def test_what_local_models_took_is_not_the_harness() -> None:
+    rows = rows_with(("q0", 2500, 1400, 100), ("q1", 1500, 400, 100))
+    assert speed_lines(rows, {}, 16)[1] == (
+        "retrieval 4.0 s, reranking 1.8 s, model calls (100 ms each, 16 in flight) 0.10 s, harness 0.00 s"
+    )
+
+
+def test_work_that_two_experiments_share_is_counted_once() -> None:
+    rows = rows_with(("q0", 1000, 500, 100), ("q1", 1000, 500, 100))
+    shared = [row.model_copy(update={"experiment": "e4"}) for row in rows]
+    assert speed_lines([*rows, *shared], {}, 16)[1].startswith("retrieval 2.0 s, reranking 1.0 s, model calls")
+
+
+def test_calls_take_never_less_than_the_longest() -> None:
+    assert "model calls (500 ms each, 16 in flight) 0.50 s" in speed_lines(rows_of(4), {}, concurrency=16)[1]
+
+
+def test_steps_of_a_pipeline_of_ones_own_are_not_the_harness() -> None:
+    rows = rows_of(4, llm_time_ms=None, retrieval_time_ms=None, rerank_time_ms=None)
+    assert speed_lines(rows, {}, 2) == ["4 trials in 4.0 s, 1 a second", "other steps 2.0 s, harness 2.0 s"]
 
 
 @pytest.mark.parametrize("changes", [{"llm_time_ms": None}, {"llm_time_ms": 0.5}])
-def test_without_calls_worth_the_name_there_is_no_limit(changes: dict[str, Any]) -> None:
-    assert speed_lines(rows_of(40, **changes), set(), 2) == ["40 trials in 40.0 s, 1 a second"]
-    assert speed_lines(rows_of(1, **changes), set(), 2) == ["1 trial in 1.0 s, 1 a second"]
+def test_without_times_worth_the_name_there_is_nothing_to_say(changes: dict[str, Any]) -> None:
+    assert speed_lines(rows_of(20, total_time_ms=1, **changes), {}, 2) == ["20 trials in 19.0 s, 1.1 a second"]
+    assert speed_lines(rows_of(1, total_time_ms=1, **changes), {}, 2) == ["1 trial in 0.00 s, 1000 a second"]
 
 
 def test_what_is_resumed_or_replayed_does_not_count() -> None:
     old = rows_of(3)
     replayed = rows_of(3, timings_recorded=True, retries=9, waited_ms=9)
-    assert speed_lines(old, {row.trial_id for row in old}, 2) == []
-    assert speed_lines(replayed, set(), 2) == []
-    assert speed_lines([], set(), 2) == []
-    (line,) = speed_lines(rows_of(3, llm_time_ms=None), {"e3-q0"}, 2)
+    assert speed_lines(old, {"e3": [row.query_id for row in old]}, 2) == []
+    assert speed_lines(replayed, {}, 2) == []
+    assert speed_lines([], {}, 2) == []
+    line, _ = speed_lines(rows_of(3, llm_time_ms=None), {"e3": ["q0"]}, 2)
     assert line.startswith("2 trials in 2.0 s")
 
 
 def test_waits_are_said_and_belong_to_the_time() -> None:
-    lines = speed_lines(rows_of(2, waited_ms=3000, retries=1, llm_time_ms=None), set(), 2)
-    assert lines == ["2 trials in 5.0 s, 0.4 a second", "waited 6.0 s for rate limits and between tries, 2 retries"]
-    assert speed_lines(rows_of(1, retries=1), set(), 2)[1].endswith("tries, 1 retry")
+    first, _, waits = speed_lines(rows_of(2, waited_ms=3000, retries=1, llm_time_ms=None), {}, 2)
+    assert first == "2 trials in 5.0 s, 0.4 a second"
+    assert waits == "waited 6.0 s for rate limits and between tries, 2 retries"
+    assert speed_lines(rows_of(1, retries=1), {}, 2)[-1].endswith("tries, 1 retry")
 
 
 def test_what_this_run_paid_is_said() -> None:
     rows = [*rows_of(2, llm_time_ms=None, cost_usd=0.00251), make_row(query_id="old", cost_usd=5)]
-    assert speed_lines(rows, {"e3-old"}, 2) == ["2 trials in 2.0 s, 1 a second; $0.0050 paid"]
-
-
-def test_a_long_line_becomes_two() -> None:
-    assert speed_lines(rows_of(45, llm_time_ms=900, cost_usd=123.4), set(), 16) == [
-        "45 trials in 45.0 s, 1 a second; $5553.00 paid",
-        "16 in flight at 900 ms a call make 2.5 s at best: 6 % of it reached",
-    ]
+    assert speed_lines(rows, {"e3": ["old"]}, 2)[0] == "2 trials in 2.0 s, 1 a second; $0.0050 paid"
 
 
 def test_no_time_at_all_is_no_error() -> None:
-    (line,) = speed_lines(rows_of(1, total_time_ms=0, llm_time_ms=None), set(), 2)
+    (line,) = speed_lines(rows_of(1, total_time_ms=0, llm_time_ms=None), {}, 2)
     assert line == "1 trial in 0.00 s, 1000 a second"
 
 
 def test_no_line_is_wider_than_100_columns() -> None:
     rows = rows_of(40, llm_time_ms=123456.7, total_time_ms=223456.7, ttft_ms=100000, waited_ms=99999, retries=4)
     many = [row.model_copy(update={"query_id": f"{n}-{row.query_id}"}) for n in range(250) for row in rows]
-    lines = [*speed_lines(many, set(), 128), *stage_lines(many)]
+    lines = [*speed_lines(many, {}, 128), *stage_lines(many)]
     assert max(map(len, lines)) <= 100, lines

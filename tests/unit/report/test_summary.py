@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.report.summary import quantile, ranking, summarise, summary_lines, table
+from rag_harness.report.summary import ExperimentSummary, answers_by, summary_lines, table
+from rag_harness.report.summary import summarise as summarise_tables
 from rag_harness.results.row import ExperimentResult
+from rag_harness.stats import quantile
 from tests.unit.rows import failed_row, make_chunk, make_row
+from tests.unit.tables import case, tables_of
+
+
+def summarise(rows: list[ExperimentResult], **more: Any) -> list[ExperimentSummary]:
+    return summarise_tables(tables_of(rows, **more))
 
 
 def found(query_id: str, *pages: str, gold: str = "gold.md", **changes: Any) -> ExperimentResult:
@@ -30,26 +37,26 @@ def test_aggregates_of_one_experiment() -> None:
         found("q4", "a", gold=""),
         failed_row(query_id="q5", context_reference=["gold.md"]),
     ]
-    (summary,) = summarise(rows, resumed={"e3-q1", "e2-q2"})
+    (summary,) = summarise(rows, resumed={"e3": ["q1"], "e2": ["q2"]})
     assert (summary.experiment, summary.trials, summary.errors, summary.resumed) == ("e3", 5, 1, 1)
     assert summary.recall_at_5 == pytest.approx(2 / 4)
     assert summary.mrr_at_10 == pytest.approx((1 + 1 / 2 + 0 + 0) / 4)
     assert (summary.abstained, summary.tokens) == (1, 5 * 110)
-    assert summary.cells() == ("e3", "5", "1", "1", "0.500", "0.375", "1", "550", "-")
+    assert summary.cells() == ("e3", "5", "1", "1", "0.500", "0.375", "1", "550", "0", "-")
 
 
 def test_an_error_counts_0_though_it_retrieved() -> None:
     error = {"stage": "generate", "type": "ModelCallError", "message": "503"}
     rows = [found("q1", "gold"), found("q2", "gold", status="error", error=error, llm_answer="")]
-    assert summarise(rows, set())[0].recall_at_5 == 0.5
+    assert summarise(rows)[0].recall_at_5 == 0.5
 
 
 def test_only_errors_count_0_where_there_is_retrieval() -> None:
-    assert summarise([failed_row(context_reference=["gold.md"])], set())[0].recall_at_5 == 0
+    assert summarise([failed_row(context_reference=["gold.md"])])[0].recall_at_5 == 0
 
 
 def test_a_page_has_the_place_of_its_first_chunk() -> None:
-    (summary,) = summarise([found("q1", "a", "a", "a", "a", "a", "gold", "gold")], set())
+    (summary,) = summarise([found("q1", "a", "a", "a", "a", "a", "gold", "gold")])
     assert (summary.recall_at_5, summary.mrr_at_10) == (0, 1 / 6)
 
 
@@ -61,37 +68,49 @@ def test_a_page_has_the_place_of_its_first_chunk() -> None:
     ],
 )
 def test_without_retrieval_or_gold_there_is_no_recall(row: ExperimentResult) -> None:
-    (summary,) = summarise([row], set())
+    (summary,) = summarise([row])
     assert (summary.recall_at_5, summary.mrr_at_10) == (None, None)
     assert summary.cells()[4:6] == ("-", "-")
 
 
 def test_the_cost_has_a_column_where_a_price_is_known() -> None:
     for cost in (None, 0):
-        free = summarise([found("q1", cost_usd=cost)], set())
+        free = summarise([found("q1", cost_usd=cost)])
         assert free[0].cost_usd == cost
         assert summary_lines(free)[0].split()[-1] == "tokens"
     rows = [found("q1", cost_usd=0.004), found("q2", cost_usd=1.5), found("q3", experiment="e4")]
-    header, *lines = summary_lines(summarise(rows, set()))
+    header, *lines = summary_lines(summarise(rows))
     assert [line.split()[-1] for line in (header, *lines)] == ["cost", "$1.50", "-"]
 
 
 def test_experiments_are_told_apart_and_sorted() -> None:
     rows = [make_row(experiment=each, query_id=f"q{n}") for n, each in enumerate(["e3", "e1", "e3"])]
-    assert [(each.experiment, each.trials) for each in summarise(rows, set())] == [("e1", 1), ("e3", 2)]
-    assert summarise([], set()) == []
+    assert [(each.experiment, each.trials) for each in summarise(rows)] == [("e1", 1), ("e3", 2)]
+    assert summarise([]) == []
 
 
-def test_the_ranking_is_the_prompts_order_then_the_rest_by_rerank_score() -> None:
-    scores = {"p.md#chunk_0": 0.1, "low.md#chunk_0": 0.2, "none.md#chunk_0": None, "high.md#chunk_0": 0.9}
-    candidates = [{"chunk_id": each, "score": 0.5, "rerank_score": score} for each, score in scores.items()]
-    row = found("q1", "p", candidates=candidates)
-    assert ranking(row) == ["p.md", "high.md", "low.md", "none.md"]
+def test_what_a_crash_took_counts_0_as_gates_count_it() -> None:
+    lost = case("q2", ["gold.md"])
+    rows, cases = [found("q1", "gold")], [case("q1", ["gold.md"]), lost]
+    (summary,) = summarise(rows, cases=cases, selected={"e3": ["q1", "q2"]})
+    assert (summary.recall_at_5, summary.mrr_at_10, summary.trials, summary.lost) == (0.5, 0.5, 1, 1)
+    header, line = (text.split() for text in summary_lines([summary]))
+    assert (header[-1], line[-1]) == ("lost", "1")
 
 
-def test_the_ranking_without_a_reranker_keeps_the_first_stages_order() -> None:
-    candidates = [{"chunk_id": f"{each}.md#chunk_3", "score": 0.1} for each in "bac"]
-    assert ranking(found("q1", candidates=candidates)) == ["b.md", "a.md", "c.md"]
+def test_it_is_said_whose_answers_they_are() -> None:
+    def said(**models: str) -> str:
+        return answers_by(tables_of([make_row(experiment=name, model=model) for name, model in models.items()]))
+
+    assert said(e3="gpt-x") == "answers by gpt-x"
+    assert said(e3="embedded/extractive", e4="embedded/extractive") == (
+        "answers by embedded/extractive (a baseline reader, not an LLM)"
+    )
+    assert said(mine="") == "answers by a pipeline of your own"
+    assert (
+        said(e1="gpt-x", e2="gpt-x", mine="") == "answers of e1, e2 by gpt-x; answers of mine by a pipeline of your own"
+    )
+    assert answers_by(tables_of([failed_row()])) == "answers by nobody: no trial has one"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""Which gates are about the data of this run: those of an ini file were set for the data that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_harness.gates.grammar import GOLDEN, parse_gate
+from rag_harness.settings import Settings
+
+Elsewhere = tuple[tuple[str, str], ...]
+"""Texts of gates that were set for other data, each with why it is not judged."""
+
+
+def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str, ...], Elsewhere]:
+    """Part the gates of ``settings`` into those of this run's data, and those that the ini file set for other data.
+
+    An ini file that names no data claims none: its gates are judged on whatever a run is about. So are the gates of the
+    environment and of the command line.
+
+    Raises:
+        SettingsError: a gate cannot be read.
+    """
+    if list(settings.gate) != list(ini.get("gate", [])):
+        return settings.gate, ()
+    why = {True: _other(_golden_data(settings, ini)), False: _other(_query_data(settings, ini))}
+    reasons = [(text, why[parse_gate(text, settings.k).suite == GOLDEN]) for text in settings.gate]
+    return tuple(text for text, reason in reasons if not reason), tuple(pair for pair in reasons if pair[1])
+
+
+def _other(data: list[tuple[str, str]]) -> str:
+    """Return how the data of the run differ from those of the ini file; empty where they do not."""
+    differing = [(set_for, used) for set_for, used in data if set_for != used]
+    return "; ".join(f"set for {set_for}, this run is on {used}" for set_for, used in differing[:1])
+
+
+def _query_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what the ini file names and what is used, of that which gates on experiments depend on."""
+    found = [_folder(settings, ini)] if "kb_dir" in ini else []
+    if "queries" in ini:
+        found.append(_pair(settings, ini["queries"], settings.queries_path))
+    elif "kb_dir" in ini and settings.queries:
+        found.append(_pair(settings, str(Path(ini["kb_dir"]) / "queries.jsonl"), settings.queries_path))
+    return found
+
+
+def _golden_data(settings: Settings, ini: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the same for gates on the retrieval suite; a public collection brings its own documents."""
+    if settings.dataset or "dataset" in ini:
+        claimed = ini.get("dataset") or ini.get("golden") or ini.get("kb_dir")
+        used = settings.dataset or settings.golden
+        same = claimed and _place(settings, claimed) == _place(settings, used)
+        return [(claimed, claimed if same else used)] if claimed else []
+    found = [_folder(settings, ini)] if "kb_dir" in ini else []
+    return [*found, *([_pair(settings, ini["golden"], settings.path(settings.golden))] if "golden" in ini else [])]
+
+
+def _place(settings: Settings, dataset: str) -> tuple[str, Path]:
+    scheme, _, path = dataset.rpartition(":")
+    return scheme, settings.path(path).resolve()
+
+
+def _folder(settings: Settings, ini: Mapping[str, Any]) -> tuple[str, str]:
+    return _pair(settings, ini["kb_dir"], settings.path(settings.kb_dir))
+
+
+def _pair(settings: Settings, set_for: str, used: Path) -> tuple[str, str]:
+    """Return both as they are shown; the same text where they are the same place."""
+    if settings.path(set_for).resolve() == used.resolve():
+        return set_for, set_for
+    base = Path(settings.rootdir).resolve()
+    inside = used.resolve().is_relative_to(base)
+    return set_for, used.resolve().relative_to(base).as_posix() if inside else str(used)

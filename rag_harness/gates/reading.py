@@ -1,0 +1,39 @@
+"""The gates of a run: read, checked, and each asked once. Not imported by ``gates``, for it knows the measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from rag_harness.gates.grammar import Gate, Known, Reference, check_gate, parse_gate
+from rag_harness.measures import measure_named
+
+
+def read_gates(
+    texts: Sequence[str],
+    k: int,
+    names: Collection[str],
+    slices_of: Callable[[str], Mapping[str, Collection[str]]],
+) -> list[Gate]:
+    """Return the gates of a run; where two speak of the same aggregate and direction, the later one holds.
+
+    ``slices_of`` gives what a suite's gates can slice by.
+
+    Raises:
+        SettingsError: a gate cannot be read, or names what does not exist.
+    """
+    found: dict[tuple[object, ...], Gate] = {}
+    for text in texts:
+        gate = parse_gate(text, k)
+        check_gate(gate, Known(names, slices_of(gate.suite) if gate.slice else {}, measure_named, is_share))
+        found[gate.suite, gate.slice, gate.what, gate.op, _kind(gate)] = gate
+    return list(found.values())
+
+
+def is_share(name: str) -> bool:
+    """Whether a measure lies in [0, 1]."""
+    return measure_named(name).unit == "share"
+
+
+def _kind(gate: Gate) -> str:
+    """A number, the baseline and each other experiment are questions of their own."""
+    return gate.right.name if isinstance(gate.right, Reference) else ""

@@ -1,0 +1,35 @@
+"""Numbers as a person reads them, by the unit of the measure."""
+
+from __future__ import annotations
+
+from math import isinf
+
+_DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
+"""After the point, at least; of a share or a score 3."""
+_UNITS = {"ms": " ms", "tokens": " tokens"}
+_MOST_DIGITS = 13
+
+
+def shown(value: float, unit: str, digits: int) -> str:
+    """Write a value with its unit."""
+    sign = "-" if value < 0 and unit == "usd" else ""
+    number = f"{abs(value) if sign else value:.{digits}f}"
+    return f"{sign}${number}" if unit == "usd" else f"{number}{_UNITS.get(unit, '')}"
+
+
+def told_apart(value: float, threshold: float, unit: str, same: bool) -> tuple[str, str]:
+    """Write both with as many digits as show that they differ, so that no line says 0.950 failed >= 0.95."""
+    fewest = _DIGITS.get(unit, 3)
+    for digits in range(fewest, _MOST_DIGITS):
+        pair = shown(value, unit, digits), shown(threshold, unit, digits)
+        if pair[0] != pair[1] or same:
+            return pair
+    return shown(value, unit, fewest), shown(threshold, unit, fewest)
+
+
+def bounds(low: float, high: float, unit: str, signed: bool = False) -> str:
+    """Write an interval, in the unit of the value beside it; an end that the cases are too few to bound is open."""
+    digits = _DIGITS.get(unit, 2)
+    sign = "+" if signed else ""
+    ends = ["…" if isinf(end) else f"{end:{sign}.{digits}f}" for end in (low, high)]
+    return f"[{ends[0]}, {ends[1]}]"

@@ -1,0 +1,132 @@
+"""What a measure is. Importing this imports neither NumPy nor pydantic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias
+
+from rag_harness.errors import SettingsError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from rag_harness.measures.ranking_arrays import Found
+    from rag_harness.results.row import ExperimentResult
+    from rag_harness.types import Case
+
+Unit: TypeAlias = Literal["share", "ms", "usd", "tokens", "count", "score"]
+"""``share`` lies in [0, 1]; ``score`` is a number without a unit."""
+Better: TypeAlias = Literal["higher", "lower"]
+Need: TypeAlias = Literal["retrieval", "answer"]
+"""What an experiment must do at all for a measure to mean something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One measure of one row. ``value`` is None where it could not be measured, and ``reason`` then says why.
+
+    Raises:
+        ValueError: ``value`` is NaN or infinite.
+    """
+
+    value: float | None
+    reason: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not isfinite(self.value):
+            raise ValueError(f"a score is a number or None; got {self.value}. None says that it was not measured.")
+
+
+class Measure(Protocol):
+    """What gates, summaries, baselines and comparisons know of a measure.
+
+    Attributes:
+        name: with its cutoff, ``recall@5``.
+        version: goes up when the same row gets another value.
+        unit: of a value, and of its mean.
+        better: which way is better.
+        worst: what a case without an answer (error, lost) counts; None: it is left out.
+        needs: what an experiment must do at all; of one that never does it no case has a value.
+        cutoff: the hits that are looked at; None where a measure has no such limit.
+    """
+
+    name: str
+    version: int
+    unit: Unit
+    better: Better
+    worst: float | None
+    needs: tuple[Need, ...]
+    cutoff: int | None
+
+    def applies(self, case: Case) -> str:
+        """Return why the measure means nothing for ``case``, as what the case has: "no ground truth"; empty if not."""
+        ...
+
+
+class RowMeasure(ABC):
+    """A measure that is read off a row. Derive from it, set what differs, and register the class.
+
+    Args:
+        cutoff: what stands behind the ``@`` of the name.
+
+    Raises:
+        SettingsError: there is a cutoff where ``takes_cutoff`` is False, or none where it is True.
+    """
+
+    called: ClassVar[str]
+    """The name without a cutoff, as it is registered."""
+    takes_cutoff: ClassVar[bool] = False
+    version: int = 1
+    unit: Unit = "share"
+    better: Better = "higher"
+    worst: float | None = 0.0
+    needs: tuple[Need, ...] = ()
+
+    def __init__(self, cutoff: int | None = None) -> None:
+        if cutoff is not None and not self.takes_cutoff:
+            raise SettingsError(
+                f"Measure '{self.called}@{cutoff}' has a cutoff, but {self.called} takes none. Write {self.called!r}."
+            )
+        if self.takes_cutoff and (cutoff is None or cutoff < 1):
+            found = "" if cutoff is None else str(cutoff)
+            raise SettingsError(
+                f"Measure {self.called!r} needs a cutoff of 1 or more, e.g. '{self.called}@10'; found {found!r}."
+            )
+        self.cutoff = cutoff
+        self.name = self.called if cutoff is None else f"{self.called}@{cutoff}"
+
+    def applies(self, case: Case) -> str:  # noqa: ARG002 - those that depend on the case say so
+        """Return why the measure means nothing for ``case``; empty where it applies."""
+        return ""
+
+    @abstractmethod
+    def score(self, case: Case, row: ExperimentResult) -> Score:
+        """Return the score of a row that has an answer, of a case that the measure applies to."""
+
+
+class RankingMeasure(RowMeasure):
+    """A measure of the ranking against the judged documents; computed for many rows at once, as arrays."""
+
+    takes_cutoff = True
+    needs = ("retrieval",)
+
+    def applies(self, case: Case) -> str:
+        """Return why there is nothing to look for."""
+        return "" if case.context_reference else "no relevant document"
+
+    @abstractmethod
+    def batch(self, found: Found) -> npt.NDArray[np.float64]:
+        """Return the value of each query, shape (found.n,)."""
+
+    def score(self, case: Case, row: ExperimentResult) -> Score:
+        """Return the score of one row: a batch of one."""
+        from rag_harness.measures.hits import ranking_of
+        from rag_harness.measures.ranking_arrays import find
+
+        found = find({"": ranking_of(row)}, {"": case.qrels}, None)
+        return Score(float(self.batch(found)[0]))

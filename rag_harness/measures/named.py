@@ -1,0 +1,65 @@
+"""Names -> measures. Built-ins come in by the same door as a user's own: the entry points ``rag_harness.measures``."""
+
+from __future__ import annotations
+
+from rag_harness.errors import SettingsError, unknown
+from rag_harness.measures.measure import Measure
+from rag_harness.registry import registered, resolve
+
+GROUP = "measures"
+_PACKAGE = "rag_harness."
+_USUAL_CUTOFFS = (5, 10)
+RANKING = (
+    "recall@1", "recall@3", "recall@5", "recall@10", "precision@5", "hit@5", "all@5", "mrr@10", "map@10", "ndcg@10",
+    "r_precision",
+)  # fmt: skip
+ANSWERS = (
+    "token_f1",
+    "citation_recall",
+    "evidence_recall",
+    "abstention_rate",
+    "false_abstention_rate",
+    "error_rate",
+)
+
+
+def known_measures() -> list[str]:
+    """Return the registered names, without cutoffs."""
+    return sorted(registered(GROUP))
+
+
+def measure_named(text: str) -> Measure:
+    """Return the measure of a name as a gate writes it: ``recall@5``, ``token_f1``.
+
+    Raises:
+        SettingsError: there is no such measure, or its cutoff cannot be; says what was probably meant.
+    """
+    name, at, cutoff = text.strip().partition("@")
+    if name not in registered(GROUP):
+        raise SettingsError(unknown("measure", name, known_measures()))
+    if at and not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):
+        raise SettingsError(f"Measure {text!r} needs a cutoff of 1 or more, e.g. '{name}@10'; found {cutoff!r}.")
+    measure: Measure = resolve(GROUP, name)(int(cutoff) if at else None)
+    return measure
+
+
+def default_measures(golden: bool, k: int) -> list[Measure]:
+    """Return what is kept of every run: rankings and, of experiments, answers; and all that a user has registered.
+
+    What a run took and cost is kept as such: as a measure it would differ from run to run.
+    """
+    cutoffs = [f"recall@{k}", f"mrr@{k}", f"ndcg@{k}"] if golden else []
+    names = dict.fromkeys([*RANKING, *cutoffs, *(() if golden else ANSWERS)])
+    return [*map(measure_named, names), *(measure for name in _own() for measure in _usual(name))]
+
+
+def _own() -> list[str]:
+    return [name for name, point in sorted(registered(GROUP).items()) if not point.value.startswith(_PACKAGE)]
+
+
+def _usual(name: str) -> list[Measure]:
+    """Return a registered measure as it is kept: with the usual cutoffs where it takes one."""
+    try:
+        return [measure_named(name)]
+    except SettingsError:
+        return [measure_named(f"{name}@{cutoff}") for cutoff in _USUAL_CUTOFFS]

@@ -1,0 +1,201 @@
+"""What the run was to look at and what came of it, written beside the rows; and the tables that are read from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.errors import PrerequisiteError
+from rag_harness.types import TrialId
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_harness.golden.run import RetrievalResult
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.report.suite_table import SuiteTable
+    from rag_harness.results.cases import KeptCase
+    from rag_harness.results.manifest import RunManifest, SuiteRecord
+
+
+class RunRecord:
+    """Lives in the process that writes. After ``leave`` everything is read from files."""
+
+    def __init__(self, session: RagSession, recorder: Recorder) -> None:
+        self._session, self._recorder = session, recorder
+        self._selected: dict[TrialId, None] = {}
+        self._wanted: dict[str, dict[str, None]] = {}
+        self._left = False
+
+    def note(self, selected: Iterable[TrialId]) -> bool:
+        """Note the trials and golden entries that were selected, and return whether there are any."""
+        self._selected |= dict.fromkeys(selected)
+        return bool(self._selected)
+
+    def want(self, suite: str, measure: str) -> None:
+        """Have a measure among those that are read, beside those that are kept of every run."""
+        self._wanted.setdefault(suite, {})[measure] = None
+
+    def leave(self, interrupted: bool = False) -> None:
+        """Write ``run.json`` and the cases, once; what did not come before somebody interrupted the run was not run."""
+        if self._left:
+            return
+        from rag_harness.results.cases import write_cases
+        from rag_harness.results.manifest import write_manifest
+
+        self._recorder.close_files()
+        suites = self._suites(interrupted)
+        for data in sorted({record.data for record in suites.values()}):
+            write_cases(self.output, data, self._cases(data))
+        write_manifest(self.output, self._manifest(suites))
+        self._left = True
+
+    @property
+    def output(self) -> Path:
+        """The folder of the result files."""
+        settings = self._session.settings
+        return settings.path(settings.output)
+
+    @cached_property
+    def manifest(self) -> RunManifest:
+        """The run, as its file says."""
+        from rag_harness.results.manifest import read_manifest
+
+        self.leave(interrupted=True)
+        return read_manifest(self.output)
+
+    @cached_property
+    def tables(self) -> Mapping[str, SuiteTable]:
+        """A table of every suite that something was selected of."""
+        from rag_harness.measures import default_measures, measure_named
+        from rag_harness.report.tables import read_tables
+        from rag_harness.results.manifest import GOLDEN
+
+        self.leave(interrupted=True)
+        k = self._session.settings.k
+
+        def measures(suite: str) -> list[Any]:
+            kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
+            return list(kept.values()) + [measure_named(m) for m in self._wanted.get(suite, ()) if m not in kept]
+
+        return read_tables(self.output, measures)
+
+    @cached_property
+    def retrievals(self) -> list[RetrievalResult]:
+        """What came back for each golden entry."""
+        from rag_harness.report.retrieved import read_retrievals
+
+        return list(read_retrievals(self.output, self.manifest))
+
+    def _trials(self) -> dict[str, dict[str, None]]:
+        """Return the selected cases by suite; a row that came was selected."""
+        found: dict[str, dict[str, None]] = {}
+        for trial in self._selected:
+            found.setdefault(trial.experiment, {})[trial.query_id] = None
+        for name, arrived in self._recorder.arrived.items():
+            known = found.setdefault(name, {})
+            known |= {case_id: None for case_id in sorted(arrived) if case_id not in known}
+        return found
+
+    @cached_property
+    def _golden_ids(self) -> Sequence[str] | None:
+        try:
+            return self._session.golden.every_id
+        except PrerequisiteError:
+            return None
+
+    def _suites(self, interrupted: bool) -> dict[str, SuiteRecord]:
+        return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
+
+    def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
+        from rag_harness.engine.stored import result_path
+        from rag_harness.results.manifest import SuiteRecord, ids_or_all
+
+        recorder, total = self._recorder, self._total(name, selected)
+        missing = [case_id for case_id in selected if case_id not in recorder.arrived.get(name, ())]
+        not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in recorder.not_run]
+        return SuiteRecord(
+            data=_data_of(name),
+            file=result_path(self.output, name).name,
+            fingerprints=sorted(recorder.fingerprints.get(name, ())),
+            total=total,
+            selected=ids_or_all(selected, total),
+            lost=sorted({*missing} - {*not_run}),
+            not_run=not_run,
+            resumed=ids_or_all(sorted(recorder.resumed.get(name, ())), total),
+        )
+
+    def _total(self, name: str, selected: list[str]) -> int:
+        from rag_harness.results.manifest import GOLDEN
+
+        if name != GOLDEN:
+            return len(self._session.all_cases)
+        return len(self._golden_ids) if self._golden_ids is not None else len(selected)
+
+    def _cases(self, data: str) -> Iterable[KeptCase]:
+        from rag_harness.results.cases import kept
+        from rag_harness.results.manifest import GOLDEN
+
+        return self._golden_cases() if data == GOLDEN else map(kept, self._session.all_cases)
+
+    def _golden_cases(self) -> list[KeptCase]:
+        from rag_harness.golden.run import RetrievalCase
+        from rag_harness.results.manifest import GOLDEN
+
+        try:
+            return [_kept(case) for case in self._session.golden.cases.values()]
+        except PrerequisiteError:
+            # The first test has said why; all of them are lost.
+            ids = self._golden_ids if self._golden_ids is not None else self._trials().get(GOLDEN, {})
+            return [_kept(RetrievalCase(case_id, "", {case_id: 1})) for case_id in ids]
+
+    def _manifest(self, suites: Mapping[str, SuiteRecord]) -> RunManifest:
+        from rag_harness.results.manifest import RunManifest, commit_of, now, package_versions
+        from rag_harness.settings import masked
+
+        settings = self._session.settings
+        return RunManifest(
+            date=now(),
+            commit=commit_of(settings.path(".")),
+            packages=package_versions(),
+            settings=masked(settings),
+            digests=self._digests({record.data for record in suites.values()}),
+            suites=dict(suites),
+        )
+
+    def _digests(self, data: set[str]) -> dict[str, str]:
+        """Return what two runs must share to be comparable, of the data that were used."""
+        from rag_harness.files.sources import file_digest
+        from rag_harness.results.manifest import GOLDEN, QUERIES
+
+        settings = self._session.settings
+        golden = settings.path(settings.golden)
+        found: dict[str, str] = {}
+        if QUERIES in data:
+            found[QUERIES] = file_digest(settings.queries_path)
+        if GOLDEN in data:
+            found[GOLDEN] = settings.dataset or (file_digest(golden) if golden.is_file() else "")
+        if settings.save or settings.compare:
+            found["documents"] = self._session.parts.data().digest
+        return found
+
+
+def _data_of(suite: str) -> str:
+    from rag_harness.results.manifest import GOLDEN, QUERIES
+
+    return GOLDEN if suite == GOLDEN else QUERIES
+
+
+def _kept(case: Any) -> KeptCase:
+    from rag_harness.results.cases import KeptCase
+    from rag_harness.types import Case, Query
+
+    return KeptCase(
+        Case(Query(case.case_id, case.query), case.slices.get("query_type", "direct"), qrels=case.relevant),
+        case.slices,
+        case.expected or tuple(case.relevant),
+        case.justification,
+        case.passage,
+    )

@@ -1,0 +1,149 @@
+"""A suite as numbers: what became of each case and the values of its measures. No row is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.measures import Measure
+from rag_harness.report.totals import Totals
+from rag_harness.stats import mean_or_none
+
+Slice = Mapping[str, str]
+StateName = Literal["ok", "error", "lost", "left out"]
+_Mask = npt.NDArray[np.bool_]
+_Floats = npt.NDArray[np.float64]
+
+
+class State(IntEnum):
+    """What became of a case; ``LOST`` is one that was selected and whose row did not come."""
+
+    LEFT_OUT = 0
+    LOST = 1
+    ERROR = 2
+    OK = 3
+
+
+STATE_NAMES: Mapping[State, StateName] = {
+    State.LEFT_OUT: "left out",
+    State.LOST: "lost",
+    State.ERROR: "error",
+    State.OK: "ok",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A measure of every case, in the order of the cases.
+
+    Attributes:
+        measure: what was measured.
+        values: shape (cases,); NaN, which leaves this room nowhere, where a case has none.
+        absent: shape (cases,); number of the reason why a selected case has no value, 0 where it has one.
+        reasons: by number, as what such a case has: "no ground truth".
+        unmeasured: numbers of those that are the row's: the case could have had a value.
+    """
+
+    measure: Measure
+    values: _Floats
+    absent: npt.NDArray[np.uint8]
+    reasons: Sequence[str]
+    unmeasured: frozenset[int] = frozenset()
+
+
+class SuiteTable:
+    """The cases of a suite. An empty slice means all of them.
+
+    Args:
+        ids: of every case in the data.
+        labels: of each, in the same order.
+        states: ``State`` of each.
+        columns: by the measure's name.
+        totals: what the rows add up to.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        labels: Sequence[Slice],
+        states: npt.NDArray[np.uint8],
+        columns: Mapping[str, Column],
+        totals: Totals,
+    ) -> None:
+        self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
+
+    def total_of(self, where: Slice, /) -> int:
+        """Count the cases in the data."""
+        return int(self._mask(where).sum())
+
+    def selected_of(self, where: Slice, /) -> int:
+        """Count those that this run was to look at, lost ones included."""
+        return int(self._selected(where).sum())
+
+    def lost_of(self, where: Slice, /) -> int:
+        """Count those that were selected and have no row."""
+        return int((self._mask(where) & (self.states == State.LOST)).sum())
+
+    def state_of(self, position: int) -> StateName:
+        """Return what became of a case."""
+        return STATE_NAMES[State(self.states[position])]
+
+    @property
+    def depth(self) -> int | None:
+        """The most hits that any row has; None where nothing was retrieved."""
+        return self.totals.depth or None
+
+    def values(self, measure: str, where: Slice, /) -> dict[str, float]:
+        """Return the value of each case that has one; an error and a lost case count the worst.
+
+        Raises:
+            KeyError: the table was made without that measure.
+        """
+        column = self.columns[measure]
+        chosen = np.flatnonzero(self._selected(where) & ~np.isnan(column.values))
+        return {self.ids[n]: float(column.values[n]) for n in map(int, chosen)}
+
+    def absent(self, measure: str, where: Slice, /) -> Counter[str]:
+        """Count the selected cases without a value, by the reason, as what they have: "no ground truth"."""
+        column = self.columns[measure]
+        numbers = column.absent[self._selected(where)]
+        return Counter({column.reasons[n]: int((numbers == n).sum()) for n in np.unique(numbers) if n})
+
+    def unmeasured(self, measure: str, where: Slice, /) -> int:
+        """Count the cases with an answer that the measure applies to, and that have no value."""
+        column = self.columns[measure]
+        return int(np.isin(column.absent[self._selected(where)], list(column.unmeasured)).sum())
+
+    def aggregate(self, measures: Sequence[str], where: Slice | None = None) -> dict[str, float | None]:
+        """Return the mean of each measure; None where no case has a value."""
+        return {measure: mean_or_none(self.values(measure, where or {}).values()) for measure in measures}
+
+    def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
+        """Return the aggregates of each value of a slice key, sorted, over the selected cases."""
+        selected = [self.labels[n] for n in map(int, np.flatnonzero(self._selected({})))]
+        found = {labels[key] for labels in selected if key in labels}
+        return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
+
+    def slices(self) -> dict[str, set[str]]:
+        """Return every slice key with the values that cases in the data have."""
+        found: dict[str, set[str]] = {}
+        for labels in self.labels:
+            for key, value in labels.items():
+                found.setdefault(key, set()).add(value)
+        return found
+
+    def _selected(self, where: Slice) -> _Mask:
+        chosen: _Mask = self._mask(where) & (self.states != State.LEFT_OUT)
+        return chosen
+
+    def _mask(self, where: Slice) -> _Mask:
+        if not where:
+            return np.ones(len(self.ids), dtype=np.bool_)
+        wanted = where.items()
+        return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))

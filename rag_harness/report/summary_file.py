@@ -1,0 +1,68 @@
+"""``summary.json``: every aggregate of the last run, for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from rag_harness.files.atomic import write_atomically
+from rag_harness.gates import Verdict
+from rag_harness.report.speed import stage_quantiles
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import GOLDEN
+
+FILE = "summary.json"
+
+
+def write_summary_file(
+    output: Path, tables: Mapping[str, SuiteTable], verdicts: Sequence[Verdict], settings: Mapping[str, Any]
+) -> None:
+    """Write the aggregates by experiment and for ``golden``, and how each gate came out."""
+    suites = {name: _aggregates(name, table) for name, table in tables.items() if table.selected_of({})}
+    gates = [_verdict(verdict) for verdict in verdicts]
+    content = {**suites, "gates": gates, "profile": settings["profile"], "mode": settings["mode"]}
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(output / FILE, (text + "\n").encode())
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "gate": str(verdict.gate),
+        "state": verdict.state,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "interval": [end if isfinite(end) else None for end in verdict.interval] if verdict.interval else None,
+        "n": verdict.n,
+        "unit": verdict.unit,
+        "reason": verdict.reason,
+    }
+
+
+def _aggregates(name: str, table: SuiteTable) -> dict[str, Any]:
+    measures = list(table.columns)
+    by_type = {
+        key: {"n": table.selected_of({"query_type": key}), **_measured(values)}
+        for key, values in table.by("query_type", measures).items()
+    }
+    return {
+        "n": table.selected_of({}),
+        "total": table.total_of({}),
+        "lost": table.lost_of({}),
+        **_measured(table.aggregate(measures)),
+        "by_query_type": by_type,
+        **_times_and_cost(name, table),
+    }
+
+
+def _measured(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {measure: value for measure, value in values.items() if value is not None}
+
+
+def _times_and_cost(name: str, table: SuiteTable) -> dict[str, Any]:
+    """Return what only an experiment has; ``cost_usd`` is that of all its answers together."""
+    if name == GOLDEN or not table.totals.rows:
+        return {}
+    return {"stages_ms": stage_quantiles(table), "cost_usd": table.totals.cost_usd}

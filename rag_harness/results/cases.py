@@ -1,0 +1,131 @@
+"""``cases/<data>.jsonl`` beside the rows: every case with its gold, so that a report needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from rag_harness.errors import DataError
+from rag_harness.files.atomic import write_atomically
+from rag_harness.results.row import storable
+from rag_harness.types import Case, Evidence, Query
+
+CASES = "cases"
+"""Folder beside the result files."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCase:
+    """A case, and what only a golden entry has: the expected ids as written, why, and the passage to be found."""
+
+    case: Case
+    labels: Mapping[str, str]
+    expected: tuple[str, ...] = ()
+    justification: str = ""
+    passage: str = ""
+
+
+def kept(case: Case) -> KeptCase:
+    """Return a case of an experiment as it is kept."""
+    return KeptCase(case, case.labels)
+
+
+def write_cases(output: Path, data: str, cases: Iterable[KeptCase]) -> None:
+    """Write the file; a reader sees the old one or all of the new one."""
+    write_atomically(output / CASES / f"{data}.jsonl", map(_line, cases))
+
+
+class CaseFile:
+    """Cases by id, in their order. In memory are only ids and labels: a case is read when it is asked for.
+
+    Attributes:
+        ids: of all cases.
+        labels: of each, in the same order.
+        position: of each id in both.
+
+    Raises:
+        DataError: there is no such file, or a line of it is no case.
+    """
+
+    def __init__(self, output: Path, data: str) -> None:
+        self.file = output / CASES / f"{data}.jsonl"
+        self.ids: list[str] = []
+        self.labels: list[Mapping[str, str]] = []
+        self._places = array("q")
+        self._stream: IO[bytes] | None = None
+        try:
+            self._read()
+        except FileNotFoundError:
+            raise DataError(f"No file {self.file}. Run pytest with --rag-output={output} first.") from None
+        self.position = {case_id: n for n, case_id in enumerate(self.ids)}
+
+    def _read(self) -> None:
+        place, known = 0, dict[tuple[tuple[str, str], ...], Mapping[str, str]]()
+        with self.file.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                read = self._parsed(line, number)
+                self.ids.append(read.case.query.query_id)
+                # Many cases share their labels.
+                self.labels.append(known.setdefault(tuple(read.labels.items()), read.labels))
+                self._places.append(place)
+                place += len(line)
+
+    def __getitem__(self, position: int) -> KeptCase:
+        """Read the case at a position."""
+        if self._stream is None:
+            self._stream = self.file.open("rb")
+        self._stream.seek(self._places[position])
+        return self._parsed(self._stream.readline(), position + 1)
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _parsed(self, line: bytes, number: int) -> KeptCase:
+        try:
+            return _case(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            where = f"{self.file}:{number}"
+            raise DataError(f"{where}: no case: {type(error).__name__}: {error}. Run pytest again.") from error
+
+
+def _line(kept: KeptCase) -> bytes:
+    case = kept.case
+    content = {
+        "case_id": case.query.query_id,
+        "query": case.query.text,
+        "inputs": dict(case.query.inputs),
+        "query_type": case.query_type,
+        "labels": dict(kept.labels),
+        "answerable": case.answerable,
+        "ground_truth": case.ground_truth,
+        "qrels": dict(case.qrels),
+        "evidence": [{"filename": quote.filename, "quote": quote.quote} for quote in case.evidence],
+    }
+    golden = {"expected": list(kept.expected), "justification": kept.justification, "passage": kept.passage}
+    more = golden if kept.expected else {}
+    return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _case(content: Mapping[str, Any]) -> KeptCase:
+    case = Case(
+        query=Query(content["case_id"], content["query"], content["inputs"]),
+        query_type=content["query_type"],
+        ground_truth=content["ground_truth"],
+        qrels=content["qrels"],
+        evidence=tuple(Evidence(quote["filename"], quote["quote"]) for quote in content["evidence"]),
+        answerable=content["answerable"],
+    )
+    return KeptCase(
+        case,
+        content["labels"],
+        tuple(content.get("expected", ())),
+        content.get("justification", ""),
+        content.get("passage", ""),
+    )

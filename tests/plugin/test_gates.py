@@ -1,0 +1,181 @@
+"""Gates on measures of any unit and of anybody, and on nothing but the trials and the data that they are about."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.plugin.conftest import QUERIES, Suite
+
+BREVITY = """
+from rag_harness import RankingMeasure, RowMeasure, Score
+
+
+class Brevity(RowMeasure):
+    called, unit, better, worst = "brevity", "count", "lower", None
+
+    def applies(self, case):
+        return "" if case.answerable else "no answer in the documents"
+
+    def score(self, case, row):
+        return Score(float(len(row.llm_answer.split())))
+
+
+class Top(RankingMeasure):
+    called = "top"
+
+    def batch(self, found):
+        return found.sums(found.rank <= self.cutoff) / self.cutoff
+"""
+ENTRY_POINTS = "[rag_harness.measures]\nbrevity = brevity:Brevity\ntop = brevity:Top\n"
+MINE = """
+import pytest
+from rag_harness.errors import BudgetError
+
+class Mine:
+    def __init__(self, spent): self.spent = spent
+    async def answer(self, query):
+        if self.spent: raise BudgetError("nothing is left")
+        return "fine"
+
+@pytest.fixture
+def rag_pipeline(rag_trial): return Mine(rag_trial.experiment == "mine-own")
+
+@pytest.mark.rag_experiment("mine", "mine-own")
+def test_mine(rag_result): assert rag_result.ok
+"""
+
+
+@pytest.fixture
+def brevity(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """Install a package that brings two measures: a module and the entry points, as pip would leave them."""
+    site = suite.path / "site"
+    (site / "brevity-1.0.dist-info").mkdir(parents=True)
+    (site / "brevity-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: brevity\nVersion: 1.0\n")
+    (site / "brevity-1.0.dist-info" / "entry_points.txt").write_text(ENTRY_POINTS)
+    (site / "brevity.py").write_text(BREVITY)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    return suite
+
+
+def test_measures_of_another_package_work_everywhere(brevity: Suite) -> None:
+    result = brevity.run("--rag-gate=e3: brevity <= 0.5", "--rag-gate=e3: p50(top@2) >= 0.5", "--rag-save=main")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["failed *e3: brevity <= 0.5 *n=3", "passed *e3: p50(top@2) >= 0.5 *0.500*n=3*"])
+    summary = json.loads((brevity.path / "output" / "summary.json").read_text())
+    assert {"brevity", "top@2", "top@5", "top@10"} <= set(summary["e3"])
+    assert [gate["unit"] for gate in summary["gates"]] == ["count", "share"]
+    saved = json.loads((brevity.path / "baselines" / "main.json").read_text())
+    assert {"brevity", "top@5"} <= set(saved["suites"]["e3"]["q_direct_001"]["values"])
+    result = brevity.run("--rag-compare=main", "--rag-gate=e3: brevity <= baseline", "--rag-overwrite")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["  brevity *", "passed *e3: brevity <= baseline *"])
+    result = brevity.run("--rag-gate=e3: brevty <= 9")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*Unknown measure 'brevty'. Did you mean 'brevity'?*"])
+
+
+def test_gates_in_other_units(suite: Suite) -> None:
+    gates = ["e3: p95(total_ms) <= 60000", "e3: p95(total_ms) <= 0", "e3: cost_usd <= 0.002", "e3: tokens >= 1"]
+    result = suite.run(*(f"--rag-gate={gate}" for gate in gates[1:]))
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["failed *e3: p95(total_ms) <= 0 * ms [[]*, …]  n=4", "*e3: cost_usd <= 0.002*"])
+    result = suite.run(f"--rag-gate={gates[0]}")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["passed *e3: p95(total_ms) <= 60000 * ms [[]*, …]  n=4"])
+    summary = json.loads((suite.path / "output" / "summary.json").read_text())
+    assert summary["gates"][0]["interval"][1] is None
+    assert summary["gates"][0]["unit"] == "ms"
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_gates_are_about_their_own_experiment_and_no_longer_name(suite: Suite, workers: str) -> None:
+    suite.pytester.makepyfile(MINE)
+    result = suite.run(workers, "--rag-gate=mine: error_rate <= 0.05", "--rag-gate=mine-own: error_rate <= 0.05")
+    result.stdout.fnmatch_lines(
+        [
+            "passed *mine: error_rate <= 0.05 *n=4",
+            "failed *mine-own: error_rate <= 0.05*",
+            "*not run for lack of budget: 4*",
+        ]
+    )
+    record = json.loads((suite.path / "output" / "run.json").read_text())["suites"]
+    assert (record["mine"]["not_run"], record["mine"]["selected"]) == ([], "all")
+    assert len(record["mine-own"]["not_run"]) == 4
+    assert record["mine-own"]["lost"] == []
+
+
+def test_terminal_and_gates_have_one_recall_after_a_crash(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import os, signal
+        def pytest_runtest_call(item):
+            if "q_direct_002" in item.nodeid:
+                os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    result = suite.run("-n1", "--max-worker-restart=1", "--rag-gate=e3: recall@5 >= 0.1")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "experiment *recall@5*lost",
+            "e3 * 3 * 0.667 * 1",
+            "1 trials were selected and have no row*",
+            "failed *e3: recall@5 >= 0.1 *0.667 *n=3*",
+            "*1 case lost to a crash, so it cannot pass*",
+        ]
+    )
+
+
+def test_gates_of_the_ini_file_are_about_its_data(suite: Suite) -> None:
+    ini = (
+        "[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_gate =\n    e3: recall@5 >= 1.0\n    e3: error_rate <= 0\n"
+    )
+    suite.pytester.makeini(ini)
+    other = suite.path / "other"
+    other.mkdir()
+    (other / "page.md").write_text("# A page\n\nWith a word.\n")
+    (other / "queries.jsonl").write_text(json.dumps({**QUERIES[0], "context_reference": ["page.md"]}) + "\n")
+    result = suite.run("--rag-kb=other", "--rag-gate=e3: mrr@5 >= 0")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "passed *e3: mrr@5 >= 0 *",
+            "not judged *e3: recall@5 >= 1.0 *set for kb, this run is on other",
+            "not judged *e3: error_rate <= 0 *set for kb, this run is on other",
+        ]
+    )
+    result = suite.run(f"--rag-kb={suite.path / 'kb'}")
+    result.stdout.fnmatch_lines(["passed *e3: recall@5 >= 1.0 *n=3*"])
+    (suite.path / "more.jsonl").write_text((suite.path / "kb" / "queries.jsonl").read_text())
+    result = suite.run("--rag-queries=more.jsonl")
+    result.stdout.fnmatch_lines(["not judged *set for kb/queries.jsonl, this run is on more.jsonl"])
+
+
+def test_it_is_said_why_a_measure_has_no_value(suite: Suite) -> None:
+    suite.write_queries([{**query, "ground_truth": ""} for query in QUERIES])
+    result = suite.run("--rag-gate=e3: token_f1 >= 0")
+    assert result.ret == 1
+    text = " ".join(result.stdout.str().split())
+    assert (
+        "no case has a value of token_f1: 3 of 4 have no ground truth, 1 of 4 have no answer in the documents" in text
+    )
+
+
+def test_what_a_run_leaves_behind_is_all_that_a_report_needs(suite: Suite) -> None:
+    suite.run("-k", "q_direct_001 or q_negative")
+    result = suite.run()
+    record = json.loads((suite.path / "output" / "run.json").read_text())
+    e3 = record["suites"]["e3"]
+    assert (e3["data"], e3["total"], e3["selected"], e3["lost"]) == ("queries", 4, "all", [])
+    assert e3["resumed"] == ["q_direct_001", "q_negative_001"]
+    assert e3["fingerprints"] == [suite.rows()[0]["fingerprint"]]
+    assert record["settings"]["profile"] == "mock"
+    assert record["settings"]["openai_api_key"] == "not set"
+    cases = [json.loads(line) for line in (suite.path / "output" / "cases" / "queries.jsonl").read_text().splitlines()]
+    assert [(case["case_id"], case["answerable"], case["qrels"]) for case in cases[:1]] == [
+        ("q_direct_001", True, {"returns.md": 1})
+    ]
+    assert cases[3]["labels"] == {"query_type": "negative"}
+    result.stdout.fnmatch_lines(["2 trials were taken from output/ as they are; --rag-overwrite starts anew."])

@@ -1,0 +1,92 @@
+"""Tables, made as a run makes them: from files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_harness.measures import default_measures, measure_named
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.tables import read_tables
+from rag_harness.results.cases import KeptCase, kept, write_cases
+from rag_harness.results.manifest import GOLDEN, QUERIES, RunManifest, SuiteRecord, write_manifest
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Case, Query
+from tests.unit.rows import make_row
+
+
+def case(case_id: str, gold: Iterable[str] = (), **fields: Any) -> Case:
+    """Return a case whose relevant documents are ``gold``."""
+    return Case(Query(case_id, "?"), **({"qrels": dict.fromkeys(gold, 1)} | fields))
+
+
+def case_of(row: ExperimentResult) -> Case:
+    """Return the case that a row says it is of."""
+    return Case(
+        Query(row.query_id, row.query),
+        row.query_type,
+        row.ground_truth,
+        dict.fromkeys(row.context_reference, 1),
+        answerable=row.answerable,
+        metadata=row.metadata,
+    )
+
+
+def golden_row(case_id: str, ranked: Sequence[str], **changes: Any) -> ExperimentResult:
+    """Return what a retriever found, as a row."""
+    nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": [], "citations": [], "llm_answer": ""}
+    return make_row(query_id=case_id, experiment=GOLDEN, ranking=ranked, **(nothing | changes))
+
+
+def write_run(
+    output: Path,
+    rows: Sequence[ExperimentResult],
+    cases: Sequence[Case | KeptCase] = (),
+    selected: Mapping[str, Sequence[str]] | None = None,
+    **more: Mapping[str, Sequence[str]],
+) -> None:
+    """Write what a run leaves behind; without ``cases`` those of the rows, without ``selected`` all of them.
+
+    ``more`` are ``not_run`` and ``resumed``, by experiment.
+    """
+    known = cases or list({row.query_id: case_of(row) for row in rows}.values())
+    kept_cases = [each if isinstance(each, KeptCase) else kept(each) for each in known]
+    ids = [each.case.query.query_id for each in kept_cases]
+    names = {row.experiment for row in rows} | set(selected or {})
+    suites = {
+        name: SuiteRecord(
+            data=GOLDEN if name == GOLDEN else QUERIES,
+            file=f"{name}.jsonl",
+            fingerprints=sorted({row.fingerprint for row in rows}),
+            total=len(ids),
+            selected=list((selected or {}).get(name, [])) or "all",
+            not_run=list(more.get("not_run", {}).get(name, ())),
+            resumed=list(more.get("resumed", {}).get(name, ())),
+        )
+        for name in names
+    }
+    for record in suites.values():
+        write_cases(output, record.data, kept_cases)
+    for name in names:
+        (output / f"{name}.jsonl").write_text("".join(row.line() for row in rows if row.experiment == name))
+    settings = {"k": 10, "retriever": "dense", "profile": "mock", "mode": "auto"}
+    write_manifest(output, RunManifest(date="2026-01-01T00:00:00+00:00", settings=settings, suites=suites))
+
+
+def tables_of(
+    rows: Sequence[ExperimentResult], cases: Sequence[Case | KeptCase] = (), measures: Sequence[str] = (), **more: Any
+) -> dict[str, SuiteTable]:
+    """Return the tables of a run that left these rows; ``measures`` are read beside the usual ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_run(Path(folder), rows, cases, **more)
+        return read_tables(
+            Path(folder), lambda suite: [*default_measures(suite == GOLDEN, 10), *map(measure_named, measures)]
+        )
+
+
+def table_of(rows: Sequence[ExperimentResult], *args: Any, **more: Any) -> SuiteTable:
+    """Return the one table of a run of one suite."""
+    (table,) = tables_of(rows, *args, **more).values()
+    return table
