@@ -25,7 +25,7 @@ import numpy as np
 
 from rag_harness.dataset.queries import read_queries
 from rag_harness.measures.hits import place_documents
-from rag_harness.measures.ranking import mrr, recall
+from rag_harness.measures.ranking import evaluate
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL, SentenceTransformersEmbedder
 from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker
 from rag_harness.pipelines.parts import RunParts
@@ -178,9 +178,10 @@ def rankings(chunks: Sequence[Chunk]) -> None:
     first = next(iter(cosines.values()))
     for name, scores in cosines.items():
         found = [place_documents([chunks[n].chunk_id for n in row]) for row in np.argsort(-scores, axis=1)[:, :10]]
-        gold = [dict.fromkeys(case.context_reference, 1) for case in cases]
-        recall_5 = statistics.mean(recall(*each, 5) for each in zip(found, gold, strict=True))
-        mrr_10 = statistics.mean(mrr(*each, 10) for each in zip(found, gold, strict=True))
+        ids = [case.query.query_id for case in cases]
+        qrels = {case.query.query_id: case.qrels for case in cases}
+        values = evaluate(dict(zip(ids, found, strict=True)), qrels, ["recall@5", "mrr@10"])
+        recall_5, mrr_10 = (statistics.mean(by_query.values()) for by_query in values.values())
         worst = min(map(spearman, first, scores))
         print(f"{name:28}{recall_5:9.4f}{mrr_10:9.4f}   {worst:.7f}")
 

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.measures.ranking import evaluate, trec_scores
+from rag_harness.measures.ranking import evaluate
 
 Run = dict[str, list[str]]
 Qrels = dict[str, dict[str, int]]
@@ -48,7 +48,8 @@ def ours(run: Run, qrels: Qrels) -> Times:
 
 
 def with_scores(run: Run) -> dict[str, dict[str, float]]:
-    scores = trec_scores(max(map(len, run.values())))
+    # Strictly decreasing whole numbers: trec_eval breaks ties by document id.
+    scores = [float(score) for score in range(max(map(len, run.values())), 0, -1)]
     return {q: dict(zip(ranked, scores, strict=False)) for q, ranked in run.items()}
 
 

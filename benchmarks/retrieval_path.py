@@ -13,8 +13,8 @@ from pathlib import Path
 
 from rag_harness.dataset.queries import read_queries
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.report.summary import quantile
 from rag_harness.settings.loading import load_settings
+from rag_harness.stats import quantile
 
 ROOT = Path(__file__).parents[1]
 
