@@ -178,3 +178,31 @@ def test_what_a_run_leaves_behind_is_all_that_a_report_needs(suite: Suite) -> No
     ]
     assert cases[3]["labels"] == {"query_type": "negative"}
     result.stdout.fnmatch_lines(["2 trials were taken from output/ as they are; --rag-overwrite starts anew."])
+
+
+def test_an_output_that_cannot_be_written_is_one_failure_with_its_reason(suite: Suite) -> None:
+    (suite.path / "output").mkdir()
+    (suite.path / "output" / "cases").write_text("a file where a folder should be")
+    result = suite.run("--rag-gate=e3: error_rate <= 0")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*write results*", "*output/cases*"])
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+
+
+def test_what_was_not_reached_before_an_interrupt_was_not_run_and_is_not_lost(suite: Suite) -> None:
+    suite.pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.e3
+        def test_answers(rag_result):
+            if rag_result.query_id == "q_direct_002":
+                raise KeyboardInterrupt
+        """
+    )
+    result = suite.run("--rag-gate=e3: recall@5 >= 0.9")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    record = json.loads((suite.path / "output" / "run.json").read_text())["suites"]["e3"]
+    assert (len(record["not_run"]), record["lost"]) == (3, [])
+    result.stdout.fnmatch_lines(["e3 * 1 * 0 * 1.000 *"])
+    assert "rag gates" not in result.stdout.str()

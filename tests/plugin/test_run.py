@@ -227,7 +227,8 @@ def test_row_has_all_fields(suite: Suite) -> None:
     assert isinstance(chunks, list)
     assert chunks[0]["chunk_id"] == "returns.md#chunk_0"
     assert chunks[0]["rerank_score"] is not None
-    assert chunks[0]["metadata"] == {"filename": "returns.md", "section": "Returns"}
+    where = {"filename": "returns.md", "section": "Returns", "version": None, "date": None}
+    assert chunks[0]["metadata"] == where
     assert row["reasoning_steps"] is None
     assert row["dry_run"] is False
     assert json.loads(str(row["raw_output"]))["answer"] == row["llm_answer"]
