@@ -20,7 +20,9 @@ class SummarySection:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one section, where there was a trial."""
-        if self._recorder.trials or self._recorder.not_run:
+        recorder = self._recorder
+        # Where nothing could be written there is nothing to read; a failure has said so.
+        if (recorder.trials or recorder.not_run) and not recorder.record.unwritable:
             from rag_harness.plugin.terminal import write_summary
 
-            write_summary(terminalreporter, self._recorder, self._session.settings, self._recording.unused_lines())
+            write_summary(terminalreporter, recorder, self._session.settings, self._recording.unused_lines())
