@@ -144,7 +144,7 @@ class RunRecord:
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
         not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in arrivals.not_run]
         return SuiteRecord(
-            data=_data_of(name),
+            data=self._data_of(name),
             file=result_path(self.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
             total=total,
@@ -158,14 +158,16 @@ class RunRecord:
         from rag_harness.results.manifest import GOLDEN
 
         if name != GOLDEN:
-            return len(self._session.all_cases)
+            return len(self._session.all_cases_of(name))
         return len(self._golden_ids) if self._golden_ids is not None else len(selected)
 
     def _cases(self, data: str) -> Iterable[KeptCase]:
         from rag_harness.results.cases import kept
-        from rag_harness.results.manifest import GOLDEN
+        from rag_harness.results.manifest import GOLDEN, QUERIES
 
-        return self._golden_cases() if data == GOLDEN else map(kept, self._session.all_cases)
+        if data == GOLDEN:
+            return self._golden_cases()
+        return map(kept, self._session.data.get("" if data == QUERIES else data).cases)
 
     def _golden_cases(self) -> list[KeptCase]:
         from rag_harness.golden.run import RetrievalCase
@@ -200,19 +202,26 @@ class RunRecord:
         settings = self._session.settings
         golden = settings.path(settings.golden)
         found: dict[str, str] = {}
-        if QUERIES in data:
-            found[QUERIES] = file_digest(settings.queries_path)
+        for name in data - {GOLDEN}:
+            found[name] = self._session.data.get("" if name == QUERIES else name).queries_digest
         if GOLDEN in data:
             found[GOLDEN] = settings.dataset or (file_digest(golden) if golden.is_file() else "")
         if settings.save or settings.compare:
-            found["documents"] = self._session.parts.data().digest
+            found |= self._documents(data)
         return found
 
+    def _documents(self, data: set[str]) -> dict[str, str]:
+        """Return the digests of the documents; those of named data stand under its name."""
+        from rag_harness.results.manifest import GOLDEN, QUERIES
 
-def _data_of(suite: str) -> str:
-    from rag_harness.results.manifest import GOLDEN, QUERIES
+        named = {f"documents of {name}": self._session.data.get(name).digest for name in data - {GOLDEN, QUERIES}}
+        own = {"documents": self._session.data.get().digest} if data & {GOLDEN, QUERIES} else {}
+        return own | named
 
-    return GOLDEN if suite == GOLDEN else QUERIES
+    def _data_of(self, suite: str) -> str:
+        from rag_harness.results.manifest import GOLDEN, QUERIES
+
+        return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
 
 
 def _kept(case: Any) -> KeptCase:
