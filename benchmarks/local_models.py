@@ -178,10 +178,9 @@ def rankings(chunks: Sequence[Chunk]) -> None:
     first = next(iter(cosines.values()))
     for name, scores in cosines.items():
         found = [place_documents([chunks[n].chunk_id for n in row]) for row in np.argsort(-scores, axis=1)[:, :10]]
-        gold = [dict.fromkeys(case.context_reference, 1) for case in cases]
-        run = {str(n): ranked for n, ranked in enumerate(found)}
-        qrels = {str(n): relevant for n, relevant in enumerate(gold)}
-        values = evaluate(run, qrels, ["recall@5", "mrr@10"])
+        ids = [case.query.query_id for case in cases]
+        qrels = {case.query.query_id: case.qrels for case in cases}
+        values = evaluate(dict(zip(ids, found, strict=True)), qrels, ["recall@5", "mrr@10"])
         recall_5, mrr_10 = (statistics.mean(by_query.values()) for by_query in values.values())
         worst = min(map(spearman, first, scores))
         print(f"{name:28}{recall_5:9.4f}{mrr_10:9.4f}   {worst:.7f}")

@@ -48,7 +48,7 @@ def ours(run: Run, qrels: Qrels) -> Times:
 
 
 def with_scores(run: Run) -> dict[str, dict[str, float]]:
-    # Strictly decreasing, and exact in float32 as trec_eval reads them.
+    # Strictly decreasing whole numbers: trec_eval breaks ties by document id.
     scores = [float(score) for score in range(max(map(len, run.values())), 0, -1)]
     return {q: dict(zip(ranked, scores, strict=False)) for q, ranked in run.items()}
 

@@ -137,8 +137,9 @@ def pytest_runtest_makereport(
     report = yield
     shipped = item.stash.get(SHIPPED, None)
     if shipped is not None and call.when == "teardown":
-        # A JSON string: xdist ships nothing else, and one numpy float would end the session.
-        vars(report).update(rag_row=shipped.row.text, rag_resumed=shipped.resumed)
+        # From a worker as JSON: xdist ships nothing else, and one numpy float would end the session.
+        row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
+        vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
         trial = item.stash[NOT_RUN]

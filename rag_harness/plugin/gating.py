@@ -219,7 +219,7 @@ class GateKeeper:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
         """Write a line a gate below everything else."""
         yield
-        if GOLDEN in self._recorder.arrived:
+        if GOLDEN in self._recorder.arrived and not self._record.unwritable:
             self._write_golden(terminalreporter)
         if self.comparison:
             terminalreporter.section("rag comparison", sep="=")

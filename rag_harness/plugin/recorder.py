@@ -74,6 +74,7 @@ class Recorder:
         for file in self._files.values():
             file.close()
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
         if hasattr(report, "rag_missed"):
@@ -84,17 +85,18 @@ class Recorder:
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
-    def _take_row(self, text: str, resumed: bool) -> None:
+    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> None:
+        """Take a row: of this process as it is, of a worker as its text."""
         from rag_harness.results.row import parse_row
 
-        row = parse_row(text)
+        row = parse_row(shipped) if isinstance(shipped, str) else shipped
         if not self._is_new(row):
             return
         log.info("%s query %d/%d", row.experiment, len(self.arrived[row.experiment]), len(self._session.cases))
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
-            self._file(row.experiment).append(row, f"{text}\n")
+            self._file(row.experiment).append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
 
     def _is_new(self, row: ExperimentResult) -> bool:

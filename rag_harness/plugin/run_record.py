@@ -28,6 +28,7 @@ class RunRecord:
         self._selected: dict[TrialId, None] = {}
         self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
+        self.unwritable = False
 
     def note(self, selected: Iterable[TrialId]) -> bool:
         """Note the trials and golden entries that were selected, and return whether there are any."""
@@ -42,6 +43,14 @@ class RunRecord:
         """Write ``run.json`` and the cases, once; what did not come before somebody interrupted the run was not run."""
         if self._left:
             return
+        try:
+            self._write(interrupted)
+        except OSError:
+            self.unwritable = True
+            raise
+        self._left = True
+
+    def _write(self, interrupted: bool) -> None:
         from rag_harness.results.cases import write_cases
         from rag_harness.results.manifest import write_manifest
 
@@ -50,7 +59,6 @@ class RunRecord:
         for data in sorted({record.data for record in suites.values()}):
             write_cases(self.output, data, self._cases(data))
         write_manifest(self.output, self._manifest(suites))
-        self._left = True
 
     @property
     def output(self) -> Path:

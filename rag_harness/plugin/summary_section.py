@@ -21,8 +21,10 @@ class SummarySection:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one section, where there was a trial."""
-        if self._recorder.trials or self._recorder.not_run:
+        recorder = self._recorder
+        # Where nothing could be written there is nothing to read; a failure has said so.
+        if (recorder.trials or recorder.not_run) and not self._record.unwritable:
             from rag_harness.plugin.terminal import write_summary
 
             more = self._recording.unused_lines()
-            write_summary(terminalreporter, self._recorder, self._record, self._session.settings, more)
+            write_summary(terminalreporter, recorder, self._record, self._session.settings, more)

@@ -86,7 +86,8 @@ def _where_rows_are_from(recorder: Recorder, tables: Mapping[str, SuiteTable], s
     rows, replayed = sum(each.rows for each in totals), sum(each.replayed for each in totals)
     resumed, lost = sum(each.resumed for each in totals), sum(table.lost_of({}) for table in tables.values())
     if lost:
-        yield f"{lost} trials were selected and have no row, lost to a crash, say; every measure counts them the worst."
+        trials = "1 trial was selected and has" if lost == 1 else f"{lost} trials were selected and have"
+        yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
     if settings.mode in ("auto", "record") and replayed:
         yield f"{replayed} answers are replayed from {settings.cassettes}/, {rows - replayed} are new."
     if resumed:

@@ -78,12 +78,13 @@ class _Reading:
         if position is None or not awaited or row.fingerprint not in self._fingerprints:
             return
         self._states[position] = State.OK if row.ok else State.ERROR
-        self._totals.add(row, position, self._is_resumed(row.query_id))
+        ranked = ranking_of(row)
+        self._totals.add(row, position, len(ranked), self._is_resumed(row.query_id))
         kept = self._cases[position]
         for column in self._columns.values():
             column.add(position, kept, row)
         if row.ok:
-            self._finder.add(ranking_of(row), kept.case.qrels)
+            self._finder.add(ranked, kept.case.qrels)
             self._found.append(position)
 
     def table(self) -> SuiteTable:

@@ -8,7 +8,6 @@ from math import inf
 
 import numpy as np
 
-from rag_harness.measures.hits import ranking_of
 from rag_harness.results.row import ExperimentResult
 
 STAGES = {
@@ -44,8 +43,8 @@ class Totals:
         self.first_errors: list[tuple[str, str]] = []
         self.retrieves = self.answers = False
 
-    def add(self, row: ExperimentResult, position: int, resumed: bool) -> None:
-        """Count the row of the case at ``position``."""
+    def add(self, row: ExperimentResult, position: int, hits: int, resumed: bool) -> None:
+        """Count the row of the case at ``position``, with so many hits."""
         self.rows += 1
         self.resumed += resumed
         self.replayed += row.timings_recorded
@@ -54,7 +53,8 @@ class Totals:
         if row.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + row.cost_usd
         self._outcome(row)
-        self._retrieval(row)
+        self.depth = max(self.depth, hits)
+        self.retrieves |= bool(hits) or row.retrieval_time_ms is not None
         for stage, field in STAGES.items():
             value = getattr(row, field)
             self.times[stage][position] = np.nan if value is None else value
@@ -69,11 +69,6 @@ class Totals:
         self.errors += 1
         if len(self.first_errors) < MOST_ERRORS:
             self.first_errors.append((row.trial_id, row.why[:_LONGEST_WHY]))
-
-    def _retrieval(self, row: ExperimentResult) -> None:
-        hits = len(ranking_of(row))
-        self.depth = max(self.depth, hits)
-        self.retrieves |= bool(hits) or row.retrieval_time_ms is not None
 
     def _pace(self, row: ExperimentResult, position: int) -> None:
         self.new[position] = True

@@ -37,7 +37,7 @@ def case_of(row: ExperimentResult) -> Case:
 def golden_row(case_id: str, ranked: Sequence[str], **changes: Any) -> ExperimentResult:
     """Return what a retriever found, as a row."""
     nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": [], "citations": [], "llm_answer": ""}
-    return make_row(query_id=case_id, experiment=GOLDEN, ranking=ranked, **(nothing | changes))
+    return make_row(query_id=case_id, ranking=ranked, **({"experiment": GOLDEN} | nothing | changes))
 
 
 def write_run(

@@ -16,6 +16,7 @@ from rag_harness.registry import missing_package, model_name, registered, resolv
         ("indexes", {"qdrant"}),
         ("rerankers", {"cross-encoder", "late-interaction", "mock"}),
         ("chat", {"openai", "mock"}),
+        ("measures", {"recall", "token_f1", "total_ms"}),
     ],
 )
 def test_built_ins_enter_by_the_common_door(group: str, names: set[str]) -> None:

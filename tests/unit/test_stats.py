@@ -202,3 +202,33 @@ refused: dict[str, tuple[Callable[[], object], str]] = {
 def test_refuses(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(n=st.integers(1, 400), share=st.sampled_from([0.5, 0.95, 0.99]), confidence=st.sampled_from([0.8, 0.95]))
+def test_quantile_interval_covers_what_it_says_and_no_more_than_it_must(
+    n: int, share: float, confidence: float
+) -> None:
+    # Of the values 1 … n the i-th is i, and it lies at or below the quantile unless fewer than i values do.
+    low, high = stats.quantile_interval([float(i) for i in range(1, n + 1)], share, confidence)
+    below = scipy.stats.binom(n, share)
+    tail = (1 - confidence) / 2
+    if np.isfinite(low):
+        assert below.cdf(low - 1) <= tail + 1e-12
+    nearer_low = low + 1 if np.isfinite(low) else 1
+    assert below.cdf(nearer_low - 1) > tail - 1e-12
+    if np.isfinite(high):
+        assert below.sf(high - 1) <= tail + 1e-12
+    nearer_high = high - 1 if np.isfinite(high) else n
+    assert below.sf(nearer_high - 1) > tail - 1e-12
+
+
+def test_quantile_interval_covers_the_quantile_of_what_was_drawn() -> None:
+    rng, true = np.random.default_rng(0), scipy.stats.lognorm(1).ppf(0.95)
+    drawn = [stats.quantile_interval(rng.lognormal(size=200), 0.95) for _ in range(400)]
+    assert 0.94 <= np.mean([low <= true <= high for low, high in drawn]) <= 1.0
+
+
+@pytest.mark.parametrize(("values", "share"), [([], 0.5), ([float("nan")], 0.5), ([1.0], 0.0), ([1.0], 1.0)])
+def test_quantile_interval_refuses(values: list[float], share: float) -> None:
+    with pytest.raises(ValueError, match="quantile_interval"):
+        stats.quantile_interval(values, share)
