@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from rag_harness.dataset.data import Data, DataSets
@@ -12,6 +12,7 @@ from rag_harness.files.sources import json_digest, source_digest
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.names import embedder_name, reranker_name
+from rag_harness.once import Once
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Reranker
 from rag_harness.recording.cassettes import Cassettes
@@ -31,21 +32,35 @@ class RunParts:
         self, settings: Settings, scrub: Callable[[str], str] | None = None, data: DataSets | None = None
     ) -> None:
         self.settings, self.scrub = settings, scrub
+        self._stores, self._cassettes = Once(lambda: StoreRoom(settings)), Once(self._open_cassettes)
         self._data = data or DataSets(settings)
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
         self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
 
-    @cached_property
+    @property
     def stores(self) -> StoreRoom:
         """Where vectors, scores and cuts are kept."""
-        return StoreRoom(self.settings)
+        return self._stores.get()
 
-    @cached_property
+    @property
     def cassettes(self) -> Cassettes:
         """The recorded answers of the profile."""
+        return self._cassettes.get()
+
+    def _open_cassettes(self) -> Cassettes:
         settings = self.settings
         return Cassettes(settings.path(settings.cassettes) / settings.profile, secrets_of(settings), self.scrub)
+
+    def flush(self) -> None:
+        """Write what is waiting in the stores, where any was opened."""
+        if self._stores.made is not None:
+            self._stores.made.flush()
+
+    @property
+    def recordings_used(self) -> Collection[Path]:
+        """The recordings that were asked for."""
+        return self._cassettes.made.used if self._cassettes.made is not None else ()
 
     def chat(
         self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None

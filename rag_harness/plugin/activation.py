@@ -32,10 +32,12 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.summary_section import SummarySection
 
     config.stash[RECORDER] = recorder = Recorder(session)
-    gates = GateKeeper(session, recorder)
+    record = RunRecord(session, recorder)
+    gates = GateKeeper(session, recorder, record)
     progress = Progress(session, lambda: trials.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
@@ -43,7 +45,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     collection = Collection(session, (recorder, gates, progress, recording))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
-    register(SummarySection(session, recorder, recording), "rag_harness.summary")
+    register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
     register(gates, "rag_harness.gates")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")
@@ -59,7 +61,7 @@ class Waker:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Hand over a result that nobody was there to take."""
         asleep = SESSION not in self._config.stash and not hasattr(self._config, "workerinput")
-        if asleep and (hasattr(report, "rag_row")):
+        if asleep and hasattr(report, "rag_row"):
             wake(self._config)
             self._config.stash[RECORDER].pytest_runtest_logreport(report)
 

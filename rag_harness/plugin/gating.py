@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.gates import Gate, Verdict
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.baseline import SavedRun
     from rag_harness.settings import Settings
@@ -27,8 +28,8 @@ NODE = "rag gate"
 class GateKeeper:
     """Judges when the tests are done, and says so in the last lines."""
 
-    def __init__(self, session: RagSession, recorder: Recorder) -> None:
-        self._session, self._recorder, self._record = session, recorder, recorder.record
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
+        self._session, self._recorder, self._record = session, recorder, record
         self._used = False
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
@@ -190,13 +191,15 @@ class GateKeeper:
         return load(_baseline_file(settings, settings.compare)) if settings.compare else None
 
     def _write_golden(self, terminal: pytest.TerminalReporter) -> None:
-        from rag_harness.plugin.terminal import about_retrieval
+        from rag_harness.plugin.terminal import about_retrieval, where_entries_are_from
         from rag_harness.report.golden_summary import golden_lines
 
         terminal.section("rag golden", sep="=")
         terminal.line(about_retrieval(self._session))
         if GOLDEN in self._record.tables:
             terminal.line("\n".join(golden_lines(self._record.tables[GOLDEN], self._record.retrievals)))
+        for line in where_entries_are_from(self._recorder, self._session.settings):
+            terminal.line(line)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:

@@ -8,7 +8,6 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.gates.grammar import GOLDEN
-from rag_harness.plugin.run_record import RunRecord
 from rag_harness.types import TrialId
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class Recorder:
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
-        self.record = RunRecord(session, self)
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""

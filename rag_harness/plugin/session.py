@@ -117,7 +117,7 @@ class RagSession:
 
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
         parts = RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text, self.data)
-        self.closing.callback(lambda: parts.stores.flush() if "stores" in vars(parts) else None)
+        self.closing.callback(parts.flush)
         return parts
 
     @property
@@ -207,9 +207,7 @@ class RagSession:
 
     def cassettes_used(self) -> Collection[Path]:
         """Return the recordings that this process has asked for."""
-        parts = self._parts.made
-        cassettes = vars(parts).get("cassettes") if parts is not None else None
-        return cassettes.used if cassettes is not None else ()
+        return self._parts.made.recordings_used if self._parts.made is not None else ()
 
     async def close_models(self) -> None:
         """Close what was opened to ask models, on the loop that has asked them."""

@@ -9,20 +9,22 @@ if TYPE_CHECKING:
 
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
 
 
 class SummarySection:
     """Lives in the process that prints."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, recording: RecordingReport) -> None:
-        self._session, self._recorder, self._recording = session, recorder, recording
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, recording: RecordingReport) -> None:
+        self._session, self._recorder, self._record, self._recording = session, recorder, record, recording
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print one section, where there was a trial."""
         recorder = self._recorder
         # Where nothing could be written there is nothing to read; a failure has said so.
-        if (recorder.trials or recorder.not_run) and not recorder.record.unwritable:
+        if (recorder.trials or recorder.not_run) and not self._record.unwritable:
             from rag_harness.plugin.terminal import write_summary
 
-            write_summary(terminalreporter, recorder, self._session.settings, self._recording.unused_lines())
+            more = self._recording.unused_lines()
+            write_summary(terminalreporter, recorder, self._record, self._session.settings, more)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_record import RunRecord
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.settings import Settings
     from rag_harness.types import TrialId
@@ -56,14 +57,21 @@ def about_retrieval(session: RagSession) -> str:
     )
 
 
+def where_entries_are_from(recorder: Recorder, settings: Settings) -> Iterator[str]:
+    """Say which results of the golden suite this run did not make itself."""
+    resumed = len(recorder.resumed.get(GOLDEN, ()))
+    if resumed:
+        yield f"{resumed} entries were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
+
+
 def write_summary(
-    terminal: pytest.TerminalReporter, recorder: Recorder, settings: Settings, more: Sequence[str]
+    terminal: pytest.TerminalReporter, recorder: Recorder, record: RunRecord, settings: Settings, more: Sequence[str]
 ) -> None:
     """Write the section of the terminal summary; ``more`` is what others have to say in it."""
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import answers_by, summarise, summary_lines
 
-    tables = {name: table for name, table in recorder.record.tables.items() if name != GOLDEN}
+    tables = {name: table for name, table in record.tables.items() if name != GOLDEN}
     terminal.section("rag", sep="=")
     terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]

@@ -324,6 +324,8 @@ def test_entries_are_rows_and_are_not_looked_up_again(golden: Suite, workers: st
     )
     again = golden.run(workers)
     assert outcome(again) == outcome(first) == "4 passed, 1 missed"
+    again.stdout.fnmatch_lines(["5 entries were taken from output/ as they are; --rag-overwrite starts anew."])
+    assert "taken from" not in first.stdout.str()
     assert golden_rows(golden) == rows
 
 
