@@ -89,7 +89,7 @@ def test_a_line_that_is_no_case_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_test_id_is_cut_where_both_sides_are_known(text: str, expected: TrialId | None) -> None:
-    ids = {"mine": {"q1", "own-2"}, "mine-own": {"q1"}, "golden": None}
+    ids = {"mine": {"q1", "own-2", "own-q1"}, "mine-own": {"q1"}, "golden": None}
     assert list(read_trial_ids([text], ids, ids.__getitem__)) == ([expected] if expected else [])
 
 
