@@ -70,6 +70,7 @@ class RunRecord:
         self._left = True
 
     def _write(self, interrupted: bool) -> None:
+        """Write all files; what they say need not be kept in memory as well."""
         from rag_harness.results.cases import write_cases
         from rag_harness.results.manifest import write_manifest
 
@@ -78,6 +79,7 @@ class RunRecord:
         for data in sorted({record.data for record in suites.values()}):
             write_cases(self.output, data, self._cases(data))
         write_manifest(self.output, self._manifest(suites))
+        self._noted.clear()
 
     @property
     def output(self) -> Path:
