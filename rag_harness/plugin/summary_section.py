@@ -28,3 +28,11 @@ class SummarySection:
 
             more = self._recording.unused_lines()
             write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
+            self._write_own(terminalreporter)
+
+    def _write_own(self, terminal: pytest.TerminalReporter) -> None:
+        from rag_harness.report.sections import own_sections
+
+        for name, lines in own_sections(self._record.tables):
+            terminal.section(f"rag {name}", sep="=")
+            terminal.line("\n".join(lines))
