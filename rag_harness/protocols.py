@@ -262,7 +262,7 @@ class Retriever(Protocol):
 
 
 class ChatModel(Protocol):
-    """Answers a conversation, over the network or in process."""
+    """Answers a conversation, over the network or in process. One with ``async aclose()`` is closed at the end."""
 
     @property
     def model(self) -> str:

@@ -88,9 +88,8 @@ def _tee(library: ModuleType) -> Any:
 @contextmanager
 def patched(playback: Playback, skips: Skips) -> Iterator[None]:
     """Let every call through httpx and httpx2 go by the recordings, in the whole process, while the block runs."""
-    if playback.keep:
-        # Writing imports it, and at its import it notes the libraries' own handlers: not ours for them.
-        import_module("vcr.patch")
+    # vcrpy notes at its import what it finds, to put it back after each cassette: it must not find this patch.
+    import_module("vcr.patch")
     with ExitStack() as stack:
         for library in _installed():
             blocking, waiting = library.HTTPTransport, library.AsyncHTTPTransport
