@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -9,11 +10,49 @@ from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
 from rag_harness.dataset.queries import distribution, read_queries
-from rag_harness.errors import SettingsError
+from rag_harness.errors import SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Document
+
+
+class DataSets:
+    """The run's own data and those that pyproject.toml names, each made once.
+
+    Args:
+        settings: of the run.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: dict[str, Data] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all, the run's own first, which has none."""
+        return ["", *(spec.name for spec in self._settings.data)]
+
+    def get(self, name: str = "") -> Data:
+        """Return the data called ``name``; the run's own where it has no name.
+
+        Raises:
+            SettingsError: pyproject.toml names no such data.
+        """
+        if name not in self._made:
+            self._made[name] = Data(self._settings_for(name), name)
+        return self._made[name]
+
+    def _settings_for(self, name: str) -> Settings:
+        if not name:
+            return self._settings
+        known = {spec.name: spec for spec in self._settings.data}
+        if name not in known:
+            raise SettingsError(
+                f"{unknown('data', name, known)} Name its folder in pyproject.toml: [tool.rag_harness.data.{name}]."
+            )
+        spec = known[name]
+        return replace(self._settings, kb_dir=spec.kb, queries=spec.queries, golden=spec.golden, dataset="")
 
 
 class Data:
@@ -62,6 +101,11 @@ class Data:
         cases = read_queries(self.queries_file, self._settings.path(self._settings.kb_dir))
         log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
+
+    @property
+    def folder(self) -> str:
+        """The folder of its documents, as it was named."""
+        return self._settings.kb_dir
 
     @property
     def queries_file(self) -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_harness.errors import SettingsError
 from rag_harness.gates.grammar import GOLDEN, parse_gate
 from rag_harness.settings import Settings
+from rag_harness.settings.data import DataSpec
 
 Elsewhere = tuple[tuple[str, str], ...]
 """Texts of gates that were set for other data, each with why it is not judged."""
@@ -27,6 +29,33 @@ def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str
     why = {True: _other(_golden_data(settings, ini)), False: _other(_query_data(settings, ini))}
     reasons = [(text, why[parse_gate(text, settings.k).suite == GOLDEN]) for text in settings.gate]
     return tuple(text for text, reason in reasons if not reason), tuple(pair for pair in reasons if pair[1])
+
+
+def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str]) -> None:
+    """Make sure that the gates of named data are about experiments on that data.
+
+    Raises:
+        SettingsError: one is not, or cannot be read.
+    """
+    for spec in specs:
+        for text in spec.gates:
+            suite = parse_gate(text, k).suite
+            if data_of(suite) != spec.name:
+                used = data_of(suite) or "the run's own data"
+                raise SettingsError(
+                    f"Gate '{text}' stands in [tool.rag_harness.data.{spec.name}], but {suite} is asked about {used}. "
+                    f'Add it to that table: experiments = ["{suite}"].'
+                )
+
+
+def gates_of_others(settings: Settings) -> Elsewhere:
+    """Return the gates of named data that a knowledge base of the command line stands in for."""
+    return tuple(
+        (text, f"set for {spec.name}, this run is on {_shown(settings, settings.path(spec.instead))}")
+        for spec in settings.data
+        if spec.instead
+        for text in spec.gates
+    )
 
 
 def _other(data: list[tuple[str, str]]) -> str:
@@ -67,8 +96,10 @@ def _folder(settings: Settings, ini: Mapping[str, Any]) -> tuple[str, str]:
 
 def _pair(settings: Settings, set_for: str, used: Path) -> tuple[str, str]:
     """Return both as they are shown; the same text where they are the same place."""
-    if settings.path(set_for).resolve() == used.resolve():
-        return set_for, set_for
+    return set_for, set_for if settings.path(set_for).resolve() == used.resolve() else _shown(settings, used)
+
+
+def _shown(settings: Settings, place: Path) -> str:
     base = Path(settings.rootdir).resolve()
-    inside = used.resolve().is_relative_to(base)
-    return set_for, used.resolve().relative_to(base).as_posix() if inside else str(used)
+    inside = place.resolve().is_relative_to(base)
+    return place.resolve().relative_to(base).as_posix() if inside else str(place)

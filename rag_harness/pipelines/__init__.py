@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from rag_harness.protocols import Experiment
+    from rag_harness.settings import Settings
 
 # Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
 # where it needs it.
@@ -62,12 +63,34 @@ def experiment(name: str, parts: Any) -> Experiment:
     """Build the experiment ``name`` of ``parts``. A builder may return the pipeline alone: it then declares nothing.
 
     Raises:
-        RegistryError: there is no such experiment.
+        RegistryError: there is no such experiment, or it declares other data than it is asked about.
     """
+    from rag_harness.errors import RegistryError
     from rag_harness.protocols import Experiment
 
     built = builder(name)(parts)
-    return built if isinstance(built, Experiment) else Experiment(name, built)
+    asked_about = data_of(name, parts.settings)
+    if not isinstance(built, Experiment):
+        return Experiment(name, built, data=asked_about)
+    if built.data != asked_about:
+        raise RegistryError(
+            f"Experiment {name!r} declares the data {built.data!r}, but its module's DATA or pyproject.toml say "
+            f"{asked_about!r}. Pass data=DATA to Experiment and to parts.retrieval."
+        )
+    return built
+
+
+def data_of(name: str, settings: Settings) -> str:
+    """Return the name of the data that an experiment is asked about: pyproject.toml says it, or its module's ``DATA``.
+
+    Empty is the run's own.
+    """
+    for spec in settings.data:
+        if name in spec.experiments:
+            return spec.name
+    if not settings.data or name not in known_experiments():
+        return ""
+    return str(getattr(import_module(builder(name).__module__), "DATA", ""))
 
 
 def result_name(experiment: str) -> str:

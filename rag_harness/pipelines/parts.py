@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_harness.dataset.data import Data
-from rag_harness.errors import SettingsError, unknown
+from rag_harness.dataset.data import Data, DataSets
 from rag_harness.files.sources import json_digest, source_digest
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
@@ -29,10 +28,12 @@ from rag_harness.types import IndexSpec, Query
 class RunParts:
     """The parts of one run in one process."""
 
-    def __init__(self, settings: Settings, scrub: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, scrub: Callable[[str], str] | None = None, data: DataSets | None = None
+    ) -> None:
         self.settings, self.scrub = settings, scrub
         self._stores, self._cassettes = Once(lambda: StoreRoom(settings)), Once(self._open_cassettes)
-        self._data: dict[str, Data] = {}
+        self._data = data or DataSets(settings)
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
         self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
@@ -78,9 +79,7 @@ class RunParts:
         Raises:
             SettingsError: pyproject.toml names no such data.
         """
-        if name not in self._data:
-            self._data[name] = Data(self._settings_for(name), name)
-        return self._data[name]
+        return self._data.get(name)
 
     def retrieval(self, spec: IndexSpec | None = None, data: str = "") -> Retrieval:
         """Return what retrieves from ``data`` under ``spec``, the options' where none is given.
@@ -89,7 +88,7 @@ class RunParts:
         """
         spec = spec or spec_of(self.settings)
         documents = self.data(data)
-        key = spec, self._settings_for(data).kb_dir
+        key = spec, documents.folder
         if key not in self._retrievals:
             embedder = self.embedder(spec.embedder)
             self._retrievals[key] = Retrieval(spec, lambda: documents.documents, self.settings, self.stores, embedder)
@@ -117,17 +116,6 @@ class RunParts:
             refuse=access_of(settings).refusal(local=embedder_name(settings) != "openai"),
             may_cut=bool(settings.dataset),
         )
-
-    def _settings_for(self, data: str) -> Settings:
-        if not data:
-            return self.settings
-        known = {spec.name: spec for spec in self.settings.data}
-        if data not in known:
-            raise SettingsError(
-                f"{unknown('data', data, known)} Name its folder in pyproject.toml: [tool.rag_harness.data.{data}]."
-            )
-        spec = known[data]
-        return replace(self.settings, kb_dir=spec.kb, queries=spec.queries, golden=spec.golden, dataset="")
 
     def made_of_retrieval(
         self, retrieval: Retrieval, reranker: Reranker | None = None, data: str = "", **own: Any

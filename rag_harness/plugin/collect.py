@@ -34,7 +34,7 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.engine.rows import Trial
 
-    trials = [Trial(name, case) for name in experiments_of(metafunc.definition) for case in session.cases]
+    trials = [Trial(name, case) for name in experiments_of(metafunc.definition) for case in session.cases_of(name)]
     metafunc.parametrize("rag_trial", [pytest.param(trial, id=trial.trial_id) for trial in trials])
 
 

@@ -41,10 +41,13 @@ class GateKeeper:
         Raises:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
+        from rag_harness.gates.belonging import check_data
         from rag_harness.gates.reading import read_gates
 
-        settings = self._session.settings
-        return read_gates(settings.gate, settings.k, self._names, self._slices_of)
+        session, settings = self._session, self._session.settings
+        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
+        check_data(settings.data, settings.k, session.data_of)
+        return read_gates([*named, *settings.gate], settings.k, self._names, self._slices_of)
 
     @property
     def _names(self) -> list[str]:
@@ -57,7 +60,7 @@ class GateKeeper:
 
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
         session, found = self._session, dict[str, set[str]]()
-        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases]
+        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases_of(suite)]
         for labels in cases:
             for key, value in labels.items():
                 found.setdefault(key, set()).add(value)
@@ -133,9 +136,11 @@ class GateKeeper:
     def _elsewhere(self) -> list[Verdict]:
         """Return a verdict for each gate that was set for other data, where its suite ran."""
         from rag_harness.gates import Verdict, parse_gate
+        from rag_harness.gates.belonging import gates_of_others
 
         settings, tables = self._session.settings, self._record.tables
-        gates = [(parse_gate(text, settings.k), why) for text, why in settings.gates_elsewhere]
+        elsewhere = [*settings.gates_elsewhere, *gates_of_others(settings)]
+        gates = [(parse_gate(text, settings.k), why) for text, why in elsewhere]
         return [Verdict(gate, "not judged", reason=why) for gate, why in gates if gate.suite in tables]
 
     def _compare(self) -> list[pytest.TestReport]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.plugin.trial_ids import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
@@ -50,7 +51,8 @@ class RecordingReport:
         session = self._session
         if not self._said or not self._recorder.trials:
             return []
-        if self._recorder.trials % len(session.cases) or session.settings.limit:
+        arrived = {name: ids for name, ids in self._recorder.arrived.items() if name != GOLDEN}
+        if any(len(ids) < len(session.all_cases_of(name)) for name, ids in arrived.items()):
             return []  # a selection asks for a part
         if self._recorder.resumed:
             return ["Some trials were resumed: a run with --rag-overwrite can tell which recordings are unused."]
@@ -89,8 +91,8 @@ def _to_run(session: RagSession, trials: Trials, selected: Collected) -> dict[st
     from rag_harness.pipelines import known_experiments
 
     chosen, found = set(selected.trials) - selected.own, {}
-    for name in known_experiments():
-        of_it = [trial for case in session.cases if (trial := Trial(name, case)).id in chosen]
+    for name in dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known_experiments()):
+        of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]
         found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]
     return {name: cases for name, cases in found.items() if cases}
 
@@ -98,4 +100,5 @@ def _to_run(session: RagSession, trials: Trials, selected: Collected) -> dict[st
 def _queries(session: RagSession, selected: Collected) -> list[str]:
     """Return the queries that will be embedded."""
     entries = [query.text for query in session.golden.queries] if selected.golden else []
-    return [*entries, *([case.query.text for case in session.cases] if selected.trials else ())]
+    names = dict.fromkeys(trial.experiment for trial in selected.trials)
+    return [*entries, *dict.fromkeys(case.query.text for name in names for case in session.cases_of(name))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.types import TrialId
@@ -13,18 +13,37 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.golden.run import RetrievalResult
-    from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.manifest import RunManifest, SuiteRecord
 
 
+class Arrivals(Protocol):
+    """What came in this run, as the one writer knows it.
+
+    Attributes:
+        arrived: query ids by experiment, golden entries among them.
+        resumed: those of them whose row an earlier run has made.
+        fingerprints: of the rows that came, by experiment.
+        not_run: trials that could have passed the budget.
+    """
+
+    arrived: dict[str, set[str]]
+    resumed: dict[str, set[str]]
+    fingerprints: dict[str, set[str]]
+    not_run: set[TrialId]
+
+    def close_files(self) -> None:
+        """Leave one row a query in each file, on disk."""
+        ...
+
+
 class RunRecord:
     """Lives in the process that writes. After ``leave`` everything is read from files."""
 
-    def __init__(self, session: RagSession, recorder: Recorder) -> None:
-        self._session, self._recorder = session, recorder
+    def __init__(self, session: RagSession, arrivals: Arrivals) -> None:
+        self._session, self._arrivals = session, arrivals
         self._selected: dict[TrialId, None] = {}
         self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
@@ -51,14 +70,16 @@ class RunRecord:
         self._left = True
 
     def _write(self, interrupted: bool) -> None:
+        """Write all files; what they say need not be kept in memory as well."""
         from rag_harness.results.cases import write_cases
         from rag_harness.results.manifest import write_manifest
 
-        self._recorder.close_files()
+        self._arrivals.close_files()
         suites = self._suites(interrupted)
         for data in sorted({record.data for record in suites.values()}):
             write_cases(self.output, data, self._cases(data))
         write_manifest(self.output, self._manifest(suites))
+        self._noted.clear()
 
     @property
     def output(self) -> Path:
@@ -102,7 +123,7 @@ class RunRecord:
         found: dict[str, dict[str, None]] = {}
         for trial in self._selected:
             found.setdefault(trial.experiment, {})[trial.query_id] = None
-        for name, arrived in self._recorder.arrived.items():
+        for name, arrived in self._arrivals.arrived.items():
             known = found.setdefault(name, {})
             known |= {case_id: None for case_id in sorted(arrived) if case_id not in known}
         return found
@@ -121,32 +142,34 @@ class RunRecord:
         from rag_harness.engine.stored import result_path
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
 
-        recorder, total = self._recorder, self._total(name, selected)
-        missing = [case_id for case_id in selected if case_id not in recorder.arrived.get(name, ())]
-        not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in recorder.not_run]
+        arrivals, total = self._arrivals, self._total(name, selected)
+        missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
+        not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in arrivals.not_run]
         return SuiteRecord(
-            data=_data_of(name),
+            data=self._data_of(name),
             file=result_path(self.output, name).name,
-            fingerprints=sorted(recorder.fingerprints.get(name, ())),
+            fingerprints=sorted(arrivals.fingerprints.get(name, ())),
             total=total,
             selected=ids_or_all(selected, total),
             lost=sorted({*missing} - {*not_run}),
             not_run=not_run,
-            resumed=ids_or_all(sorted(recorder.resumed.get(name, ())), total),
+            resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
         )
 
     def _total(self, name: str, selected: list[str]) -> int:
         from rag_harness.results.manifest import GOLDEN
 
         if name != GOLDEN:
-            return len(self._session.all_cases)
+            return len(self._session.all_cases_of(name))
         return len(self._golden_ids) if self._golden_ids is not None else len(selected)
 
     def _cases(self, data: str) -> Iterable[KeptCase]:
         from rag_harness.results.cases import kept
-        from rag_harness.results.manifest import GOLDEN
+        from rag_harness.results.manifest import GOLDEN, QUERIES
 
-        return self._golden_cases() if data == GOLDEN else map(kept, self._session.all_cases)
+        if data == GOLDEN:
+            return self._golden_cases()
+        return map(kept, self._session.data.get("" if data == QUERIES else data).cases)
 
     def _golden_cases(self) -> list[KeptCase]:
         from rag_harness.golden.run import RetrievalCase
@@ -181,19 +204,26 @@ class RunRecord:
         settings = self._session.settings
         golden = settings.path(settings.golden)
         found: dict[str, str] = {}
-        if QUERIES in data:
-            found[QUERIES] = file_digest(settings.queries_path)
+        for name in data - {GOLDEN}:
+            found[name] = self._session.data.get("" if name == QUERIES else name).queries_digest
         if GOLDEN in data:
             found[GOLDEN] = settings.dataset or (file_digest(golden) if golden.is_file() else "")
         if settings.save or settings.compare:
-            found["documents"] = self._session.parts.data().digest
+            found |= self._documents(data)
         return found
 
+    def _documents(self, data: set[str]) -> dict[str, str]:
+        """Return the digests of the documents; those of named data stand under its name."""
+        from rag_harness.results.manifest import GOLDEN, QUERIES
 
-def _data_of(suite: str) -> str:
-    from rag_harness.results.manifest import GOLDEN, QUERIES
+        named = {f"documents of {name}": self._session.data.get(name).digest for name in data - {GOLDEN, QUERIES}}
+        own = {"documents": self._session.data.get().digest} if data & {GOLDEN, QUERIES} else {}
+        return own | named
 
-    return GOLDEN if suite == GOLDEN else QUERIES
+    def _data_of(self, suite: str) -> str:
+        from rag_harness.results.manifest import GOLDEN, QUERIES
+
+        return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
 
 
 def _kept(case: Any) -> KeptCase:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from rag_harness.dataset.data import DataSets
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.suite import GoldenSuite
     from rag_harness.pipelines.parts import RunParts
@@ -34,7 +35,7 @@ class RagSession:
         self.scrub: Callable[[str], str] | None = None
         self.own_experiments: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
-        self._all_cases, self._query_ids = Once(self._read_cases), Once(self._read_query_ids)
+        self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
         self._registered: dict[str, Experiment] = {}
         self._declared: dict[str, Experiment] = {}
@@ -64,21 +65,31 @@ class RagSession:
         self.closing.callback(allow_connections)
 
     @property
-    def all_cases(self) -> list[Case]:
-        """The queries with their gold, as the file has them."""
-        return self._all_cases.get()
+    def data(self) -> DataSets:
+        """The run's own data, and those that pyproject.toml names."""
+        return self._data.get()
 
-    def _read_cases(self) -> list[Case]:
-        from rag_harness.dataset.data import Data
-
+    def _make_data(self) -> DataSets:
         # The controller of an xdist run hands out work when it knows the cases: it does not wait for what makes parts.
-        parts = self._parts.made
-        return (parts.data() if parts is not None else Data(self.settings)).cases
+        from rag_harness.dataset.data import DataSets
 
-    @property
-    def cases(self) -> list[Case]:
-        """The queries that this run looks at."""
-        return self.all_cases[: self.settings.limit or None]
+        return DataSets(self.settings)
+
+    def data_of(self, experiment: str) -> str:
+        """Return the name of the data that an experiment is asked about; empty is the run's own."""
+        if not self.settings.data:
+            return ""
+        from rag_harness.pipelines import data_of
+
+        return data_of(experiment, self.settings)
+
+    def all_cases_of(self, experiment: str) -> list[Case]:
+        """Return the queries of an experiment with their gold, as the file has them."""
+        return self.data.get(self.data_of(experiment)).cases
+
+    def cases_of(self, experiment: str) -> list[Case]:
+        """Return those that this run looks at."""
+        return self.all_cases_of(experiment)[: self.settings.limit or None]
 
     @property
     def golden(self) -> GoldenSuite:
@@ -105,7 +116,7 @@ class RagSession:
         from rag_harness.pipelines.parts import RunParts
 
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
-        parts = RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text)
+        parts = RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text, self.data)
         self.closing.callback(parts.flush)
         return parts
 
@@ -134,10 +145,11 @@ class RagSession:
     def _read_query_ids(self) -> set[str]:
         from rag_harness.errors import PrerequisiteError
 
-        try:
-            return {case.query.query_id for case in self.all_cases}
-        except PrerequisiteError:
-            return set()  # no test was made of them; whoever collects says so
+        found: set[str] = set()
+        for name in self.data.names:
+            with suppress(PrerequisiteError):  # no test was made of them; whoever collects says so
+                found |= {case.query.query_id for case in self.data.get(name).cases}
+        return found
 
     def registered(self, name: str) -> Experiment:
         """Return the registered experiment ``name``, built on first use.
@@ -167,12 +179,14 @@ class RagSession:
             return self.registered(name)
         known = self._declared.get(name)
         if known is None or known.pipeline is not pipeline:
-            known = self._declared[name] = Experiment(name, pipeline)
+            known = self._declared[name] = Experiment(name, pipeline, data=self.data_of(name))
         return known
 
     def queries(self, experiment: Experiment) -> Sequence[Query]:
         """Return what ``experiment`` will be asked in this run."""
-        return self.golden.queries if experiment.id == GOLDEN else [case.query for case in self.cases]
+        if experiment.id == GOLDEN:
+            return self.golden.queries
+        return [case.query for case in self.cases_of(experiment.id)]
 
     def fingerprint(self, experiment: Experiment) -> str:
         """Return the digest of everything that changes a result of ``experiment``."""

@@ -74,7 +74,8 @@ class Comparison:
 def on_common_data(now: SavedRun, before: SavedRun) -> tuple[SavedRun, SavedRun]:
     """Leave out the data of suites that only one of the runs has: what is not compared need not be the same."""
     shared = set(now.suites) & set(before.suites)
-    kept = {"documents", *({GOLDEN} & shared), *([QUERIES] if shared - {GOLDEN} else [])}
+    both = set(now.fingerprint.get("data", {})) & set(before.fingerprint.get("data", {}))
+    kept = {"documents", *({GOLDEN} & shared), *([QUERIES] if shared - {GOLDEN} else []), *(both - {GOLDEN, QUERIES})}
 
     def reduced(run: SavedRun) -> SavedRun:
         data = {key: value for key, value in run.fingerprint.get("data", {}).items() if key in kept}

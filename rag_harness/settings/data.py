@@ -14,16 +14,32 @@ from rag_harness.settings.profiles import pyproject_table
 
 @dataclass(frozen=True)
 class DataSpec:
-    """Where data lies, relative to rootdir. ``gates`` are judged on this data alone.
+    """Where data lies, relative to rootdir, and whose it is.
 
-    ``name`` is empty for the run's own, which the options ``kb_dir``, ``queries`` and ``golden`` name.
+    Attributes:
+        name: empty for the run's own, which the options ``kb_dir``, ``queries`` and ``golden`` name.
+        kb: folder of its documents.
+        queries: its questions; default: queries.jsonl in the folder.
+        golden: its golden set.
+        experiments: those that are asked its questions; a registered one may say so itself.
+        gates: judged on this data alone.
+        instead: what the command line has put in the place of its documents; its gates are not about that.
     """
 
     name: str = ""
     kb: str = ""
     queries: str = ""
     golden: str = ""
+    experiments: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    instead: str = ""
+
+
+RESERVED = ("queries", "golden")
+"""Names of the files that the run's own cases are kept in."""
+
+
+_LISTS = {"gates": "t1: recall@5 >= 0.8", "experiments": "t1"}
 
 
 def named_data(rootdir: Path) -> dict[str, DataSpec]:
@@ -40,19 +56,22 @@ def _spec(name: str, table: Any) -> DataSpec:
     where = f"pyproject.toml, [tool.rag_harness.data.{name}]"
     if not isinstance(table, Mapping):
         raise SettingsError(f"{where} is {table!r}: expected a table with kb, and maybe queries, golden and gates.")
-    known = {each.name for each in fields(DataSpec)} - {"name"}
+    if name in RESERVED:
+        raise SettingsError(f"{where}: the name is taken by the run's own data. Choose another.")
+    known = {each.name for each in fields(DataSpec)} - {"name", "instead"}
     for key, value in table.items():
         if key not in known:
             raise SettingsError(f"{where}: {unknown('key', key, known)}")
         _check(where, key, value)
     if not table.get("kb"):
         raise SettingsError(f"{where} has no kb: name the folder of its documents.")
-    return DataSpec(**{"name": name, **table, "gates": tuple(table.get("gates", ()))})
+    lists = {key: tuple(table.get(key, ())) for key in _LISTS}
+    return DataSpec(**{"name": name, **table, **lists})
 
 
 def _check(where: str, key: str, value: Any) -> None:
-    if key == "gates":
-        if not isinstance(value, list) or not all(isinstance(gate, str) for gate in value):
-            raise SettingsError(f'{where}: gates is {value!r}: expected a list of strings, ["t1: recall@5 >= 0.8"].')
+    if key in _LISTS:
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise SettingsError(f"{where}: {key} is {value!r}: expected a list of strings, [{_LISTS[key]!r}].")
     elif not isinstance(value, str):
         raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")

@@ -43,12 +43,12 @@ def load_settings(
 
 
 def _data(settings: Settings, command_line: Mapping[str, Any]) -> tuple[DataSpec, ...]:
-    """Return the named data; a knowledge base on the command line stands in for all, without gates."""
+    """Return the named data; a knowledge base on the command line stands in for all of them."""
     named = named_data(Path(settings.rootdir)).values()
     if "kb_dir" not in command_line:
         return tuple(named)
-    asked = DataSpec("", settings.kb_dir, settings.queries, settings.golden)
-    return tuple(replace(asked, name=spec.name) for spec in named)
+    kb, queries, golden = settings.kb_dir, settings.queries, settings.golden
+    return tuple(replace(spec, kb=kb, queries=queries, golden=golden, instead=kb) for spec in named)
 
 
 def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:

@@ -306,7 +306,7 @@ def test_named_data_has_documents_of_its_own(kb: Path) -> None:
         parts.data("textbok")
     asked = parts_of(kb)  # a knowledge base on the command line stands in for every named one
     assert asked.data("textbook").digest == asked.data().digest
-    assert asked.settings.data[0].gates == ()
+    assert asked.settings.data[0].instead == "kb"
 
 
 class Part:

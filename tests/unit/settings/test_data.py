@@ -21,13 +21,13 @@ gates = ["t1: recall@5 >= 0.8"]
 def test_it_is_read_from_pyproject(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(BOOK)
     found = load_settings(rootdir=tmp_path).data
-    assert found == (DataSpec("book", "book", "book/questions.jsonl", "", ("t1: recall@5 >= 0.8",)),)
+    assert found == (DataSpec("book", "book", "book/questions.jsonl", "", (), ("t1: recall@5 >= 0.8",)),)
 
 
 def test_a_knowledge_base_on_the_command_line_replaces_it_and_its_gates(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(BOOK)
     (found,) = load_settings({"kb_dir": "mine"}, rootdir=tmp_path).data
-    assert (found.name, found.kb, found.queries, found.gates) == ("book", "mine", "", ())
+    assert (found.name, found.kb, found.queries, found.instead) == ("book", "mine", "", "mine")
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,7 @@ def test_a_knowledge_base_on_the_command_line_replaces_it_and_its_gates(tmp_path
     [
         ("book = 3", "expected a table with kb"),
         ("book = {queries = 'q.jsonl'}", "has no kb"),
+        ("golden = {kb = 'x'}", "the name is taken"),
         ("book = {kb = 3}", "kb is 3: expected a string"),
         ("book = {kb = 'x', gates = 'e1: x >= 1'}", "expected a list of strings"),
         ("book = {kb = 'x', querys = 'q'}", "Unknown key 'querys'. Did you mean 'queries'?"),
