@@ -79,7 +79,7 @@ class RunRecord:
         for data in sorted({record.data for record in suites.values()}):
             write_cases(self.output, data, self._cases(data))
         write_manifest(self.output, self._manifest(suites))
-        self._noted.clear()
+        self._selected.clear()
 
     @property
     def output(self) -> Path:
