@@ -72,7 +72,7 @@ def stop(config: pytest.Config) -> None:
         return
     config.stash[TRIALS].stop()
     session = config.stash[SESSION]
-    if hasattr(config, "workeroutput") and session.settings.mode == "record":
+    if hasattr(config, "workeroutput") and session.access.records:
         from rag_harness.plugin.recording_report import used_recordings
 
         config.workeroutput.update(used_recordings(session))

@@ -63,9 +63,9 @@ def _playback(
         PrerequisiteError: a setting cannot be used, or the folder cannot be written.
     """
     settings, node = session.settings, request.node
-    if settings.mode == "live":
+    if not session.access.reads_recordings:
         return None
-    records = settings.mode == "record"
+    records = session.access.records
     return Playback(
         own_cassettes(session, scrub),
         may_call=records,

@@ -32,7 +32,7 @@ class RecordingReport:
         """Say what this run will ask for; index and vectors are made here, once for all workers."""
         session = self._session
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-        if session.config.option.collectonly or session.settings.mode != "record" or terminal is None:
+        if session.config.option.collectonly or not session.access.records or terminal is None:
             return
         if selected.by_node:
             self._said = True

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.golden.suite import GoldenSuite
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.protocols import Experiment
-    from rag_harness.settings import Settings
+    from rag_harness.settings import Access, Settings
     from rag_harness.types import Case, Query
 
 
@@ -47,15 +47,22 @@ class RagSession:
         return self._settings.get()
 
     def _read_settings(self) -> Settings:
-        from rag_harness.settings import masked
+        from rag_harness.settings import access_of, masked
 
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
         self.closing.callback(close_log)
         log.info("Settings: %s", masked(settings))
-        if settings.mode == "replay":
+        if access_of(settings).calls_nobody:
             self._close_the_network(settings)
         return settings
+
+    @property
+    def access(self) -> Access:
+        """What the mode of this run reads, calls and keeps."""
+        from rag_harness.settings import access_of
+
+        return access_of(self.settings)
 
     def _close_the_network(self, settings: Settings) -> None:
         """Refuse connections in replay, but to a Qdrant server on this machine that the user configured."""

@@ -29,7 +29,11 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     if not whose:
         return None
     settings = session.settings
-    asked = f"; at most {len(whose)} model calls, each tried up to {TRIES} times" if settings.mode == "live" else ""
+    asked = (
+        f"; at most {len(whose)} model calls, each tried up to {TRIES} times"
+        if not session.access.reads_recordings
+        else ""
+    )
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(whose, settings)}"
     return f"rag: {len(whose)} trials, {said}{asked}"
 
@@ -82,13 +86,15 @@ def write_summary(
 
 
 def _where_rows_are_from(recorder: Recorder, tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:
+    from rag_harness.settings import access_of
+
     totals = [table.totals for table in tables.values()]
     rows, replayed = sum(each.rows for each in totals), sum(each.replayed for each in totals)
     resumed, lost = sum(each.resumed for each in totals), sum(table.lost_of({}) for table in tables.values())
     if lost:
         trials = "1 trial was selected and has" if lost == 1 else f"{lost} trials were selected and have"
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
-    if settings.mode in ("auto", "record") and replayed:
+    if replayed and not access_of(settings).calls_nobody:
         yield f"{replayed} answers are replayed from {settings.cassettes}/, {rows - replayed} are new."
     if resumed:
         yield f"{resumed} trials were taken from {settings.output}/ as they are; --rag-overwrite starts anew."

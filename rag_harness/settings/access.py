@@ -28,6 +28,16 @@ class Access:
     calls_local: bool
     keeps: Keeps
 
+    @property
+    def calls_nobody(self) -> bool:
+        """Whether no model may be asked at all: then the network is closed."""
+        return not (self.calls_network or self.calls_local)
+
+    @property
+    def records(self) -> bool:
+        """Whether what comes back is kept among the recordings."""
+        return self.keeps == "recordings"
+
     def may_call(self, local: bool) -> bool:
         """Whether a model may be asked that runs in this process (``local``) or behind a network."""
         return self.calls_local if local else self.calls_network
