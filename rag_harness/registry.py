@@ -56,6 +56,18 @@ def resolve(group: str, name: str) -> Any:
         raise PrerequisiteError(missing_package(f"{_ONE[group]} {name!r}", error)) from error
 
 
+def module_of(group: str, name: str) -> str:
+    """Return the module of what is registered as ``name``, without importing it.
+
+    Raises:
+        RegistryError: nothing has that name.
+    """
+    points = registered(group)
+    if name not in points:
+        raise RegistryError(unknown(_ONE[group], name, points))
+    return points[name].value.partition(":")[0]
+
+
 def model_name(group: str, model: str) -> str:
     """Return ``model`` without the name of its adapter: ``openai:gpt-x`` is ``gpt-x``, ``llama:free`` stays."""
     adapter, colon, name = model.partition(":")

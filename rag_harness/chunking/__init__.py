@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rag_harness.chunking.lengths import ChunkingSettings
-from rag_harness.chunking.sections import chunk_document, chunk_documents
 from rag_harness.protocols import Tokenizer
 from rag_harness.types import Chunk, Document
 
 Chunker = Callable[[Document, Tokenizer, ChunkingSettings], list[Chunk]]
 
-__all__ = ["Chunker", "ChunkingSettings", "chunk_document", "chunk_documents"]
+__all__ = ["Chunker", "ChunkingSettings"]

@@ -67,7 +67,7 @@ class RetrievedChunk(_Row):
     text: Text
     score: _Finite = Field(description="first stage's score; cosine for dense retrieval")
     rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[Text, _Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
+    scores: dict[str, _Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
     metadata: HitMetadata
 
 
@@ -77,7 +77,7 @@ class Candidate(_Row):
     chunk_id: Text
     score: _Finite
     rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[Text, _Finite] = Field({}, description="score of each signal by its name")
+    scores: dict[str, _Finite] = Field({}, description="score of each signal by its name")
 
 
 class TokenUsage(_Row):

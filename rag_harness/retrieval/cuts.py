@@ -24,13 +24,17 @@ class RecordedCuts:
 
     Args:
         store: where cuts are kept; it belongs to one chunker, tokenizer and pair of lengths.
-        chunker: cuts a page that is new.
+        chunker: gives what cuts a page, for pages that are new.
         settings: longest chunk and overlap.
         tokenizer: makes the model's tokenizer, for pages that are new.
     """
 
     def __init__(
-        self, store: Store, chunker: Chunker, settings: ChunkingSettings, tokenizer: Callable[[], Tokenizer]
+        self,
+        store: Store,
+        chunker: Callable[[], Chunker],
+        settings: ChunkingSettings,
+        tokenizer: Callable[[], Tokenizer],
     ) -> None:
         self._store, self._chunker, self._settings, self._tokenizer = store, chunker, settings, tokenizer
 
@@ -50,7 +54,8 @@ class RecordedCuts:
         if not new:
             return {}
         tokenizer, keep = self._tokenizer_or_guess()
-        fresh = {key: _cuts(page, self._chunker(page, tokenizer, self._settings)) for key, page in new.items()}
+        cut = self._chunker()
+        fresh = {key: _cuts(page, cut(page, tokenizer, self._settings)) for key, page in new.items()}
         if keep:
             self._store.put({key: _bytes(cuts) for key, cuts in fresh.items()})
         return fresh

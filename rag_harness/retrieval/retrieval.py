@@ -9,13 +9,13 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.chunking import ChunkingSettings
+from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError
 from rag_harness.files.log import log
 from rag_harness.files.sources import source_digest
 from rag_harness.models.names import reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
-from rag_harness.registry import resolve
+from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.building import alone
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.retrieval.lexical import Bm25Index
@@ -79,15 +79,19 @@ class Retrieval:
         size = min(self.spec.chunk_size, self.embedder.max_tokens)
         overlap = min(self.spec.overlap, size // 4)
         kept = self.stores.open("chunks", self.embedder.model, f"{self.spec.chunker}-{size}-{overlap}-{self._source}")
-        chunker, lengths = resolve("chunkers", self.spec.chunker), ChunkingSettings(size, overlap)
-        chunks = RecordedCuts(kept, chunker, lengths, self.embedder.tokenizer).chunks(documents)
+        lengths = ChunkingSettings(size, overlap)
+        chunks = RecordedCuts(kept, self._chunker, lengths, self.embedder.tokenizer).chunks(documents)
         log.info("Cut %d documents into %d chunks", len(documents), len(chunks))
         return chunks
 
     @cached_property
     def _source(self) -> str:
         """What a changed chunker changes: cuts of another source are other cuts."""
-        return f"{FORMAT}{source_digest(resolve('chunkers', self.spec.chunker).__module__)}"
+        return f"{FORMAT}{source_digest(module_of('chunkers', self.spec.chunker))}"
+
+    def _chunker(self) -> Chunker:
+        chunker: Chunker = resolve("chunkers", self.spec.chunker)
+        return chunker
 
     @cached_property
     def content_digest(self) -> str:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.chunking import ChunkingSettings, chunk_document, chunk_documents
+from rag_harness.chunking import ChunkingSettings
+from rag_harness.chunking.sections import chunk_document, chunk_documents
 from rag_harness.errors import ChunkTooLongError, SettingsError
 from rag_harness.protocols import Tokenizer
 from rag_harness.registry import resolve

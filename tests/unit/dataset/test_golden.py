@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.chunking import ChunkingSettings, chunk_document
+from rag_harness.chunking import ChunkingSettings
+from rag_harness.chunking.sections import chunk_document
 from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.slugs import numbered

@@ -18,9 +18,22 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "deep").mkdir(parents=True)
     (folder / "pipeline.py").write_text(
         "import rag_own.plain\nfrom rag_own import member\nfrom rag_own.absolute import x\nfrom .relative import x\n"
-        "from . import sibling\nfrom .deep import inner\nimport json, torch_is_not_here\n"
+        "from . import sibling\nfrom .deep import inner\nimport json, torch_is_not_here, rag_own.listed as l\n"
+        "from rag_own import (  # why\n    unknown,\n    wrapped as w,  # and why\n)\nx = 1; import rag_own.behind\n"
+        "from rag_own import \\\n    continued\n"
     )
-    names = ("__init__", "plain", "member", "absolute", "relative", "sibling", "unused", "deep/__init__", "deep/inner")
+    names: tuple[str, ...] = (
+        "__init__",
+        "plain",
+        "member",
+        "absolute",
+        "relative",
+        "sibling",
+        "unused",
+        "deep/__init__",
+        "deep/inner",
+    )
+    names += ("listed", "wrapped", "behind", "continued")
     for name in names:
         (folder / f"{name}.py").write_text("x = 1\n")
     (folder / "sibling.py").write_text("from .indirect import x\n")
@@ -32,7 +45,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    "name", ["pipeline", "plain", "member", "absolute", "relative", "sibling", "indirect", "deep/inner"]
+    "name",
+    [
+        *("pipeline", "plain", "member", "absolute", "relative", "sibling", "indirect", "deep/inner"),
+        *("listed", "wrapped", "behind", "continued"),
+    ],
 )
 def test_the_source_of_a_pipeline_and_of_what_it_imports_counts(package: Path, name: str) -> None:
     before = sources.source_digest.__wrapped__("rag_own.pipeline")
