@@ -92,12 +92,7 @@ class Recorder:
         row = parse_row(shipped) if isinstance(shipped, str) else shipped
         if not self._is_new(row):
             return
-        log.info(
-            "%s query %d/%d",
-            row.experiment,
-            len(self.arrived[row.experiment]),
-            len(self._session.cases_of(row.experiment)),
-        )
+        log.info("%s: row %d, query %s", row.experiment, len(self.arrived[row.experiment]), row.query_id)
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
