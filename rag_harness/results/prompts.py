@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -42,14 +41,15 @@ class PromptFiles:
         return digest
 
     def _write(self, digest: str, content: str) -> None:
+        file = f"{self._folder}/{digest}.json"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            # The name says the content: whoever was there first has written the same, and a torn file is shorter.
-            file = self._folder / f"{digest}.json"
-            with suppress(FileNotFoundError):
-                if file.stat().st_size == len(content):
-                    return
-            file.write_text(content, encoding="ascii", newline="")
+            if not self._kept:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            # The name says the content: whoever was there first has written the same, and what a kill tore is shorter.
+            if Path(file).exists() and Path(file).stat().st_size == len(content):
+                return
+            with open(file, "wb", buffering=0) as stream:  # noqa: PTH123 - a third of the time, once a trial
+                stream.write(content.encode("ascii"))
         except OSError as error:
             raise CriticalError(
                 f"A prompt cannot be kept in {self._folder}: {error.strerror or error}. Make room, or choose another "
