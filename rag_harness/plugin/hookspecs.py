@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 def pytest_rag_result(result: ExperimentResult, config: pytest.Config) -> None:
     """Called with each result as it arrives, in the process that writes the files: once a trial, under xdist too.
 
+    What the golden suite found comes too, as a result of the experiment ``golden`` without an answer.
+
     Example, in a conftest.py::
 
         def pytest_rag_result(result, config):
