@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.report.misses import WIDTH
+from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import money, table
+from rag_harness.report.summary import table
 from rag_harness.report.totals import STAGES
 from rag_harness.stats import quantile
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.row import ExperimentResult
 
 HEADER = (
     "experiment", "trials", "errors", "resumed", "recall@5", "mrr@10", "abstained", "tokens", "lost", "cost"
@@ -83,17 +83,6 @@ def author(model: str) -> str:
     if not model:
         return "a pipeline of your own"
     return f"{model} (a baseline reader, not an LLM)" if model.startswith(("embedded/", "mock/")) else model
-
-
-def total_cost(rows: Iterable[ExperimentResult]) -> float | None:
-    """Add up what is known of the costs, in US dollars; None where nothing is."""
-    known = [row.cost_usd for row in rows if row.cost_usd is not None]
-    return sum(known) if known else None
-
-
-def money(dollars: float) -> str:
-    """Return an amount for people to read: to the cent, and finer below a dollar."""
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def _summary(experiment: str, suite: SuiteTable) -> ExperimentSummary:

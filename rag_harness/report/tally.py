@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
-from rag_harness.report.summary import money, total_cost
-from rag_harness.results.row import ExperimentResult
+from rag_harness.report.money import money
+
+if TYPE_CHECKING:
+    # The line is there before anything is asked for: it waits for neither NumPy nor pydantic.
+    from rag_harness.results.row import ExperimentResult
 
 _WINDOW_SECONDS = 20.0
 _LEAST_SECONDS = 3.0
@@ -32,7 +36,7 @@ class Tally:
         self.retries += row.retries
         if not row.timings_recorded:
             self.tokens += row.usage.prompt_tokens + row.usage.completion_tokens
-            self.cost_usd += total_cost([row]) or 0.0
+            self.cost_usd += row.cost_usd or 0.0
 
     def seconds_left(self, now: float) -> float | None:
         """Return what the rest will take at the speed of the last seconds; None where that is not known."""
