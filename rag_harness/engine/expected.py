@@ -16,7 +16,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChatModel
 from rag_harness.registry import model_name
 from rag_harness.settings import Settings
-from rag_harness.settings.prices import Prices
+from rag_harness.settings.prices import prices_of
 from rag_harness.types import Case
 
 _TOGETHER = 16
@@ -64,7 +64,7 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
         else:
             asyncio.run(_ask_all(experiment.pipeline, cases))
     settings, usage = parts.settings, found.chat.usage
-    prices = Prices.load(settings.prices_path)
+    prices = prices_of(settings)
     model = model_name("chat", settings.chat_model)
     found.cost = prices.cost(model, usage.prompt_tokens, usage.completion_tokens)
     return found

@@ -22,7 +22,7 @@ from rag_harness.results.row import (
     TokenUsage,
 )
 from rag_harness.settings import Settings
-from rag_harness.settings.prices import Prices
+from rag_harness.settings.prices import prices_of
 from rag_harness.types import Call, Case, Failure, Hit, Message, PipelineOutput, Stage, TrialId, Usage
 
 KeepPrompt = Callable[[Sequence[Message]], str]
@@ -139,7 +139,7 @@ def _cost(used: Sequence[tuple[str, Usage]], settings: Settings) -> float | None
 
 def _cost_of(model: str, usage: Usage, settings: Settings) -> float | None:
     """Return USD: by the model that answered, or else by the one that was asked for."""
-    prices = Prices.load(settings.prices_path)
+    prices = prices_of(settings)
     known = next((name for name in (model, model_name("chat", settings.chat_model)) if prices.price(name)), None)
     if known is None or not usage.calls or not (usage.prompt_tokens or prices.is_free(known)):
         return None

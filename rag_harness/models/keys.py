@@ -8,7 +8,7 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.models.names import chat_name, embedder_name
 from rag_harness.registry import model_name
 from rag_harness.settings import Settings, access_of
-from rag_harness.settings.prices import Prices
+from rag_harness.settings.prices import prices_of
 from rag_harness.settings.profiles import EMBEDDED_URL
 
 _LOCAL = {"127.0.0.1", "localhost", "::1"}
@@ -33,7 +33,7 @@ def check_keys(settings: Settings) -> None:
 
 def _check_price(settings: Settings) -> None:
     model = model_name("chat", settings.chat_model)
-    if not settings.budget or Prices.load(settings.prices_path).price(model) is not None:
+    if not settings.budget or prices_of(settings).price(model) is not None:
         return
     raise PrerequisiteError(
         f"The budget is {settings.budget:g} USD, but {model!r} has no price. Give it one in a file for --rag-prices, "

@@ -9,7 +9,7 @@ from rag_harness.models.budget import Budget
 from rag_harness.models.limiter import Limiter
 from rag_harness.models.limits import Limits
 from rag_harness.settings import Settings
-from rag_harness.settings.prices import Prices
+from rag_harness.settings.prices import Prices, prices_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Meter:
         """
         if not self._settings.budget:
             return None
-        return Money(Budget(self._settings.budget), Prices.load(self._settings.prices_path))
+        return Money(Budget(self._settings.budget), prices_of(self._settings))
 
     def limiter(self, base_url: str) -> Limiter:
         """Return the limiter of a server: window, calls and tokens a minute are counted for each by itself."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.settings.table import Settings
 
 SHIPPED = Path(__file__).with_name("prices.toml")
 _PER_MILLION = 1_000_000
@@ -37,22 +39,26 @@ class Prices:
 
     models: Mapping[str, Price]
     version: str = ""
+    free: tuple[str, ...] = _FREE
     _found: dict[str, Price | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def load(cls, path: Path | str | None = None) -> Prices:
+    def load(cls, path: Path | str | None = None, behind_a_server: bool = False) -> Prices:
         """Return the shipped table, extended and overridden by that at ``path``; a table is read once.
+
+        ``behind_a_server`` says that no model runs in this process: then none is free by its name alone.
 
         Raises:
             SettingsError: the file cannot be read, or a key or a number cannot be used; names file and key.
         """
-        return _load(str(path) if path else "")
+        prices = _load(str(path) if path else "")
+        return replace(prices, free=()) if behind_a_server else prices
 
     def price(self, model: str) -> Price | None:
         """Return the price of ``model``, None where it is not known."""
         if model not in self._found:
             self._found[model] = next(filter(None, map(self.models.get, _spellings(model))), None)
-        return Price(0.0, 0.0) if model.startswith(_FREE) else self._found[model]
+        return Price(0.0, 0.0) if model.startswith(self.free) else self._found[model]
 
     def is_free(self, model: str) -> bool:
         """Return whether ``model`` is known to cost nothing."""
@@ -64,6 +70,15 @@ class Prices:
         if price is None:
             return None
         return (prompt_tokens * price.input + completion_tokens * price.output) / _PER_MILLION
+
+
+def prices_of(settings: Settings) -> Prices:
+    """Return the prices of a run. Behind a server of the user's own, a model called ``mock/…`` is not free by its name.
+
+    Raises:
+        SettingsError: the user's own table cannot be used.
+    """
+    return Prices.load(settings.prices_path, settings.chat_base_url not in ("", EMBEDDED_URL))
 
 
 def _spellings(model: str) -> Iterator[str]:

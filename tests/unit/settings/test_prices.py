@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
+from rag_harness.settings import Settings
 from rag_harness.settings.loading import load_settings
-from rag_harness.settings.prices import SHIPPED, Price, Prices
-from rag_harness.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.settings.prices import SHIPPED, Price, Prices, prices_of
+from rag_harness.settings.profiles import BUILT_IN_PROFILES, EMBEDDED_URL
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,11 @@ def test_a_table_that_is_not_there_or_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "odd.toml").write_bytes(b"# caf\xe9")
     with pytest.raises(SettingsError, match=r"odd\.toml cannot be read"):
         load_settings({"prices": "odd.toml"}, {}, tmp_path)
+
+
+def test_a_mock_behind_a_server_of_ones_own_is_not_free_by_its_name() -> None:
+    here = Settings(chat_model="mock/x", chat_base_url=EMBEDDED_URL)
+    there = Settings(chat_model="mock/x", chat_base_url="http://127.0.0.1:9/v1")
+    assert prices_of(here).is_free("mock/x")
+    assert prices_of(there).price("mock/x") is None
+    assert prices_of(there).price("gpt-4o-mini") == prices_of(here).price("gpt-4o-mini") is not None
