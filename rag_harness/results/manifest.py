@@ -23,7 +23,7 @@ GOLDEN = "golden"
 """Name of the retrieval suite, of its data and of its result file."""
 QUERIES = "queries"
 """Name of the data that experiments are run on."""
-_PACKAGES = ("rag-harness", "numpy", "qdrant-client", "openai", "bm25s")
+_PACKAGES = ("rag-harness", "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` where none of the data is missing."""
