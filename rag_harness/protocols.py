@@ -83,36 +83,8 @@ class TokenEmbedder(Protocol):
         ...
 
 
-class ChatParts(Protocol):
-    """What a chat adapter may ask for when it is created, for one role with its sampling.
-
-    ``settings`` are those of that role: ``chat_model``, ``chat_base_url``, ``chat_key``, ``temperature`` and
-    ``max_output_tokens`` say what this model is, whatever the run's own answer role has.
-    """
-
-    @property
-    def settings(self) -> Settings:
-        """The effective settings, with the endpoint of the role in place of ``chat_*``."""
-        ...
-
-    @property
-    def stores(self) -> Stores:
-        """Where vectors and scores are kept."""
-        ...
-
-    @property
-    def cassettes(self) -> Any:
-        """The recorded answers of the profile: a ``recording.cassettes.Cassettes``."""
-        ...
-
-    @property
-    def meter(self) -> Any:
-        """The run's budget and its limiter for each base URL: a ``models.meter.Meter``, one for all chat models."""
-        ...
-
-
 class Parts(Protocol):
-    """What the adapter of an embedding model may ask for when it is created; each part is made on first use."""
+    """What the adapter of a model may ask for when it is created; each part is made on first use."""
 
     @property
     def settings(self) -> Settings:
@@ -127,6 +99,19 @@ class Parts(Protocol):
     @property
     def cassettes(self) -> Any:
         """The recorded answers of the profile: a ``recording.cassettes.Cassettes``."""
+        ...
+
+
+class ChatParts(Parts, Protocol):
+    """What a chat adapter may ask for: it is made for one role with its sampling.
+
+    ``settings`` are those of that role: ``chat_model``, ``chat_base_url``, ``chat_key``, ``temperature`` and
+    ``max_output_tokens`` say what this model is, whatever the run's own answer role has.
+    """
+
+    @property
+    def meter(self) -> Any:
+        """The run's budget and its limiter for each base URL: a ``models.meter.Meter``, one for all chat models."""
         ...
 
 

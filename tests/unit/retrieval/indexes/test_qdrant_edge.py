@@ -24,17 +24,9 @@ from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex, create
 from rag_harness.retrieval.indexes.shards import MARKER, ShardFolder
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
-from tests.unit.hits import chunks_of
+from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 
 DIGEST = "0123456789abcdef" * 2
-
-
-def random_rows(count: int, size: int = 24, seed: int = 0) -> Matrix:
-    return np.random.default_rng(seed).normal(size=(count, size)).astype(np.float32)
-
-
-def named(count: int) -> list[Chunk]:
-    return chunks_of([f"text {n}" for n in range(count)])
 
 
 def index_in(folder: Path, **options: Any) -> EdgeIndex:
@@ -74,16 +66,8 @@ def warnings_in(logged: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_order_is_that_of_the_cosine(tmp_path: Path) -> None:
-    rows = random_rows(2500)  # more than two batches, of any length
-    index = built(tmp_path, rows)
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    for query in random_rows(20, seed=1):
-        cosines = unit @ query / np.linalg.norm(query)
-        best = np.argsort(-cosines)[:20]
-        hits = index.search(query, 20)
-        assert [hit.chunk.text for hit in hits] == [f"text {n}" for n in best]
-        np.testing.assert_allclose([hit.score for hit in hits], cosines[best], atol=1e-5)
-        assert [hit.rank for hit in hits] == list(range(1, 21))
+    rows = random_rows(2500)  # more than two batches
+    check_order_is_that_of_the_cosine(built(tmp_path, rows), rows)
 
 
 def test_equal_scores_keep_the_order_of_the_chunks_where_the_list_is_cut(tmp_path: Path) -> None:
@@ -248,6 +232,7 @@ import numpy as np
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from tests.unit.hits import chunks_of
+from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 rows = np.random.default_rng(0).normal(size=(50, 24)).astype(np.float32)
 index = EdgeIndex(ShardFolder(Path(sys.argv[1]) / "shard", "0123456789abcdef" * 2))
 chunks = chunks_of([f"text {n}" for n in range(50)])

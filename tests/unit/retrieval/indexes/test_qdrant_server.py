@@ -17,8 +17,8 @@ from rag_harness.protocols import PersistentIndex
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, _point_id, _points, create
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
-from tests.unit.hits import chunks_of
 from tests.unit.retrieval.indexes.qdrant_stub import QdrantStub, qdrant_stub
+from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 
 
 @pytest.fixture
@@ -28,14 +28,6 @@ def client() -> Iterator[QdrantClient]:
     client.close()
 
 
-def random_rows(count: int, size: int = 24, seed: int = 0) -> Matrix:
-    return np.random.default_rng(seed).normal(size=(count, size)).astype(np.float32)
-
-
-def named(count: int) -> list[Chunk]:
-    return chunks_of([f"text {n}" for n in range(count)])
-
-
 def built(client: Any, rows: Matrix, **options: Any) -> QdrantIndex:
     index = QdrantIndex(collection="c", client=client, **options)
     index.upsert(named(len(rows)), rows)
@@ -43,16 +35,8 @@ def built(client: Any, rows: Matrix, **options: Any) -> QdrantIndex:
 
 
 def test_order_is_that_of_the_cosine(client: QdrantClient) -> None:
-    rows = random_rows(600)  # more than two batches, of any length
-    index = built(client, rows)
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    for query in random_rows(20, seed=1):
-        cosines = unit @ query / np.linalg.norm(query)
-        best = np.argsort(-cosines)[:20]
-        hits = index.search(query, 20)
-        assert [hit.chunk.text for hit in hits] == [f"text {n}" for n in best]
-        np.testing.assert_allclose([hit.score for hit in hits], cosines[best], atol=1e-5)
-        assert [hit.rank for hit in hits] == list(range(1, 21))
+    rows = random_rows(600)  # more than two batches
+    check_order_is_that_of_the_cosine(built(client, rows), rows)
 
 
 def test_equal_scores_keep_the_order_of_the_chunks(client: QdrantClient) -> None:
