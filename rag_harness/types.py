@@ -22,6 +22,8 @@ TokenVectors: TypeAlias = "npt.NDArray[np.float16]"
 
 Metadata = Mapping[str, Any]
 
+GOLDEN = "golden"
+"""The suite that tests retrieval alone: what stands in the experiment's place in ids, rows, files and gates."""
 NEGATIVE = "negative"
 """The query type whose cases the documents do not answer, unless a case says otherwise."""
 
@@ -99,9 +101,13 @@ class Case:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What the case can be sliced by: the short plain values of its metadata, as text, and its query type."""
-        plain = {key: str(value) for key, value in self.metadata.items() if isinstance(value, (str, bool, int)) and key}
-        return {**plain, "query_type": self.query_type}
+        """What the case can be sliced by: values of its metadata, and its query type."""
+        return {**slices_of(self.metadata), "query_type": self.query_type}
+
+
+def slices_of(metadata: Metadata) -> dict[str, str]:
+    """Return what a case can be sliced by: the short plain values of its metadata, as text."""
+    return {key: str(value) for key, value in metadata.items() if isinstance(value, (str, bool, int)) and key}
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,8 +126,3 @@ class Data:
     def golden(self) -> list[GoldenEntry]:
         """The entries of the golden set."""
         return read_golden(self.golden_file)
-
-    @cached_property
-    def golden_digest(self) -> str:
-        """Digest of the golden set, or of the name of the public collection."""
-        return self._settings.dataset or file_digest(self.golden_file)

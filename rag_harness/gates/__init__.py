@@ -13,13 +13,12 @@ Importing this imports neither NumPy nor pydantic, because every pytest session 
 
 from __future__ import annotations
 
-from rag_harness.gates.grammar import BASELINE, GOLDEN, Gate, Known, Reference, check_gate, parse_gate
+from rag_harness.gates.grammar import BASELINE, Gate, Known, Reference, check_gate, parse_gate
 from rag_harness.gates.judging import SuiteScores, judge
 from rag_harness.gates.verdict import Verdict, verdict_lines
 
 __all__ = [
     "BASELINE",
-    "GOLDEN",
     "Gate",
     "Known",
     "Reference",

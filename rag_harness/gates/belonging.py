@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
-from rag_harness.gates.grammar import GOLDEN, parse_gate
+from rag_harness.gates.grammar import parse_gate
 from rag_harness.settings import Settings
 from rag_harness.settings.data import DataSpec
+from rag_harness.types import GOLDEN
 
 Elsewhere = tuple[tuple[str, str], ...]
 """Texts of gates that were set for other data, each with why it is not judged."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.types import GOLDEN
 
-GOLDEN = "golden"
-"""The name of the retrieval suite, and what a gate without a name means."""
 BASELINE = "baseline"
 """On the right of a gate: the same measure in the saved run that this one is compared with."""
 

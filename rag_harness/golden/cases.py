@@ -8,10 +8,9 @@ from rag_harness.dataset.data import Data
 from rag_harness.dataset.gold import Gold, resolve
 from rag_harness.dataset.golden import GoldenEntry
 from rag_harness.errors import SettingsError
-from rag_harness.gates.slices import slices_of
 from rag_harness.golden.run import RetrievalCase
 from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.types import Chunk, Query
+from rag_harness.types import Chunk, Query, slices_of
 
 
 def golden_ids(data: Data) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from typing import Any
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.files.sources import text_digest
 from rag_harness.golden.cases import check_cutoff, golden_cases, golden_ids, golden_slices
 from rag_harness.golden.pipeline import GoldenPipeline
 from rag_harness.golden.retrievers import RETRIEVERS, retriever_named
@@ -19,9 +19,7 @@ from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.compatibility import check_compatible
 from rag_harness.settings import affecting
-from rag_harness.types import Case, Query
-
-GOLDEN = "golden"
+from rag_harness.types import GOLDEN, Case, Query
 
 
 class GoldenSuite:
@@ -90,7 +88,7 @@ class GoldenSuite:
     def digest(self) -> str:
         """Digest of all entries and of what counts as found."""
         known = [[c.case_id, c.query, sorted(c.relevant.items()), c.by_chunk] for c in self.cases.values()]
-        return blake2b(json.dumps(known).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return text_digest(json.dumps(known))
 
     def case(self, entry_id: str) -> Case:
         """Return an entry as the engine and its row know it."""

@@ -27,12 +27,6 @@ def first_hits(doc_ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(doc_ids))
 
 
-def head(ranked: Ranked, k: int | None) -> Ranked:
-    """Return the first k documents, each once."""
-    top = ranked[:k]
-    return top if len(set(top)) == len(top) else first_hits(ranked)[:k]
-
-
 @dataclass(frozen=True)
 class Hits:
     """Relevant documents as arrays: one entry per document, sorted by query and then by rank.
@@ -129,7 +123,7 @@ def _judged_places(ranked: Ranked, relevant: Relevant, depth: int | None) -> tup
     top = ranked[:depth]
     seen = set(top)
     if len(seen) < len(top):
-        top = head(ranked, depth)
+        top = first_hits(ranked)[:depth]
         seen = set(top)
     found = relevant.keys() & seen
     if len(found) <= _FEW:

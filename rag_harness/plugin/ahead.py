@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.errors import CriticalError, PrerequisiteError
 from rag_harness.plugin.batches import plan
 from rag_harness.plugin.items import is_skipped, own_fixture, trial_id_of, trial_of
-from rag_harness.plugin.trial_ids import GOLDEN
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
     import pytest

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.plugin.trial_ids import GOLDEN
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession

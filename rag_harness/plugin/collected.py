@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from rag_harness.plugin.items import own_fixture, trial_id_of
-from rag_harness.plugin.trial_ids import GOLDEN, trial_ids
+from rag_harness.plugin.trial_ids import trial_ids
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.gates.grammar import GOLDEN
 from rag_harness.plugin.options import is_used
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from pathlib import Path

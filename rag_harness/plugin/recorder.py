@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.files.log import log
-from rag_harness.gates.grammar import GOLDEN
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
     from rag_harness.engine.stored import Adopted

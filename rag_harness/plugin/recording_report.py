@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.files.log import log
-from rag_harness.plugin.trial_ids import GOLDEN
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected

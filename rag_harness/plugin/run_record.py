@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,7 +100,6 @@ class RunRecord:
         """A table of every suite that something was selected of."""
         from rag_harness.measures import default_measures, measure_named
         from rag_harness.report.tables import read_tables
-        from rag_harness.results.manifest import GOLDEN
 
         self.leave(interrupted=True)
         k = self._session.settings.k
@@ -157,7 +156,6 @@ class RunRecord:
         )
 
     def _total(self, name: str, selected: list[str]) -> int:
-        from rag_harness.results.manifest import GOLDEN
 
         if name != GOLDEN:
             return len(self._session.all_cases_of(name))
@@ -165,7 +163,7 @@ class RunRecord:
 
     def _cases(self, data: str) -> Iterable[KeptCase]:
         from rag_harness.results.cases import kept
-        from rag_harness.results.manifest import GOLDEN, QUERIES
+        from rag_harness.results.manifest import QUERIES
 
         if data == GOLDEN:
             return self._golden_cases()
@@ -173,7 +171,6 @@ class RunRecord:
 
     def _golden_cases(self) -> list[KeptCase]:
         from rag_harness.golden.run import RetrievalCase
-        from rag_harness.results.manifest import GOLDEN
 
         try:
             return [_kept(case) for case in self._session.golden.cases.values()]
@@ -199,7 +196,7 @@ class RunRecord:
     def _digests(self, data: set[str]) -> dict[str, str]:
         """Return what two runs must share to be comparable, of the data that were used."""
         from rag_harness.files.sources import file_digest
-        from rag_harness.results.manifest import GOLDEN, QUERIES
+        from rag_harness.results.manifest import QUERIES
 
         settings = self._session.settings
         golden = settings.path(settings.golden)
@@ -214,14 +211,14 @@ class RunRecord:
 
     def _documents(self, data: set[str]) -> dict[str, str]:
         """Return the digests of the documents; those of named data stand under its name."""
-        from rag_harness.results.manifest import GOLDEN, QUERIES
+        from rag_harness.results.manifest import QUERIES
 
         named = {f"documents of {name}": self._session.data.get(name).digest for name in data - {GOLDEN, QUERIES}}
         own = {"documents": self._session.data.get().digest} if data & {GOLDEN, QUERIES} else {}
         return own | named
 
     def _data_of(self, suite: str) -> str:
-        from rag_harness.results.manifest import GOLDEN, QUERIES
+        from rag_harness.results.manifest import QUERIES
 
         return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
 

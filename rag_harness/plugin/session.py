@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from rag_harness.files.log import close_log, log, open_log
 from rag_harness.once import Once
 from rag_harness.plugin.options import read_settings
-from rag_harness.plugin.trial_ids import GOLDEN, Known
+from rag_harness.plugin.trial_ids import Known
 from rag_harness.recording.network_guard import allow_connections, refuse_connections
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from pathlib import Path

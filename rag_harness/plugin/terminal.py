@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.gates.grammar import GOLDEN
 from rag_harness.plugin.items import own_fixture, trial_of
 from rag_harness.plugin.session import RagSession
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     import pytest

@@ -10,10 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
-GOLDEN = "golden"
-"""The experiment that the golden suite is."""
 _PARAMETERS = re.compile(r"\[(.+)\]$")
 
 

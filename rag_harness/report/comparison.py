@@ -10,8 +10,9 @@ from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.summary import table
-from rag_harness.results.manifest import GOLDEN, QUERIES
+from rag_harness.results.manifest import QUERIES
 from rag_harness.stats import Interval, holm, mean_or_none, paired_bootstrap_interval, permutation_test
+from rag_harness.types import GOLDEN
 
 _HEADER = ("", "before", "now", "difference", "95 % interval", "p (Holm)", "n", "gained", "lost")
 _WIDTH = 100

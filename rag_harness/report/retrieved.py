@@ -7,8 +7,9 @@ from pathlib import Path
 
 from rag_harness.golden.run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.results.cases import CaseFile, KeptCase
-from rag_harness.results.manifest import GOLDEN, RunManifest, SuiteRecord, chosen
+from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.types import GOLDEN
 
 
 def read_retrievals(output: Path, manifest: RunManifest) -> Iterator[RetrievalResult]:

@@ -122,7 +122,9 @@ class SuiteTable:
 
     def aggregate(self, measures: Sequence[str], where: Slice | None = None) -> dict[str, float | None]:
         """Return the mean of each measure; None where no case has a value."""
-        return {measure: mean_or_none(self.values(measure, where or {}).values()) for measure in measures}
+        chosen = self._selected(where or {})
+        found = {measure: self.columns[measure].values[chosen] for measure in measures}
+        return {measure: mean_or_none(values[~np.isnan(values)].tolist()) for measure, values in found.items()}
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates of each value of a slice key, sorted, over the selected cases."""

@@ -12,7 +12,7 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.gates import Verdict
 from rag_harness.report.speed import stage_quantiles
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.manifest import GOLDEN
+from rag_harness.types import GOLDEN
 
 FILE = "summary.json"
 

@@ -15,8 +15,9 @@ from rag_harness.measures.ranking_arrays import Finder, Found
 from rag_harness.report.suite_table import Column, State, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile, KeptCase
-from rag_harness.results.manifest import GOLDEN, RunManifest, SuiteRecord, chosen, read_manifest
+from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen, read_manifest
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
 """Says which measures are wanted of a suite."""

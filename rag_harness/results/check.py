@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rag_harness.errors import DataError
-from rag_harness.results.manifest import GOLDEN
 from rag_harness.results.row import SCHEMA_VERSION, ExperimentResult, first_problem, numbered_lines, parse_row
+from rag_harness.types import GOLDEN
 
 
 @dataclass
@@ -72,11 +72,6 @@ def _inconsistencies(rows: list[ExperimentResult]) -> list[str]:
     found += [f"{row.trial_id}: status ok but no answer" for row in answering if row.ok and not row.llm_answer.strip()]
     found += [f"{row.trial_id}: status error but no error" for row in rows if not row.ok and row.error is None]
     return found
-
-
-def _says_enough(row: ExperimentResult) -> bool:
-    """The golden suite retrieves, and generates nothing."""
-    return bool(row.llm_answer.strip()) or row.experiment == GOLDEN
 
 
 def _gaps(rows: list[ExperimentResult], wanted: list[str]) -> list[str]:

@@ -19,8 +19,6 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.results.row import first_problem
 
 MANIFEST = "run.json"
-GOLDEN = "golden"
-"""Name of the retrieval suite, of its data and of its result file."""
 QUERIES = "queries"
 """Name of the data that experiments are run on."""
 _PACKAGES = ("rag-harness", "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")

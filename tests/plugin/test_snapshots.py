@@ -19,8 +19,8 @@ from rag_harness.report.misses import explain_miss, miss_line
 from rag_harness.report.speed import speed_lines, stage_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import summarise, summary_lines
-from rag_harness.results.manifest import GOLDEN as GOLDEN_SUITE
 from rag_harness.results.row import ExperimentResult
+from rag_harness.types import GOLDEN as GOLDEN_SUITE
 from tests.plugin.conftest import Suite
 from tests.unit.rows import make_row
 from tests.unit.tables import case, golden_row, table_of, tables_of

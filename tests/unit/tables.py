@@ -11,9 +11,9 @@ from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import KeptCase, kept, write_cases
-from rag_harness.results.manifest import GOLDEN, QUERIES, RunManifest, SuiteRecord, write_manifest
+from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
 from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Query
+from rag_harness.types import GOLDEN, Case, Query
 from tests.unit.rows import make_row
 
 

@@ -16,9 +16,8 @@ from rag_harness.gates import judge, parse_gate
 from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures
 from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.tables import read_tables
-from rag_harness.results.manifest import GOLDEN
 from rag_harness.results.row import ExperimentResult
-from rag_harness.types import Case, Evidence
+from rag_harness.types import GOLDEN, Case, Evidence
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.tables import case, golden_row, table_of, tables_of, write_run
 
