@@ -9,15 +9,13 @@ Beside the time that passed stands the processor's, which other work on the mach
 from __future__ import annotations
 
 import json
-import os
-import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from side_by_side import Run, Took, alternate, median, run
 
 import rag_harness
 
@@ -65,35 +63,29 @@ def compare(
     byte_code: bool = True,
 ) -> None:
     """Time pytest in ``folder`` against the same with other arguments, or against another folder."""
-    ours, theirs = [], []
     others = without if without is not None else [*args, "-p", "no:rag_harness"]
-    for _ in range(runs + 1):
-        ours.append(took(folder, args, byte_code))
-        theirs.append(took(other or folder, others, byte_code))
-    (wall, cpu), (base, base_cpu) = median(ours[1:]), median(theirs[1:])
+    took = alternate(
+        {"ours": pytest_run(folder, args, byte_code), "theirs": pytest_run(other or folder, others, byte_code)}, runs
+    )
+    wall, base = median(took["ours"]), median(took["theirs"])
+    cpu, base_cpu = (statistics.median(each.cpu for each in took[name]) for name in ("ours", "theirs"))
     print(
         f"{title}: {wall:.3f} s, without {base:.3f} s, difference {(wall - base) * 1000:+.0f} ms, "
         f"of the processor {(cpu - base_cpu) * 1000:+.0f} ms ({runs} runs)"
     )
 
 
-def median(times: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the median of each of the two."""
-    return statistics.median(wall for wall, _ in times), statistics.median(cpu for _, cpu in times)
+def pytest_run(folder: Path, args: list[str], byte_code: bool) -> Run:
+    """Return a run of pytest in ``folder``; without byte code, one that finds none of ours and leaves none."""
 
+    def once() -> Took:
+        if not byte_code:
+            for cache in Path(rag_harness.__file__).parent.rglob("__pycache__"):
+                shutil.rmtree(cache)
+        environment = {} if byte_code else {"PYTHONDONTWRITEBYTECODE": "1"}
+        return run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args], folder, environment)
 
-def took(folder: Path, args: list[str], byte_code: bool) -> tuple[float, float]:
-    """Return the seconds that passed, and those of the processor."""
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    if not byte_code:
-        env["PYTHONDONTWRITEBYTECODE"] = "1"
-        for cache in Path(rag_harness.__file__).parent.rglob("__pycache__"):
-            shutil.rmtree(cache)
-    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=env)
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return once
 
 
 if __name__ == "__main__":
