@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.pipelines import result_name
-from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, take_over
+from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
 from rag_harness.results.row import ExperimentResult, row_or_none
+from rag_harness.types import TrialId
 
 _Key = tuple[str, str, str]
 
@@ -45,11 +44,10 @@ class StoredRows:
         earlier = self._earlier[wanted].get(query_id)
         return (earlier, True) if earlier else self._left_behind.get((*wanted, query_id))
 
-    def reread(self, journal: Path, experiment: str, query_id: str) -> ExperimentResult:
+    def reread(self, journal: Path, trial: TrialId) -> ExperimentResult:
         """Return a row that this process has put into its journal."""
-        wanted = (experiment, query_id)
         rows = [row for row in map(row_or_none, journal.read_bytes().splitlines()) if row]
-        return [row for row in rows if (row.experiment, row.query_id) == wanted][-1]
+        return [row for row in rows if row.trial == trial][-1]
 
     def look_for_the_dead(self) -> None:
         """Read the journals whose process has gone since."""
@@ -84,15 +82,21 @@ def adopt_journals(output: Path) -> Adopted:
         damaged: list[bytes] = []
         # Most lines are in a result file, to the byte: the run that wrote them has recorded them. Reading them as rows
         # took most of the time that a run takes to end.
-        for line in (line for lines in journals.values() for line in lines if hash(line) not in recorded):
-            row = row_or_none(line) if line.endswith(b"\n") else None
-            if row is None:
+        safe: set[Path] = set()
+        for line in (line for lines in journals.values() for line in lines):
+            file = recorded.get(hash(line))
+            row = row_or_none(line) if file is None and line.endswith(b"\n") else None
+            if file is not None:
+                safe.add(file)
+            elif row is None:
                 damaged.append(line)
             else:
                 by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
         adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
         adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
-        _make_safe({recorded[hash(line)] for lines in journals.values() for line in lines if hash(line) in recorded})
+        # What is in them is removed elsewhere.
+        for file in safe:
+            sync(file)
         for journal in journals:
             remove(journal)
     return adopted
@@ -105,10 +109,3 @@ def _lines_in_files(output: Path) -> dict[int, Path]:
         with file.open("rb") as stream:
             found |= dict.fromkeys((hash(line) for line in stream if line.endswith(b"\n")), file)
     return found
-
-
-def _make_safe(files: Iterable[Path]) -> None:
-    """See files onto the disk: what is in them is removed elsewhere."""
-    for file in files:
-        with file.open("ab") as stream:
-            os.fsync(stream.fileno())

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from rag_harness.measures.hits import place_documents
 from rag_harness.results.row import ExperimentResult, RetrievedChunk
+from rag_harness.types import Case, Query
 
 _SNIPPET = 160
 
@@ -31,6 +32,16 @@ class RetrievalCase:
     justification: str = ""
     passage: str = ""
     slices: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def case(self) -> Case:
+        """The entry as the engine and its row know it."""
+        return Case(
+            Query(self.case_id, self.query),
+            query_type=self.slices.get("query_type", "direct"),
+            qrels=self.relevant,
+            metadata=self.slices,
+        )
 
 
 class FoundHit(BaseModel):

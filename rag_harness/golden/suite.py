@@ -92,13 +92,7 @@ class GoldenSuite:
 
     def case(self, entry_id: str) -> Case:
         """Return an entry as the engine and its row know it."""
-        entry = self.cases[entry_id]
-        return Case(
-            Query(entry_id, entry.query),
-            query_type=entry.slices.get("query_type", "direct"),
-            qrels=entry.relevant,
-            metadata=entry.slices,
-        )
+        return self.cases[entry_id].case
 
     @property
     def experiment(self) -> Experiment:

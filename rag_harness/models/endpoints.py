@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from rag_harness.errors import SettingsError, unknown
@@ -23,7 +23,6 @@ _OPTIONS_OF = {"answer": "chat"}
 class Endpoint:
     """Who is asked in one role: the model, its server, and the key that is made for that server."""
 
-    role: str
     model: str
     base_url: str
     api_key: str = field(default="", repr=False)
@@ -42,13 +41,11 @@ def endpoint_of(settings: Settings, role: str) -> Endpoint:
     own = _own_options(settings, _OPTIONS_OF.get(role, role))
     url = own["base_url"] or settings.chat_base_url
     key = own["api_key"] or (settings.chat_key if url == settings.chat_base_url else "")
-    return Endpoint(role, own["model"] or settings.chat_model, url, key)
+    return Endpoint(own["model"] or settings.chat_model, url, key)
 
 
 def _own_options(settings: Settings, begin: str) -> dict[str, str]:
-    known = {option.name for option in fields(settings)}
-    names = {name: f"{begin}_{name}" for name in ("model", "base_url", "api_key")}
-    return {name: str(getattr(settings, option)) if option in known else "" for name, option in names.items()}
+    return {name: getattr(settings, f"{begin}_{name}", "") for name in ("model", "base_url", "api_key")}
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from urllib.parse import urlsplit
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.models.names import chat_name, embedder_name
+from rag_harness.recording.network_guard import LOOPBACK
 from rag_harness.registry import model_name
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of
 from rag_harness.settings.profiles import EMBEDDED_URL
-
-_LOCAL = {"127.0.0.1", "localhost", "::1"}
 
 
 def check_keys(settings: Settings) -> None:
@@ -53,7 +52,7 @@ def _chat_key(settings: Settings) -> list[str]:
 
 
 def _is_local(url: str) -> bool:
-    return urlsplit(url).hostname in _LOCAL
+    return urlsplit(url).hostname in LOOPBACK
 
 
 def _embedding_key(settings: Settings) -> list[str]:

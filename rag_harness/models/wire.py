@@ -17,7 +17,8 @@ import aiohttp
 import httpx2
 from yarl import URL
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from rag_harness.recording.network_guard import LOOPBACK
+
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """What aiohttp would send of its own where the request has none."""
 
@@ -67,7 +68,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def _proxy(self, scheme: str, host: str) -> str | None:
         """Return the environment's proxy, None for this machine. aiohttp itself would ask in a thread for each call."""
         if (scheme, host) not in self._proxies:
-            direct = host in _LOOPBACK or proxy_bypass(host)
+            direct = host in LOOPBACK or proxy_bypass(host)
             self._proxies[scheme, host] = None if direct else getproxies().get(scheme)
         return self._proxies[scheme, host]
 

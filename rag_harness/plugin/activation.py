@@ -29,6 +29,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
     from rag_harness.plugin.collected import Collection
     from rag_harness.plugin.gating import GateKeeper
+    from rag_harness.plugin.golden_section import GoldenSection
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
@@ -46,6 +47,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
+    # Of two that come last, the one that is registered later does.
+    register(GoldenSection(session, recorder, record), "rag_harness.golden")
     register(gates, "rag_harness.gates")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")

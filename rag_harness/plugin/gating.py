@@ -163,7 +163,7 @@ class GateKeeper:
         from rag_harness.report.summary_file import write_summary_file
 
         settings, record = self._session.settings, self._record
-        write_summary_file(record.output, record.tables, self.verdicts, record.manifest.settings)
+        write_summary_file(self._session.output, record.tables, self.verdicts, record.manifest.settings)
         self._leave_golden_files(settings)
         if settings.save:
             save(_baseline_file(settings, settings.save), saved_run(record.manifest, record.tables))
@@ -190,30 +190,6 @@ class GateKeeper:
         settings = self._session.settings
         return load(_baseline_file(settings, settings.compare)) if settings.compare else None
 
-    def _write_golden(self, terminal: pytest.TerminalReporter) -> None:
-        from rag_harness.plugin.terminal import about_retrieval, where_entries_are_from
-        from rag_harness.report.golden_summary import golden_lines
-
-        terminal.section("rag golden", sep="=")
-        terminal.line(about_retrieval(self._session))
-        if GOLDEN in self._record.tables:
-            terminal.line("\n".join(golden_lines(self._record.tables[GOLDEN], self._record.retrievals)))
-        for line in where_entries_are_from(self._recorder, self._session.settings):
-            terminal.line(line)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Let --lf run misses again, although they are no failures: pytest's cache forgets what was skipped."""
-        yield
-        # No attribute where the user switched the cache off.
-        cache = getattr(session.config, "cache", None)
-        if cache is None:
-            return
-        failed: dict[str, bool] = cache.get("cache/lastfailed", {})
-        missed = dict.fromkeys(self._recorder.missed, True)
-        if missed:
-            cache.set("cache/lastfailed", {**failed, **missed})
-
     def pytest_report_teststatus(self, report: Any) -> Any:
         """Keep gates out of the progress: a percentage of tests, and dots. A failed one is a failure like others."""
         if not hasattr(report, "rag_gate"):
@@ -222,10 +198,8 @@ class GateKeeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-        """Write a line a gate below everything else."""
+        """Print the comparison, and a line a gate below everything else."""
         yield
-        if GOLDEN in self._recorder.arrived and not self._record.unwritable:
-            self._write_golden(terminalreporter)
         if self.comparison:
             terminalreporter.section("rag comparison", sep="=")
             terminalreporter.line("\n".join(self.comparison))

@@ -15,6 +15,7 @@ import pytest
 from rag_harness.errors import PrerequisiteError
 from rag_harness.local_work import is_harness_at_work
 from rag_harness.recording.cassettes import Cassettes
+from rag_harness.recording.network_guard import LOOPBACK
 from rag_harness.recording.playback import Playback
 from rag_harness.recording.scrubbing import Scrub, secrets_of
 from rag_harness.recording.transports import patched
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 OWN_CASSETTES: pytest.StashKey[dict[Scrub | None, Cassettes]] = pytest.StashKey()
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
 def _is_qdrant(url: Any, settings: Settings) -> bool:
     """Return whether a call goes to the Qdrant server on this machine that the user configured."""
     asked, known = urlsplit(str(url)), urlsplit(settings.qdrant_url)
-    return known.hostname in _LOOPBACK and asked.hostname in _LOOPBACK and asked.port == known.port
+    return known.hostname in LOOPBACK and asked.hostname in LOOPBACK and asked.port == known.port
 
 
 def _stop(request: pytest.FixtureRequest, error: Exception) -> NoReturn:

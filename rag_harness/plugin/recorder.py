@@ -40,13 +40,10 @@ class Recorder:
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
-        self._adopt_once()
-
-    def _adopt_once(self) -> None:
         from rag_harness.engine.stored import Adopted
         from rag_harness.errors import PrerequisiteError
 
-        if self.adopted is not None or self._session.config.option.collectonly:
+        if self._session.config.option.collectonly:
             return
         self.adopted = Adopted()
         try:
@@ -59,8 +56,7 @@ class Recorder:
     def _adopt(self) -> Adopted:
         from rag_harness.engine.stored import adopt_journals
 
-        settings = self._session.settings
-        return adopt_journals(settings.path(settings.output))
+        return adopt_journals(self._session.output)
 
     def finish(self) -> None:
         """Make the result files safe, and add to them what came back without a test that looked at it."""
@@ -121,9 +117,8 @@ class Recorder:
             from rag_harness.engine.stored import result_path
             from rag_harness.results.file import ResultFile
 
-            settings = self._session.settings
-            file = result_path(settings.path(settings.output), experiment)
-            self._files[experiment] = ResultFile(file, settings.overwrite)
+            file = result_path(self._session.output, experiment)
+            self._files[experiment] = ResultFile(file, self._session.settings.overwrite)
         return self._files[experiment]
 
     @property

@@ -4,45 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rag_harness.golden.run import RetrievalResult
+    from rag_harness.golden.run import RetrievalCase, RetrievalResult
+    from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.manifest import RunManifest, SuiteRecord
 
 
-class Arrivals(Protocol):
-    """What came in this run, as the one writer knows it.
-
-    Attributes:
-        arrived: query ids by experiment, golden entries among them.
-        resumed: those of them whose row an earlier run has made.
-        fingerprints: of the rows that came, by experiment.
-        not_run: trials that could have passed the budget.
-    """
-
-    arrived: dict[str, set[str]]
-    resumed: dict[str, set[str]]
-    fingerprints: dict[str, set[str]]
-    not_run: set[TrialId]
-
-    def close_files(self) -> None:
-        """Leave one row a query in each file, on disk."""
-        ...
-
-
 class RunRecord:
     """Lives in the process that writes. After ``leave`` everything is read from files."""
 
-    def __init__(self, session: RagSession, arrivals: Arrivals) -> None:
+    def __init__(self, session: RagSession, arrivals: Recorder) -> None:
         self._session, self._arrivals = session, arrivals
         self._selected: dict[TrialId, None] = {}
         self._wanted: dict[str, dict[str, None]] = {}
@@ -77,15 +56,9 @@ class RunRecord:
         self._arrivals.close_files()
         suites = self._suites(interrupted)
         for data in sorted({record.data for record in suites.values()}):
-            write_cases(self.output, data, self._cases(data))
-        write_manifest(self.output, self._manifest(suites))
+            write_cases(self._session.output, data, self._cases(data))
+        write_manifest(self._session.output, self._manifest(suites))
         self._selected.clear()
-
-    @property
-    def output(self) -> Path:
-        """The folder of the result files."""
-        settings = self._session.settings
-        return settings.path(settings.output)
 
     @cached_property
     def manifest(self) -> RunManifest:
@@ -93,7 +66,7 @@ class RunRecord:
         from rag_harness.results.manifest import read_manifest
 
         self.leave(interrupted=True)
-        return read_manifest(self.output)
+        return read_manifest(self._session.output)
 
     @cached_property
     def tables(self) -> Mapping[str, SuiteTable]:
@@ -108,14 +81,14 @@ class RunRecord:
             kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
             return list(kept.values()) + [measure_named(m) for m in self._wanted.get(suite, ()) if m not in kept]
 
-        return read_tables(self.output, measures)
+        return read_tables(self._session.output, measures)
 
     @cached_property
     def retrievals(self) -> list[RetrievalResult]:
         """What came back for each golden entry."""
         from rag_harness.report.retrieved import read_retrievals
 
-        return list(read_retrievals(self.output, self.manifest))
+        return list(read_retrievals(self._session.output, self.manifest))
 
     def _trials(self) -> dict[str, dict[str, None]]:
         """Return the selected cases by suite; a row that came was selected."""
@@ -146,7 +119,7 @@ class RunRecord:
         not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in arrivals.not_run]
         return SuiteRecord(
             data=self._data_of(name),
-            file=result_path(self.output, name).name,
+            file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
             total=total,
             selected=ids_or_all(selected, total),
@@ -223,14 +196,8 @@ class RunRecord:
         return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
 
 
-def _kept(case: Any) -> KeptCase:
+def _kept(entry: RetrievalCase) -> KeptCase:
     from rag_harness.results.cases import KeptCase
-    from rag_harness.types import Case, Query
 
-    return KeptCase(
-        Case(Query(case.case_id, case.query), case.slices.get("query_type", "direct"), qrels=case.relevant),
-        case.slices,
-        case.expected or tuple(case.relevant),
-        case.justification,
-        case.passage,
-    )
+    expected = entry.expected or tuple(entry.relevant)
+    return KeptCase(entry.case, entry.slices, expected, entry.justification, entry.passage)

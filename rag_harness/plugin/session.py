@@ -11,7 +11,7 @@ from rag_harness.files.log import close_log, log, open_log
 from rag_harness.once import Once
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.trial_ids import Known
-from rag_harness.recording.network_guard import allow_connections, refuse_connections
+from rag_harness.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ class RagSession:
         return settings
 
     @property
+    def output(self) -> Path:
+        """The folder of the result files."""
+        return self.settings.path(self.settings.output)
+
+    @property
     def access(self) -> Access:
         """What the mode of this run reads, calls and keeps."""
         from rag_harness.settings import access_of
@@ -68,8 +73,7 @@ class RagSession:
     def _close_the_network(self, settings: Settings) -> None:
         """Refuse connections in replay, but to a Qdrant server on this machine that the user configured."""
         host = urlsplit(settings.qdrant_url).hostname
-        local = host in ("127.0.0.1", "localhost", "::1")
-        refuse_connections({"127.0.0.1", "::1", "localhost"} if local else ())
+        refuse_connections(LOOPBACK if host in LOOPBACK else ())
         self.closing.callback(allow_connections)
 
     @property

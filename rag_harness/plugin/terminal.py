@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.plugin.items import own_fixture, trial_of
+from rag_harness.plugin.collected import Collected, of_items
 from rag_harness.plugin.session import RagSession
 from rag_harness.types import GOLDEN
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.settings import Settings
-    from rag_harness.types import TrialId
 
 MOST_ERRORS = 5
 TRIES = 4
@@ -25,47 +24,32 @@ TRIES = 4
 
 def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
     """Return what is about to run; None where no test is a trial."""
-    whose = {trial.id: own_fixture(item) is not None for item in items if (trial := trial_of(item)) is not None}
-    if not whose:
+    selected = of_items(items)
+    trials = selected.trials
+    if not trials:
         return None
     settings = session.settings
     asked = (
-        f"; at most {len(whose)} model calls, each tried up to {TRIES} times"
+        f"; at most {len(trials)} model calls, each tried up to {TRIES} times"
         if not session.access.reads_recordings
         else ""
     )
-    said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(whose, settings)}"
-    return f"rag: {len(whose)} trials, {said}{asked}"
+    said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
+    return f"rag: {len(trials)} trials, {said}{asked}"
 
 
-def _answers_by(whose: Mapping[TrialId, bool], settings: Settings) -> str:
+def _answers_by(selected: Collected, settings: Settings) -> str:
     """Say who will answer; of a pipeline that is not ours nobody knows before it has."""
     from rag_harness.pipelines import built_in
     from rag_harness.report.summary import author
 
-    own = {trial.experiment for trial, is_own in whose.items() if is_own or trial.experiment not in built_in()}
-    ours = {trial.experiment for trial in whose} - own
+    trials, known = selected.trials, built_in()
+    own = {trial.experiment for trial in trials if trial in selected.own or trial.experiment not in known}
+    ours = {trial.experiment for trial in trials} - own
     if not ours:
         return "answers by a pipeline of your own"
     answers = f"answers by {author(settings.chat_model)}"
     return f"{answers}; of {', '.join(sorted(own))} by a pipeline of your own" if own else answers
-
-
-def about_retrieval(session: RagSession) -> str:
-    """Name the retriever under test, its model and cutoff."""
-    settings = session.settings
-    cut, longest = session.parts.cut()
-    cuts = f", {cut} documents cut at the model's {longest} tokens" if cut else ""
-    return (
-        f"profile {settings.profile}, retriever {settings.retriever} ({settings.embed_model}), k = {settings.k}{cuts}"
-    )
-
-
-def where_entries_are_from(recorder: Recorder, settings: Settings) -> Iterator[str]:
-    """Say which results of the golden suite this run did not make itself."""
-    resumed = len(recorder.resumed.get(GOLDEN, ()))
-    if resumed:
-        yield f"{resumed} entries were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
 
 
 def write_summary(

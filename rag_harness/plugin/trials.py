@@ -81,8 +81,7 @@ class Trials:
     def _open_journal(self) -> Journal:
         from rag_harness.engine.journal import JOURNALS, Journal
 
-        settings = self._session.settings
-        return Journal(settings.path(settings.output) / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
+        return Journal(self._session.output / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
 
     async def _keep(self, outcome: Outcome) -> None:
         if outcome.row is not None:
@@ -91,14 +90,12 @@ class Trials:
     def _open_prompts(self) -> PromptFiles:
         from rag_harness.results.prompts import PromptFiles
 
-        settings = self._session.settings
-        return PromptFiles(settings.path(settings.output))
+        return PromptFiles(self._session.output)
 
     def _read_stored(self) -> StoredRows:
         from rag_harness.engine.stored import StoredRows
 
-        settings = self._session.settings
-        stored = StoredRows(settings.path(settings.output), self._run, settings.overwrite)
+        stored = StoredRows(self._session.output, self._run, self._session.settings.overwrite)
         stored.look_for_the_dead()
         return stored
 
@@ -111,7 +108,7 @@ class Trials:
         """
         if trial.id in self._forgotten:
             # A plugin runs failed tests again, say: the row is in the journal.
-            return Shipped(self._stored_rows.get().reread(self._journal.get().file, *_names(trial)))
+            return Shipped(self._stored_rows.get().reread(self._journal.get().file, trial.id))
         if self._worker and self.ahead.is_of_a_new_batch(item):
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
             self._stored_rows.get().look_for_the_dead()
@@ -192,7 +189,3 @@ class Trials:
             self._engine.made.close(self._session.close_models)
         if self._journal.made is not None:
             self._journal.made.close()
-
-
-def _names(trial: Trial) -> tuple[str, str]:
-    return trial.experiment, trial.case.query.query_id

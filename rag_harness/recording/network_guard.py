@@ -13,6 +13,9 @@ from typing import Any
 
 from rag_harness.errors import RecordingMissError
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Names of this machine, to itself."""
+
 _FAMILIES = {2, 10, 23, 30}
 """AF_INET and AF_INET6, by the numbers of Linux, Windows and macOS. AF_UNIX stays: asyncio needs it."""
 

@@ -87,7 +87,7 @@ class ResultFile:
             write_atomically(self.file, b"".join(_read(self.file, self._fingerprint).lines.values()))
             self._has_duplicates = False
         elif self._written:
-            _sync(self.file)
+            sync(self.file)
 
     def _open(self, fingerprint: str) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def keep_aside(file: Path, lines: Sequence[bytes]) -> int:
         file.parent.mkdir(exist_ok=True)
         with file.open("ab") as stream:
             stream.writelines(_ended(line) for line in lines)
-        _sync(file)
+        sync(file)
     return len(lines)
 
 
@@ -140,7 +140,7 @@ def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int
             stream.write(b"\n" if _is_torn(file) else b"")
             stream.writelines(new.values())
     if file.is_file():
-        _sync(file)
+        sync(file)
     return len(new)
 
 
@@ -162,7 +162,8 @@ def _is_torn(file: Path) -> bool:
         return stream.read(1) != b"\n"
 
 
-def _sync(file: Path) -> None:
+def sync(file: Path) -> None:
+    """See what a file holds onto the disk."""
     with file.open("ab") as stream:
         os.fsync(stream.fileno())
 

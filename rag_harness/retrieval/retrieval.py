@@ -130,12 +130,9 @@ class Retrieval:
         chosen = model or self.settings.rerank_model
         if chosen not in self._rerankers:
             own = replace(self.settings, rerank_model=chosen)
-            made: Reranker = resolve("rerankers", reranker_name(own))(self._for(own))
+            made: Reranker = resolve("rerankers", reranker_name(own))(_Reranking(self, own))
             self._rerankers[chosen] = SharedReranker(made, self.building)
         return self._rerankers[chosen]
-
-    def _for(self, settings: Settings) -> Any:
-        return self if settings == self.settings else _Reranking(self, settings)
 
     def identity(self) -> dict[str, Any]:
         """Return what decides what is found, beside documents and options, as plain JSON."""
@@ -169,21 +166,17 @@ class Retrieval:
         try:
             return self.embedder.embed_documents([chunk.text for chunk in self.chunks])
         except RecordingMissError as miss:
-            lost = [chunk.chunk_id for chunk in self.chunks if chunk.text in set(miss.texts)]
+            unknown = set(miss.texts)
+            lost = [chunk.chunk_id for chunk in self.chunks if chunk.text in unknown]
             named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
             raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
 
 
 class _Reranking:
-    """A retrieval as a reranker that the options do not name sees it: with settings that name it."""
+    """A retrieval as a reranker sees it: with settings that name that reranker, whichever the options name."""
 
     def __init__(self, retrieval: Retrieval, settings: Settings) -> None:
-        self._retrieval, self.settings, self.stores = retrieval, settings, retrieval.stores
+        self._retrieval, self.settings = retrieval, settings
 
-    @property
-    def token_embedder(self) -> CachedEmbedder:
-        return self._retrieval.token_embedder
-
-    @property
-    def lexical(self) -> LexicalIndex:
-        return self._retrieval.lexical
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._retrieval, name)

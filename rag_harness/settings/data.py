@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rag_harness.errors import SettingsError, unknown
-from rag_harness.settings.profiles import pyproject_table
+from rag_harness.errors import SettingsError
+from rag_harness.settings.profiles import check_keys, pyproject_table
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ def _spec(name: str, table: Any) -> DataSpec:
         raise SettingsError(f"{where} is {table!r}: expected a table with kb, and maybe queries, golden and gates.")
     if name in RESERVED:
         raise SettingsError(f"{where}: the name is taken by the run's own data. Choose another.")
-    known = {each.name for each in fields(DataSpec)} - {"name", "instead"}
+    check_keys(where, table, {each.name for each in fields(DataSpec)} - {"name", "instead"})
     for key, value in table.items():
-        if key not in known:
-            raise SettingsError(f"{where}: {unknown('key', key, known)}")
         _check(where, key, value)
     if not table.get("kb"):
         raise SettingsError(f"{where} has no kb: name the folder of its documents.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -66,10 +66,8 @@ def _check(name: str, table: object) -> None:
     where = f"pyproject.toml, profile {name!r}"
     if not isinstance(table, dict):
         raise SettingsError(f"{where} is {table!r}: expected a table, [tool.rag_harness.profiles.{name}].")
-    known = {each.name for each in fields(Profile)}
+    check_keys(where, table, {each.name for each in fields(Profile)})
     for key, value in table.items():
-        if key not in known:
-            raise SettingsError(f"{where}: {unknown('key', key, known)}")
         if not isinstance(value, str):
             raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")
 
@@ -95,3 +93,14 @@ def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
     return found
+
+
+def check_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:
+    """Refuse a key that is not ``known``.
+
+    Raises:
+        SettingsError: names the key, and the one that was probably meant.
+    """
+    for key in table:
+        if key not in known:
+            raise SettingsError(f"{where}: {unknown('key', key, known)}")

@@ -38,12 +38,11 @@ def playback_of(parts: ChatParts) -> Playback | None:
     access, local = access_of(settings), settings.chat_base_url == EMBEDDED_URL
     if not access.reads_recordings:
         return None
-    keep = access.keeps == "recordings"
     return Playback(
         parts.cassettes,
         access.may_call(local),
-        keep,
-        ask_again=settings.rerecord and keep,
+        access.records,
+        ask_again=settings.rerecord and access.records,
         refuse=access.refusal(local, settings.profile),
     )
 

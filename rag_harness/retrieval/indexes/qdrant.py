@@ -11,16 +11,14 @@ def create(parts: RetrievalParts) -> Index:
 
     Each kind is imported only where it serves: qdrant-client takes a second, Edge a hundredth of one.
     """
-    if parts.settings.qdrant_url:
-        from rag_harness.retrieval.indexes import qdrant_server
+    if not parts.settings.qdrant_url:
+        try:
+            from rag_harness.retrieval.indexes import qdrant_edge
+        except ImportError as error:
+            # No wheel for this platform, Windows on ARM for one.
+            log.info("Qdrant Edge cannot be imported (%s): qdrant-client's memory mode serves", error)
+        else:
+            return qdrant_edge.create(parts)
+    from rag_harness.retrieval.indexes import qdrant_server
 
-        return qdrant_server.create(parts)
-    try:
-        from rag_harness.retrieval.indexes import qdrant_edge
-    except ImportError as error:
-        # No wheel for this platform, Windows on ARM for one.
-        log.info("Qdrant Edge cannot be imported (%s): qdrant-client's memory mode serves", error)
-        from rag_harness.retrieval.indexes import qdrant_server
-
-        return qdrant_server.create(parts)
-    return qdrant_edge.create(parts)
+    return qdrant_server.create(parts)

@@ -17,11 +17,11 @@ from uuid import UUID
 from rag_harness.errors import CriticalError, SettingsError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
+from rag_harness.recording.network_guard import LOOPBACK
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 _BATCH = 256
 _RETRIES = 3
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class QdrantIndex:
@@ -170,7 +170,7 @@ def _connect(url: str, api_key: str) -> Any:
 
 def _refuse_open_key(url: str, api_key: str) -> None:
     parts = urlsplit(url)
-    if api_key and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    if api_key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise SettingsError(
             f"A key for Qdrant is set, but rag_qdrant_url is {parts.scheme}://{parts.hostname}: without TLS whoever is "
             f"on the way can read the key, so it is not sent. Use https://, or unset QDRANT_API_KEY if the server asks "

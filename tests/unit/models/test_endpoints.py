@@ -42,13 +42,13 @@ def endpoints(settings: Settings) -> Endpoints:
 
 @pytest.mark.parametrize("role", ["answer", "judge", "writer", "rewrite"])
 def test_a_role_without_options_is_answered_by_the_model_of_the_answers(role: str) -> None:
-    assert endpoint_of(KNOWN, role) == Endpoint(role, "a/model", "https://a.test/v1", KEY)
+    assert endpoint_of(KNOWN, role) == Endpoint("a/model", "https://a.test/v1", KEY)
     assert KEY not in repr(endpoint_of(KNOWN, role))
 
 
 def test_a_role_with_options_of_its_own() -> None:
     known = JudgedSettings(**{**vars(KNOWN), "judge_model": "b/model"})
-    assert endpoint_of(known, "judge") == Endpoint("judge", "b/model", "https://a.test/v1", KEY)
+    assert endpoint_of(known, "judge") == Endpoint("b/model", "https://a.test/v1", KEY)
     assert endpoint_of(known, "answer").model == "a/model"
     elsewhere = replace(known, judge_base_url="https://b.test/v1")
     assert endpoint_of(elsewhere, "judge").api_key == ""  # the key was made for another server

@@ -1,0 +1,65 @@
+"""What the golden suite leaves with a person: its section of the terminal summary, and misses that --lf runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.session import RagSession
+
+
+class GoldenSection:
+    """Lives in the process that prints."""
+
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
+        self._session, self._recorder, self._record = session, recorder, record
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+        """Print the section below everything but the gates, where an entry was looked for."""
+        yield
+        # Where nothing could be written there is nothing to read; a failure has said so.
+        if GOLDEN in self._recorder.arrived and not self._record.unwritable:
+            self._write(terminalreporter)
+
+    def _write(self, terminal: pytest.TerminalReporter) -> None:
+        from rag_harness.report.golden_summary import golden_lines
+
+        settings = self._session.settings
+        terminal.section("rag golden", sep="=")
+        terminal.line(self._about_retrieval())
+        if GOLDEN in self._record.tables:
+            terminal.line("\n".join(golden_lines(self._record.tables[GOLDEN], self._record.retrievals)))
+        resumed = len(self._recorder.resumed.get(GOLDEN, ()))
+        if resumed:
+            terminal.line(
+                f"{resumed} entries were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
+            )
+
+    def _about_retrieval(self) -> str:
+        """Name the retriever under test, its model and cutoff."""
+        settings = self._session.settings
+        cut, longest = self._session.parts.cut()
+        cuts = f", {cut} documents cut at the model's {longest} tokens" if cut else ""
+        retriever = f"retriever {settings.retriever} ({settings.embed_model})"
+        return f"profile {settings.profile}, {retriever}, k = {settings.k}{cuts}"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Let --lf run misses again, although they are no failures: pytest's cache forgets what was skipped."""
+        yield
+        # No attribute where the user switched the cache off.
+        cache = getattr(session.config, "cache", None)
+        if cache is None:
+            return
+        failed: dict[str, bool] = cache.get("cache/lastfailed", {})
+        missed = dict.fromkeys(self._recorder.missed, True)
+        if missed:
+            cache.set("cache/lastfailed", {**failed, **missed})
