@@ -289,3 +289,21 @@ class Experiment:
     ingredients: Mapping[str, Any] = field(default_factory=dict)
     retriever: Retriever | None = None
     prepare: Callable[[Sequence[Query]], None] | None = None
+
+
+class JudgeParts(Parts, Protocol):
+    """What a judge may ask for when it is created."""
+
+    def chat(
+        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+    ) -> ChatModel:
+        """Return the chat model of a role; that of a judge is ``judge``."""
+        ...
+
+    def embedder(self, model: str = "") -> TextEmbedder:
+        """Return the embedder of ``model``, the run's own where none is named, behind its stores."""
+        ...
+
+
+class TextEmbedder(Embedder, TokenEmbedder, Protocol):
+    """An embedder that gives token vectors too."""

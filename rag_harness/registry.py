@@ -1,5 +1,5 @@
 """Names to parts, through entry points: ``rag_harness.embedders``, ``.rerankers``, ``.chat``, ``.indexes``,
-``.chunkers``, ``.loaders``, ``.measures``, ``.pipelines``, ``.sections``.
+``.chunkers``, ``.judges``, ``.loaders``, ``.measures``, ``.pipelines``, ``.sections``.
 
 Built-ins enter by the same door as a user's own, so the door is used every day.
 Nothing is imported before it is asked for.
@@ -27,6 +27,7 @@ _ONE = {
     "chunkers": "chunker",
     "embedders": "embedder",
     "indexes": "index",
+    "judges": "judge",
     "loaders": "loader",
     "measures": "measure",
     "rerankers": "reranker",

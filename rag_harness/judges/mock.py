@@ -1,0 +1,70 @@
+"""``mock/word-overlap``: supported is a sentence most of whose words a passage has. For trying the plumbing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from rag_harness.measures.judged import Ask, Claim, Material, Relevancy, Source, Text, Usefulness, Verdict, Verdicts
+from rag_harness.protocols import JudgeParts
+
+_SENTENCE = re.compile(r"[^\s.!?][^.!?]*[.!?]*")
+_ENOUGH = 0.5
+
+
+class MockJudge:
+    """Counts shared words."""
+
+    name = "mock"
+    model = "mock/word-overlap"
+    revision = "1"
+
+    def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:  # noqa: ARG002 - nothing is put together
+        return MockOpinion(material)
+
+
+class MockOpinion:
+    """What the mock judge says of one answer."""
+
+    def __init__(self, material: Material) -> None:
+        self._material = material
+
+    async def supported(self, claims: Text, source: Source) -> Verdicts:
+        passages = self._texts(source)
+        return Verdicts(tuple(_verdict(claim, passages) for text in self._texts(claims) for claim in _sentences(text)))
+
+    async def usefulness(self) -> Sequence[Usefulness]:
+        wanted = self._material.ground_truth
+        return [Usefulness(float(_share(wanted, context) >= _ENOUGH)) for context in self._material.contexts]
+
+    async def relevancy(self) -> Relevancy:
+        return Relevancy(_share(self._material.question, self._material.answer))
+
+    def _texts(self, which: Text | Source) -> tuple[str, ...]:
+        material = self._material
+        of = {"answer": (material.answer,), "ground_truth": (material.ground_truth,), "nuggets": material.quotes}
+        return {**of, "contexts": material.contexts, "gold_pages": material.gold_pages}[which]
+
+
+def _sentences(text: str) -> Iterator[Claim]:
+    return (Claim(found[0], found.start(), found.end()) for found in _SENTENCE.finditer(text))
+
+
+def _verdict(claim: Claim, passages: Sequence[str]) -> Verdict:
+    shares = [_share(claim.text, passage) for passage in passages]
+    best = max(shares, default=0.0)
+    return Verdict(claim, float(best >= _ENOUGH), shares.index(best) if best >= _ENOUGH else None)
+
+
+def _share(wanted: str, text: str) -> float:
+    words = _words(wanted)
+    return len(words & _words(text)) / len(words) if words else 0.0
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def create(_parts: JudgeParts) -> MockJudge:
+    """Return the mock judge."""
+    return MockJudge()

@@ -1,0 +1,39 @@
+"""Judged measures: a judge says what an answer claims and what supports it; the formulas here make scores of that.
+
+One of your own is a class in a file, derived from ``JudgedMeasure``, registered under ``rag_harness.measures``.
+"""
+
+from __future__ import annotations
+
+from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
+from rag_harness.measures.judged.opinion import (
+    Ask,
+    Claim,
+    Judge,
+    Material,
+    Opinion,
+    Relevancy,
+    Source,
+    Support,
+    Text,
+    Usefulness,
+    Verdict,
+    Verdicts,
+)
+
+__all__ = [
+    "Ask",
+    "Claim",
+    "Judge",
+    "JudgedMeasure",
+    "Material",
+    "Opinion",
+    "Relevancy",
+    "Source",
+    "Support",
+    "Text",
+    "Usefulness",
+    "Verdict",
+    "Verdicts",
+    "supported_share",
+]

@@ -1,0 +1,48 @@
+"""Is what an answer says supported? By what was retrieved, and by the pages that should have been."""
+
+from __future__ import annotations
+
+from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
+from rag_harness.measures.judged.opinion import Material, Opinion, Support
+from rag_harness.measures.measure import Score
+from rag_harness.types import Case
+
+NO_CONTEXT = "no context: not defined without one"
+ABSTAINED = "an abstention, which claims nothing"
+
+
+class Faithfulness(JudgedMeasure):
+    """Claims of the answer that the retrieved context supports / claims (RAGAS, Es et al. 2023)."""
+
+    called = "faithfulness"
+    asks = (Support("answer", "contexts"),)
+    needs = ("answer", "retrieval")
+
+    def undefined(self, material: Material) -> str:
+        """Return why there is nothing to be faithful to, or nothing that is claimed."""
+        if not any(context.strip() for context in material.contexts):
+            return NO_CONTEXT
+        return ABSTAINED if material.abstained else ""
+
+    async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
+        return supported_share(await opinion.supported("answer", "contexts"), "answer")
+
+
+class Factuality(JudgedMeasure):
+    """Claims of the answer that the relevant pages support / claims: experiments without retrieval have it too."""
+
+    called = "factuality"
+    asks = (Support("answer", "gold_pages"),)
+
+    def applies(self, case: Case) -> str:
+        """Return why there is no page to hold against the answer."""
+        return "" if case.context_reference else "no relevant document"
+
+    def undefined(self, material: Material) -> str:
+        """Return why nothing can be held against the answer."""
+        if not any(page.strip() for page in material.gold_pages):
+            return "no text of a relevant document"
+        return ABSTAINED if material.abstained else ""
+
+    async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
+        return supported_share(await opinion.supported("answer", "gold_pages"), "answer")
