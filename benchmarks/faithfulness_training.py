@@ -3,7 +3,8 @@
     python benchmarks/faithfulness_training.py ../shared/data/ragtruth_dev --cache /tmp/faithfulness [--write]
 
 The folder holds RAGTruth (Niu et al. 2024, MIT) as qa.jsonl, summary.jsonl and data2txt.jsonl: a source a line, with
-its responses and the spans in them that people marked as hallucinated. Folds are grouped by source. In each fold
+its responses and the spans in them that people marked as hallucinated; what they marked as true although the source
+does not say it (``implicit_true``) does not count. Folds are grouped by source. In each fold
 everything is fitted to the others: the sentence model, the response model to its out-of-fold probabilities, the
 threshold to the response model's. The control never reads the source: task, length and style of the response.
 ``--write`` fits all of it to all data and writes the judge's coefficients.
@@ -66,7 +67,7 @@ def responses(folder: Path) -> Iterator[Response]:
             row = json.loads(line)
             question, passages = asked(row["source"])
             for said in row["responses"]:
-                marked = tuple((label["start"], label["end"]) for label in said["labels"])
+                marked = tuple((label["start"], label["end"]) for label in said["labels"] if not label["implicit_true"])
                 yield Response(task, row["source_id"], question, passages, said["response"], marked)
 
 
@@ -97,8 +98,8 @@ def table(found: Sequence[Response], pieces_of: PiecesOf, kept: Path) -> Table:
     """Return the features of all sentences of all responses; kept in a file, since they take minutes."""
     if kept.is_file():
         with np.load(kept) as file:
-            return Table(file["rows"], file["wrong"], file["response"])
-    rows, wrong, numbers = [], [], []
+            return labelled(found, file["rows"], file["spans"], file["response"])
+    rows, spans, numbers = [], [], []
     sources: dict[tuple[str, ...], tuple[Source, Encoded]] = {}
     for number, response in enumerate(found):
         if response.passages not in sources:
@@ -110,14 +111,20 @@ def table(found: Sequence[Response], pieces_of: PiecesOf, kept: Path) -> Table:
             continue
         values, _ = features(answer, source, question)
         rows.append(values)
-        wrong += [overlaps(span, response.marked) for span in answer.text.sentences]
+        spans += answer.text.sentences
         numbers += [number] * len(values)
         if number % 100 == 0:
             print(f"{number} of {len(found)} responses", flush=True)
-    done = Table(np.concatenate(rows).astype(np.float64), np.array(wrong, np.int64), np.array(numbers))
+    values = np.concatenate(rows).astype(np.float64)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(kept, rows=done.rows, wrong=done.wrong, response=done.response)
-    return done
+    np.savez(kept, rows=values, spans=np.array(spans), response=np.array(numbers))
+    return labelled(found, values, np.array(spans), np.array(numbers))
+
+
+def labelled(found: Sequence[Response], rows: Doubles, spans: Ints, numbers: Ints) -> Table:
+    """Return the table of sentences: one is wrong that overlaps a marked span."""
+    wrong = [overlaps((start, end), found[number].marked) for (start, end), number in zip(spans, numbers, strict=True)]
+    return Table(rows, np.array(wrong, np.int64), numbers)
 
 
 def overlaps(span: tuple[int, int], marked: Sequence[tuple[int, int]]) -> int:

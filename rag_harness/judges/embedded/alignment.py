@@ -38,7 +38,7 @@ class Source:
     @cached_property
     def vectors(self) -> Floats:
         """Of all words, shape (layers, words, d)."""
-        return np.concatenate([each.vectors for _, each in self._read], axis=1).astype(np.float32)
+        return np.concatenate([each.vectors for _, each in self._read], axis=1)
 
     @cached_property
     def sentence_vectors(self) -> Floats:

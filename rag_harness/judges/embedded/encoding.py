@@ -14,6 +14,7 @@ from rag_harness.judges.embedded.words import Ints, Text, read
 from rag_harness.types import Pieces
 
 Floats = npt.NDArray[np.float32]
+Halves = npt.NDArray[np.float16]
 
 LAYERS = (3, 6)
 """Half-way up words are still near their form, at the top they are near what they mean here."""
@@ -29,17 +30,23 @@ class Encoded:
 
     Attributes:
         text: its sentences and words.
-        vectors: of the words, unit length or zero, shape (layers, words, d).
+        halves: vectors of the words, unit length or zero, shape (layers, words, d); in half precision, for sources
+            are kept in memory.
         weights: of the words: 0 for a function word, above 4 for a rare one; shape (words,).
         fields: yes-or-no leaves, where the text was JSON.
         structured: whether it was JSON.
     """
 
     text: Text
-    vectors: Floats
+    halves: Halves
     weights: Floats
     fields: tuple[Field, ...] = ()
     structured: bool = False
+
+    @property
+    def vectors(self) -> Floats:
+        """Vectors of the words, shape (layers, words, d)."""
+        return self.halves.astype(np.float32)
 
     @cached_property
     def sentence_vectors(self) -> Floats:
@@ -51,11 +58,11 @@ def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
     """Return ``passage`` with its word vectors; one without a word asks no model."""
     text = read(passage.text)
     if not len(text.spans):
-        empty = np.zeros((len(LAYERS), 0, _WIDTH), np.float32)
+        empty = np.zeros((len(LAYERS), 0, _WIDTH), np.float16)
         return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
     pieces = pieces_of(passage.text, _borders(text), LAYERS)
     vectors, rarest = _by_word(pieces, text.spans)
-    return Encoded(text, vectors, weights_of(text, rarest), passage.fields, passage.structured)
+    return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
 
 
 def weights_of(text: Text, ids: Ints) -> Floats:

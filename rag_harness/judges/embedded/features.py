@@ -47,13 +47,14 @@ def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded)
 
 def _of_layer(layer: int, sims: Floats, near: Floats, stems: Bools, answer: Encoded, question: Encoded) -> Floats:
     asked = question.vectors[layer]
+    own = answer.vectors[layer]
     columns = (
         sims.max(axis=1),
         near[:, 0],
         near.max(axis=1),
         *(_windowed(sims, reach) for reach in _WINDOWS),
         np.where(stems, sims, 0).max(axis=1),
-        (answer.vectors[layer] @ asked.T).max(axis=1) if asked.shape[0] else np.zeros(len(sims), np.float32),
+        (own @ asked.T).max(axis=1) if asked.shape[0] else np.zeros(len(sims), np.float32),
     )
     return np.stack(columns, axis=1)
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rag_harness.judges.embedded.figures import CITED, known_numbers, numbers, times
+from rag_harness.judges.embedded.hours import agreement, hours_of
 from rag_harness.judges.embedded.source import Field
-from rag_harness.reader.terms import STOPWORDS, stem
+from rag_harness.reader.terms import stem
 
+_VALUES = {True: "yes", False: "no", None: "null"}
+_FIELD_NAMES = tuple(
+    f"field_{value}_{said}_{near}"
+    for value in _VALUES.values()
+    for said in ("said", "denied", "declined")
+    for near in ("named", "bare")
+)
 NAMES = (
     *("number_absent", "numbers_absent", "number_not_near", "number_given", "time_absent", "time_not_near", "time_given"),
-    *("negated", "negation_differs", "cites", "cites_another", "cites_none_there"),
-    *(f"field_{said}_{where}" for where in ("named", "bare") for said in ("ok", "conflict", "null")),
+    *("declines", "negated", "negation_differs", "cites", "cites_another", "cites_none_there"),
+    *_FIELD_NAMES,
+    *("hours_right", "hours_wrong"),
 )
 """The columns of ``rules``."""
 
@@ -22,9 +31,21 @@ _NEGATION = re.compile(
     r"|n['’]t\b",
     re.I,
 )
-_TURN = re.compile(r"\b(?:but|however|although|though|while|whereas|yet|except)\b|[;.]", re.I)
-_ALIASES = {"ambienc": ("ambianc", "atmospher", "vib", "setting")}
-_REACH = 60
+_DECLINES = re.compile(
+    r"\b(?:unable|not able|cannot|can['’]t|could not|couldn['’]t) (?:to )?(?:be )?(?:answer|find|found|determine|provide)"
+    r"|\b(?:not|n['’]t) (?:\w+ )?(?:contain|mention|specif|stat(?:e|ing)|say|said|indicat|explicit|known\b|disclos)"
+    r"|\b(?:not|n['’]t) (?:\w+ )?(?:provided|given|included|listed)\b"
+    r"|\b(?:not|n['’]t) (?:\w+ )?(?:provid|giv|offer|hav|includ)\w*(?: \w+){0,3} (?:information|details?|data|answers?)\b"
+    r"|\b(?:no|not enough|insufficient)(?: \w+)? (?:information|mention|details?|answer|data|context)\b",
+    re.I,
+)
+_TURN = re.compile(r"\b(?:but|however|although|though|while|whereas|yet|except"
+    r"|and (?:it |they |there )?(?:has|have|offers?|does|do|provides?|is|are|allows?))\b|[;.]"
+    r"|,\s*(?:it|they|there|the)\b", re.I)
+_IS_NOT = re.compile(r"\w+(?:\s+\w+)?\s+(?:(?:is|are|was|were)(?:\s+not|n['’]t|\s+un)|unavail)", re.I)
+_ALIASES = {"ambience": ("ambian", "atmospher", "vibe", "feel")}
+_GENERIC = frozenset(("business", "restaurant", "restaurants", "attributes", "good", "for", "has", "is", "accepts", "allowed"))
+_REACH = 90
 _OFTEN = 3
 
 
@@ -35,7 +56,8 @@ class Facts:
         joined = "\n".join(sentences)
         self.numbers = known_numbers(joined)
         self.times = frozenset(minute for found in times(joined) for minute in found)
-        self.fields = _keyed(fields)
+        self.fields = _sought(fields)
+        self.hours = hours_of(sentences)
 
 
 def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, int, int]) -> list[float]:
@@ -48,7 +70,7 @@ def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, in
         cited: its best passage, from 0; the second best; how many there are.
     """
     return [*_figures(sentence, near, facts), *_negations(sentence, near[0]), *_citations(sentence, *cited),
-            *_fields(sentence, facts)]  # fmt: skip
+            *_fields(sentence, facts), *_hours(sentence, facts)]  # fmt: skip
 
 
 def _figures(sentence: str, near: Sequence[str], facts: Facts) -> list[float]:
@@ -67,9 +89,14 @@ def _figures(sentence: str, near: Sequence[str], facts: Facts) -> list[float]:
     ]
 
 
+def declines(sentence: str) -> bool:
+    """Return whether a sentence says that something is not said: it claims nothing that could be supported."""
+    return bool(_DECLINES.search(sentence))
+
+
 def _negations(sentence: str, nearest: str) -> list[float]:
     here, there = bool(_NEGATION.search(sentence)), bool(_NEGATION.search(nearest))
-    return [float(here), float(here != there)]
+    return [float(declines(sentence)), float(here), float(here != there)]
 
 
 def _citations(sentence: str, best: int, second: int, count: int) -> list[float]:
@@ -78,47 +105,59 @@ def _citations(sentence: str, best: int, second: int, count: int) -> list[float]
     return [float(bool(cited)), float(bool(there) and best not in there), float(bool(cited - there))]
 
 
-Keyed = tuple[frozenset[str], str, frozenset[str], bool | None]
-"""A field as it is looked for: stems of its name, the name without blanks, stems of what it belongs to, its value."""
-
-
-def _keyed(fields: Sequence[Field]) -> list[Keyed]:
-    often = Counter(word for field in fields for word in set(field.path[-1]))
-    return [key for field in fields if (key := _key(field, often)) is not None]
-
-
-def _key(field: Field, often: Counter[str]) -> Keyed | None:
-    name = [word for word in field.path[-1] if often[word] < _OFTEN and word not in STOPWORDS]
-    stems = frozenset(map(stem, name))
-    if not stems:
-        return None
-    above = {stem(word) for word in field.path[-2]} if len(field.path) > 2 else set()
-    return stems, "".join(name), frozenset([*above, *(other for one in above for other in _ALIASES.get(one, ()))]), field.value
-
 
 def _fields(sentence: str, facts: Facts) -> list[float]:
-    counts = dict.fromkeys(NAMES[-6:], 0.0)
-    if facts.fields:
-        words = [(found[0].lower(), found.start()) for found in re.finditer(r"[^\W_]+", sentence)]
-        stems = {stem(word): at for word, at in reversed(words)}
-        squashed = "".join(word for word, _ in words)
-        for key in facts.fields:
-            _count(counts, key, sentence, stems, squashed)
+    counts = dict.fromkeys(_FIELD_NAMES, 0.0)
+    for field in facts.fields:
+        where = field.found(sentence)
+        if where is not None:
+            counts[field.name(sentence, where)] += 1
     return [min(count, 3.0) for count in counts.values()]
 
 
-def _count(counts: dict[str, float], key: Keyed, sentence: str, stems: dict[str, int], squashed: str) -> None:
-    name, joined, above, value = key
-    if not (name <= stems.keys() or (len(joined) > 3 and joined in squashed)):
-        return
-    at = min((stems[word] for word in name if word in stems), default=len(sentence))
-    said = not _denied(sentence, at)
-    what = "null" if value is None else "ok" if said == value else "conflict"
-    counts[f"field_{what}_{'named' if not above or above & stems.keys() else 'bare'}"] += 1
+def _hours(sentence: str, facts: Facts) -> list[float]:
+    right, wrong = agreement(sentence, facts.hours)
+    return [float(right > 0 and not wrong), float(wrong > 0)]
+
+
+class _Sought:
+    """A field as it is looked for in a sentence: its name, the name of what it belongs to, its value."""
+
+    def __init__(self, name: Sequence[str], above: Sequence[str], value: bool | None) -> None:
+        self._name, self._above, self._value = _pattern(name), _pattern(above, _ALIASES) if above else None, value
+
+    def found(self, sentence: str) -> int | None:
+        """Return where the sentence names it; None where it does not."""
+        where = self._name.search(sentence)
+        return where.start() if where else None
+
+    def name(self, sentence: str, where: int) -> str:
+        """Return the column that this mention counts in."""
+        near = "bare" if self._above and not self._above.search(sentence) else "named"
+        said = "declined" if declines(sentence) else "denied" if _denied(sentence, where) else "said"
+        return f"field_{_VALUES[self._value]}_{said}_{near}"
+
+
+def _sought(fields: Sequence[Field]) -> list[_Sought]:
+    often = Counter(word for field in fields for word in set(field.path[-1]))
+    found = []
+    for field in fields:
+        name = [word for word in field.path[-1] if often[word] < _OFTEN and word not in _GENERIC]
+        above = [word for word in field.path[-2] if word not in _GENERIC] if len(field.path) > 2 else []
+        if name:
+            found.append(_Sought(name, above, field.value))
+    return found
+
+
+def _pattern(words: Sequence[str], aliases: Mapping[str, Sequence[str]] = {}) -> re.Pattern[str]:
+    """Return what finds words in any of their forms, written as one or as several: take-out, Takeout."""
+    ways = [r"[\s-]?".join(re.escape(stem(word) if len(word) > 4 else word) for word in words)]
+    ways += [other for word in words for other in aliases.get(word, ())]
+    return re.compile(rf"\b(?:{'|'.join(ways)})\w*", re.I)
 
 
 def _denied(sentence: str, at: int) -> bool:
     before = sentence[max(0, at - _REACH) : at]
     turns = [turn.end() for turn in _TURN.finditer(before)]
-    after = re.match(r"\W*\w+(?:\W+\w+)?\W+(?:is|are)?\s*(?:not|n['’]t|unavailable)", sentence[at:])
+    after = _IS_NOT.match(sentence[at:])
     return bool(_NEGATION.search(before[turns[-1] if turns else 0 :])) or bool(after)
