@@ -34,8 +34,12 @@ from benchmarks.side_by_side import show
 from rag_harness.judges.embedded.alignment import Source
 from rag_harness.judges.embedded.encoding import LAYERS, Encoded, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features
-from rag_harness.judges.embedded.model import FILE, RESPONSE_NAMES, Logistic, response_features, standardised
+from rag_harness.judges.embedded.judgement import SHARE_WEIGHTS, pair_precision, shares
+from rag_harness.judges.embedded.model import FILE, Logistic, standardised
+from rag_harness.judges.embedded.response import NAMES as RESPONSE_NAMES
+from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.source import passage_of
+from rag_harness.judges.embedded.words import read
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
 from rag_harness.types import Pieces
 
@@ -44,7 +48,7 @@ Ints = npt.NDArray[np.int64]
 
 TASKS = ("qa", "summary", "data2txt")
 FOLDS = 5
-SENTENCE_C, RESPONSE_C, CONTROL_C = 0.01, 0.1, 0.1
+SENTENCE_C, RESPONSE_C, CONTROL_C = 0.01, 0.03, 0.1
 _PASSAGE = re.compile(r"passage \d+:")
 
 
@@ -235,8 +239,34 @@ class TwoModels:
         rows = np.zeros((len(of), len(RESPONSE_NAMES)))
         order = self.sentences.response
         for number in np.unique(order[of[order]]):
-            rows[number] = response_features(p[order == number])
+            rows[number] = response_features(p[order == number], self.sentences.rows[order == number])
         return rows
+
+
+def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequence[Response]) -> Logistic:
+    """Fit slope and bias of the weighted estimates to the share of supported sentences; the weights are given.
+
+    ``p`` of the sentences and ``hallucinated`` of the responses are out of fold.
+    """
+    order = model.sentences.response
+    numbers = np.unique(order)
+    estimates = np.array([shares(p[order == n], hallucinated[n], pairs_found(found[n])) for n in numbers])
+    supported = np.array([1 - model.sentences.wrong[order == n].mean() for n in numbers])
+    mean, scale, weights = estimates.mean(axis=0), estimates.std(axis=0), np.array(list(SHARE_WEIGHTS.values()))
+    one = (standardised(estimates, mean, scale) @ weights)[:, None]
+    # A share is so many supported sentences and so many others.
+    line = LogisticRegression(C=1e6).fit(
+        np.concatenate([one, one]),
+        np.repeat([1, 0], len(one)),
+        sample_weight=np.concatenate([supported, 1 - supported]),
+    )
+    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, float(line.intercept_[0]))
+
+
+def pairs_found(response: Response) -> float:
+    """Return the precision of a response's pairs of words."""
+    sentences = [response.text[start:end] for start, end in read(response.text).sentences]
+    return pair_precision(sentences, [passage_of(passage).text for passage in response.passages])
 
 
 def style(response: Response) -> list[float]:
@@ -287,21 +317,23 @@ def interval(result: Result, groups: Ints, wrong: Ints) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def write(model: TwoModels, folder: Path, file: Path) -> None:
-    """Fit everything to all data and write it."""
+def write(model: TwoModels, found: Sequence[Response], beyond: Doubles, folder: Path) -> None:
+    """Fit everything to all data and write it; ``beyond`` is p of each response, out of fold."""
     everything = np.ones(len(model.wrong), bool)
-    seen = model.seen(model.out_of_fold(everything), everything)
-    response = fitted(RESPONSE_NAMES, seen, model.wrong, RESPONSE_C)
+    p = model.out_of_fold(everything)
+    seen = model.seen(p, everything)
     said = {
         "data": {f"{task}.jsonl": hashlib.sha256((folder / f"{task}.jsonl").read_bytes()).hexdigest() for task in TASKS},
         "layers": list(LAYERS),
-        "threshold": smoothed_threshold(response.probabilities(seen), model.wrong),
-        "response": plain(response),
+        "threshold": smoothed_threshold(beyond, model.wrong),
+        "share": plain(share_model(model, p, beyond, found)),
+        "response": plain(fitted(RESPONSE_NAMES, seen, model.wrong, RESPONSE_C)),
         "sentence": plain(model.sentence(everything)),
     }
     text = json.dumps(said, indent=0)
-    file.write_text(re.sub(r"\[\n([^\]]*)\n\]", lambda found: f"[{found[1].replace(chr(10), ' ')}]", text) + "\n", encoding="utf-8")
-    print(f"{file}: {file.stat().st_size:,} bytes, threshold {said['threshold']}")
+    one_line = re.sub(r"\[\n([^\]]*)\n\]", lambda match: f"[{match[1].replace(chr(10), ' ')}]", text)
+    FILE.write_text(f"{one_line}\n", encoding="utf-8")
+    print(f"{FILE.name}: {FILE.stat().st_size:,} bytes, threshold {said['threshold']}")
 
 
 def plain(model: Logistic) -> dict[str, Any]:
@@ -320,14 +352,15 @@ def main() -> None:
     groups = np.array([response.source for response in found])
     pieces_of = cached(SentenceTransformersEmbedder().pieces, options.cache / "pieces")
     model = TwoModels(table(found, pieces_of, options.cache / f"{code_digest()}.npz"), wrong, groups)
+    judged = cross_validated(model, groups, wrong)
     rows = [
         line("control: never reads the source", cross_validated(control(found, wrong), groups, wrong), found, wrong),
-        line("sentence model, then response model", cross_validated(model, groups, wrong), found, wrong),
+        line("sentence model, then response model", judged, found, wrong),
     ]
     header = ["recipe", "F1", "95 %", "AUROC", *(f"F1 {task}" for task in TASKS), *(f"AUROC {task}" for task in TASKS)]
     show(f"{len(found)} responses, {wrong.sum()} hallucinated; {FOLDS} folds by source", header, rows)
     if options.write:
-        write(model, options.folder, FILE)
+        write(model, found, judged.p, options.folder)
 
 
 def code_digest() -> str:

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_harness.judges.embedded import lexical, rules
 from rag_harness.judges.embedded.alignment import Alignment, Source, align
 from rag_harness.judges.embedded.encoding import LAYERS, Encoded, Floats
+from rag_harness.judges.embedded.lexical import NAMES as LEXICAL
+from rag_harness.judges.embedded.lexical import lexical, near_pairs, same
+from rag_harness.judges.embedded.rules import NAMES as RULES
+from rag_harness.judges.embedded.rules import Facts, rules
 from rag_harness.judges.embedded.words import Bools, Ints
 
 _WINDOWS = (2, 5)
 _NEAREST = ("all", "top1", "top3", *(f"window{reach}" for reach in _WINDOWS), "same_stem", "question")
-_WORD_NAMES = (*lexical.NAMES, *(f"{name}_layer{layer}" for layer in LAYERS for name in _NEAREST))
+_WORD_NAMES = (*LEXICAL, *(f"{name}_layer{layer}" for layer in LAYERS for name in _NEAREST))
 _WAYS = ("mean", "min", "max", "content", "weighted", "low")
 _SENTENCE_NAMES = (
     *("cosine", "cosine_top3", "cosine_best", "margin", "max_sim", "max_sim_top3", "score_top3", "same_passage"),
     *("recall_all", "recall_top1", "recall_top3", "recall_question", "pairs_all", "unknown_content", "in_question"),
     *("log_words", "log_content", "log_source", "log_sentences", "structured"),
 )
-NAMES = (*(f"{name}:{way}" for way in _WAYS for name in _WORD_NAMES), *_SENTENCE_NAMES, *rules.NAMES)
+NAMES = (*(f"{name}:{way}" for way in _WAYS for name in _WORD_NAMES), *_SENTENCE_NAMES, *RULES)
 """The columns of ``features``."""
 
 
@@ -30,8 +33,8 @@ def features(answer: Encoded, source: Source, question: Encoded) -> tuple[Floats
     Neither the answer nor the source may be empty; the question may.
     """
     found = align(answer, source)
-    exact, stems = lexical.same(answer.text.words, source.words), lexical.same(answer.text.stems, source.stems)
-    words = np.concatenate([lexical.lexical(answer.text, exact, stems), *_nearest(answer, found, stems, question)], axis=1)
+    exact, stems = same(answer.text.words, source.words), same(answer.text.stems, source.stems)
+    words = np.concatenate([lexical(answer.text, exact, stems), *_nearest(answer, found, stems, question)], axis=1)
     columns = [*_over_sentences(words, answer), _sentences(answer, source, found, stems, question)]
     columns.append(_rules(answer, source, found))
     return np.concatenate(columns, axis=1).astype(np.float32), found
@@ -121,9 +124,9 @@ def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, qu
     there = np.logical_or.reduceat(stems, source.firsts, axis=1)
     top = found.top[answer.text.sentence_of]
     near = there[np.arange(len(top))[:, None], top]
-    asked = lexical.same(answer.text.stems, question.text.stems).any(axis=1) if len(question.text.spans) else np.zeros(len(top), bool)
+    asked = same(answer.text.stems, question.text.stems).any(axis=1) if len(question.text.spans) else np.zeros(len(top), bool)
     known = stems.any(axis=1)
-    words = np.stack([known, near[:, 0], near.any(axis=1), known | asked, lexical.near_pairs(stems)], axis=1)
+    words = np.stack([known, near[:, 0], near.any(axis=1), known | asked, near_pairs(stems)], axis=1)
     shares = _weighted(words.astype(np.float32), answer.weights[:, None], answer.text.firsts, np.ones((1, 5), np.float32))
     unknown = np.add.reduceat((~known & answer.text.content).astype(np.float32), answer.text.firsts)
     said = np.add.reduceat((asked & answer.text.content).astype(np.float32), answer.text.firsts)
@@ -131,12 +134,12 @@ def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, qu
 
 
 def _rules(answer: Encoded, source: Source, found: Alignment) -> Floats:
-    facts = rules.Facts(source.sentences, source.fields)
+    facts = Facts(source.sentences, source.fields)
     rows = [
-        rules.rules(answer.text.text[start:end], [source.sentences[place] for place in top], facts, _cited(source, top))
+        rules(answer.text.text[start:end], [source.sentences[place] for place in top], facts, _cited(source, top))
         for (start, end), top in zip(answer.text.sentences, found.top, strict=True)
     ]
-    return np.array(rows, np.float32).reshape(-1, len(rules.NAMES))
+    return np.array(rows, np.float32).reshape(-1, len(RULES))
 
 
 def _cited(source: Source, top: Sequence[int]) -> tuple[int, int, int]:

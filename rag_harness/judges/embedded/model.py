@@ -1,4 +1,4 @@
-"""Two logistic models: of a sentence, from its features; of an answer, from what the first says of its sentences.
+"""Three logistic models: of a sentence, of an answer, and of the share of an answer that is supported.
 
 The coefficients are those of ``benchmarks/faithfulness_training.py``, in ``coefficients.json`` with the digest of the
 data that they were fitted to.
@@ -7,7 +7,6 @@ data that they were fitted to.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,11 +20,6 @@ from rag_harness.files.sources import file_digest
 FILE = Path(__file__).with_name("coefficients.json")
 BOUND = 4.0
 """Standard deviations beyond which a feature says no more: what training never saw must not decide alone."""
-RESPONSE_NAMES = ("max", "top2", "top3", "mean", "any", "many")
-"""The columns of ``response_features``."""
-
-_MANY = 0.3
-_EDGE = 1e-4
 
 Doubles = npt.NDArray[np.float64]
 
@@ -68,31 +62,25 @@ class Coefficients:
 
     Attributes:
         sentence: P(a sentence holds something that the source does not support).
-        response: P(an answer does), from ``response_features``.
+        response: P(an answer does).
+        share: the share of an answer's sentences that are supported, from estimates of which each weighs the same.
         threshold: from which on an answer is called hallucinated.
         data: sha256 of the data that all this was fitted to, by file.
     """
 
     sentence: Logistic
     response: Logistic
+    share: Logistic
     threshold: float
     data: dict[str, str]
-
-
-def response_features(unsupported: Sequence[float] | Doubles) -> Doubles:
-    """Return what the response model sees of an answer, from P(unsupported) of each of its sentences."""
-    worst = np.sort(np.clip(np.asarray(unsupported, np.float64), _EDGE, 1 - _EDGE))[::-1]
-    means = [worst[0], worst[:2].mean(), worst[:3].mean(), worst.mean()]
-    return np.array(
-        [*(np.log(mean / (1 - mean)) for mean in means), np.log(-np.log1p(-worst).sum()), np.log1p((worst > _MANY).sum())]
-    )
 
 
 @lru_cache
 def coefficients() -> Coefficients:
     """Return what is shipped with the package."""
     said = json.loads(FILE.read_text(encoding="utf-8"))
-    return Coefficients(_logistic(said["sentence"]), _logistic(said["response"]), said["threshold"], said["data"])
+    models = [_logistic(said[name]) for name in ("sentence", "response", "share")]
+    return Coefficients(*models, threshold=said["threshold"], data=said["data"])
 
 
 @lru_cache
