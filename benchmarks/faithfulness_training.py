@@ -32,7 +32,7 @@ from sklearn.model_selection import GroupKFold
 
 from benchmarks.side_by_side import show
 from rag_harness.judges.embedded.alignment import Source
-from rag_harness.judges.embedded.encoding import LAYERS, Encoded, PiecesOf, encode
+from rag_harness.judges.embedded.encoding import Encoded, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features
 from rag_harness.judges.embedded.judgement import SHARE_WEIGHTS, pair_precision, shares
 from rag_harness.judges.embedded.model import FILE, Logistic, standardised
@@ -140,14 +140,14 @@ def cached(inner: PiecesOf, folder: Path) -> PiecesOf:
     """Return ``inner`` with its hidden states kept in ``folder``, in half precision."""
     folder.mkdir(parents=True, exist_ok=True)
 
-    def pieces_of(text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
-        name = hashlib.sha256(json.dumps([text, list(borders), list(layers)]).encode()).hexdigest()[:24]
+    def pieces_of(text: str, borders: Sequence[int]) -> Pieces:
+        name = hashlib.sha256(json.dumps([text, list(borders)]).encode()).hexdigest()[:24]
         file = folder / f"{name}.npz"
         if not file.is_file():
-            made = inner(text, borders, layers)
-            np.savez(file, ids=made.ids, spans=made.spans, layers=made.layers.astype(np.float16))
+            made = inner(text, borders)
+            np.savez(file, ids=made.ids, spans=made.spans, vectors=made.vectors.astype(np.float16))
         with np.load(file) as kept:
-            return Pieces(kept["ids"], kept["spans"], kept["layers"].astype(np.float32))
+            return Pieces(kept["ids"], kept["spans"], kept["vectors"].astype(np.float32))
 
     return pieces_of
 
@@ -246,6 +246,7 @@ class TwoModels:
 def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequence[Response]) -> Logistic:
     """Fit slope and bias of the weighted estimates to the share of supported sentences; the weights are given.
 
+    The bias is then moved to even odds, as verdicts are.
     ``p`` of the sentences and ``hallucinated`` of the responses are out of fold.
     """
     order = model.sentences.response
@@ -260,7 +261,8 @@ def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequ
         np.repeat([1, 0], len(one)),
         sample_weight=np.concatenate([supported, 1 - supported]),
     )
-    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, float(line.intercept_[0]))
+    bias = float(line.intercept_[0] - np.log(supported.mean() / (1 - supported.mean())))
+    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, bias)
 
 
 def pairs_found(response: Response) -> float:
@@ -324,7 +326,7 @@ def write(model: TwoModels, found: Sequence[Response], beyond: Doubles, folder: 
     seen = model.seen(p, everything)
     said = {
         "data": {f"{task}.jsonl": hashlib.sha256((folder / f"{task}.jsonl").read_bytes()).hexdigest() for task in TASKS},
-        "layers": list(LAYERS),
+        "base": round(float(model.sentences.wrong.mean()), 6),
         "threshold": smoothed_threshold(beyond, model.wrong),
         "share": plain(share_model(model, p, beyond, found)),
         "response": plain(fitted(RESPONSE_NAMES, seen, model.wrong, RESPONSE_C)),

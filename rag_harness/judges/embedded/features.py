@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rag_harness.judges.embedded.alignment import Alignment, Source, align
-from rag_harness.judges.embedded.encoding import LAYERS, Encoded, Floats
+from rag_harness.judges.embedded.encoding import Encoded, Floats
 from rag_harness.judges.embedded.lexical import NAMES as LEXICAL
 from rag_harness.judges.embedded.lexical import lexical, near_pairs, same
 from rag_harness.judges.embedded.rules import NAMES as RULES
@@ -16,7 +16,7 @@ from rag_harness.judges.embedded.words import Bools, Ints
 
 _WINDOWS = (2, 5)
 _NEAREST = ("all", "top1", "top3", *(f"window{reach}" for reach in _WINDOWS), "same_stem", "question")
-_WORD_NAMES = (*LEXICAL, *(f"{name}_layer{layer}" for layer in LAYERS for name in _NEAREST))
+_WORD_NAMES = (*LEXICAL, *_NEAREST)
 _WAYS = ("mean", "min", "max", "content", "weighted", "low")
 _SENTENCE_NAMES = (
     *("cosine", "cosine_top3", "cosine_best", "margin", "max_sim", "max_sim_top3", "score_top3", "same_passage"),
@@ -34,30 +34,24 @@ def features(answer: Encoded, source: Source, question: Encoded) -> tuple[Floats
     """
     found = align(answer, source)
     exact, stems = same(answer.text.words, source.words), same(answer.text.stems, source.stems)
-    words = np.concatenate([lexical(answer.text, exact, stems), *_nearest(answer, found, stems, question)], axis=1)
+    words = np.concatenate([lexical(answer.text, exact, stems), _nearest(answer, found, stems, question)], axis=1)
     columns = [*_over_sentences(words, answer), _sentences(answer, source, found, stems, question)]
     columns.append(_rules(answer, source, found))
     return np.concatenate(columns, axis=1).astype(np.float32), found
 
 
-def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> list[Floats]:
-    """Return for each layer how near each word comes to the source, and to which part of it; shape (n, _NEAREST)."""
-    rows = np.arange(len(answer.text.spans))
+def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> Floats:
+    """Return how near each word comes to the source, and to which part of it; shape (n, _NEAREST)."""
+    sims, asked = found.sims, question.vectors
     top = found.top[answer.text.sentence_of]
-    return [_of_layer(layer, sims, found.best[layer][rows[:, None], top], stems, answer, question)
-            for layer, sims in enumerate(found.sims)]  # fmt: skip
-
-
-def _of_layer(layer: int, sims: Floats, near: Floats, stems: Bools, answer: Encoded, question: Encoded) -> Floats:
-    asked = question.vectors[layer]
-    own = answer.vectors[layer]
+    near = found.best[np.arange(len(top))[:, None], top]
     columns = (
         sims.max(axis=1),
         near[:, 0],
         near.max(axis=1),
         *(_windowed(sims, reach) for reach in _WINDOWS),
         np.where(stems, sims, 0).max(axis=1),
-        (own @ asked.T).max(axis=1) if asked.shape[0] else np.zeros(len(sims), np.float32),
+        (answer.vectors @ asked.T).max(axis=1) if len(asked) else np.zeros(len(sims), np.float32),
     )
     return np.stack(columns, axis=1)
 
