@@ -114,7 +114,8 @@ def align(answer: Encoded, source: Source) -> Alignment:
     best = np.maximum.reduceat(sims, source.firsts, axis=1)
     weights = answer.weights + 1e-3
     total = np.add.reduceat(weights, answer.text.firsts)
-    weighted = np.add.reduceat(best * weights[:, None], answer.text.firsts, axis=0) / total[:, None]
+    summed = np.add.reduceat(best * weights[:, None], answer.text.firsts, axis=0)
+    weighted = np.asarray(summed / total[:, None], np.float32)
     cosine = answer.sentence_vectors @ source.sentence_vectors.T
     # Equal after rounding is equal: then the order of the source decides, and not the last bit.
     order = np.argsort(-(cosine + weighted).round(5), axis=1, kind="stable")

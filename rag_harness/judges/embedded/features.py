@@ -74,7 +74,7 @@ def _over_sentences(words: Floats, answer: Encoded) -> list[Floats]:
     firsts, weights = answer.text.firsts, answer.weights[:, None]
     content = answer.text.content[:, None].astype(np.float32)
     counts = np.diff([*firsts, len(words)])[:, None]
-    mean = np.add.reduceat(words, firsts, axis=0) / counts
+    mean = np.asarray(np.add.reduceat(words, firsts, axis=0) / counts, np.float32)
     return [mean, np.minimum.reduceat(words, firsts, axis=0), np.maximum.reduceat(words, firsts, axis=0),
             _weighted(words, content, firsts, mean), _weighted(words, weights, firsts, mean),
             _lowest(words, answer)]  # fmt: skip
@@ -103,12 +103,13 @@ def _sentences(answer: Encoded, source: Source, found: Alignment, stems: Bools, 
     score, passages = found.score[rows, found.top], source.passage_of[found.top]
     counts = np.diff([*answer.text.firsts, len(answer.text.spans)])
     content = np.add.reduceat(answer.text.content.astype(np.float32), answer.text.firsts)
+    of_source = (np.log1p(len(source.words)), np.log1p(len(found.top)), source.structured)
     columns = [
         cosine[:, 0], cosine.mean(axis=1), found.cosine.max(axis=1), score[:, 0] - score[:, -1], max_sim[:, 0],
         max_sim.mean(axis=1), score.mean(axis=1), (passages == passages[:, :1]).mean(axis=1),
         *_recalls(answer, source, found, stems, question),
         np.log1p(counts), np.log1p(content),
-        *(np.full(len(rows), value) for value in (np.log1p(len(source.words)), np.log1p(len(found.top)), source.structured)),
+        *(np.full(len(rows), value) for value in of_source),
     ]  # fmt: skip
     return np.stack(columns, axis=1)
 
@@ -118,10 +119,16 @@ def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, qu
     there = np.logical_or.reduceat(stems, source.firsts, axis=1)
     top = found.top[answer.text.sentence_of]
     near = there[np.arange(len(top))[:, None], top]
-    asked = same(answer.text.stems, question.text.stems).any(axis=1) if len(question.text.spans) else np.zeros(len(top), bool)
+    asked = (
+        same(answer.text.stems, question.text.stems).any(axis=1)
+        if len(question.text.spans)
+        else np.zeros(len(top), bool)
+    )
     known = stems.any(axis=1)
     words = np.stack([known, near[:, 0], near.any(axis=1), known | asked, near_pairs(stems)], axis=1)
-    shares = _weighted(words.astype(np.float32), answer.weights[:, None], answer.text.firsts, np.ones((1, 5), np.float32))
+    shares = _weighted(
+        words.astype(np.float32), answer.weights[:, None], answer.text.firsts, np.ones((1, 5), np.float32)
+    )
     unknown = np.add.reduceat((~known & answer.text.content).astype(np.float32), answer.text.firsts)
     said = np.add.reduceat((asked & answer.text.content).astype(np.float32), answer.text.firsts)
     return [*shares.T, np.log1p(unknown), np.log1p(said)]
@@ -136,5 +143,5 @@ def _rules(answer: Encoded, source: Source, found: Alignment) -> Floats:
     return np.array(rows, np.float32).reshape(-1, len(RULES))
 
 
-def _cited(source: Source, top: Sequence[int]) -> tuple[int, int, int]:
-    return int(source.passage_of[top[0]]), int(source.passage_of[top[1]]), len(source.passages)
+def _cited(source: Source, top: Sequence[int]) -> tuple[int, int]:
+    return int(source.passage_of[top[0]]), len(source.passages)

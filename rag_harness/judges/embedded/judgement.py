@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -116,7 +117,7 @@ def pair_precision(sentences: Sequence[str], passages: Sequence[str]) -> float:
 def pairs(text: str) -> list[tuple[str, str]]:
     """Return each pair of neighbouring words, in lower case."""
     words = _TOKEN.findall(text.lower())
-    return list(zip(words, words[1:], strict=False))
+    return list(pairwise(words))
 
 
 def alignment_with(wanted: Encoded, passage: Encoded) -> float:

@@ -92,8 +92,14 @@ def at_even_odds(p: Doubles, base: float) -> Doubles:
 def coefficients() -> Coefficients:
     """Return what is shipped with the package."""
     said = json.loads(FILE.read_text(encoding="utf-8"))
-    models = [_logistic(said[name]) for name in ("sentence", "response", "share")]
-    return Coefficients(*models, base=said["base"], threshold=said["threshold"], data=said["data"])
+    return Coefficients(
+        sentence=_logistic(said["sentence"]),
+        response=_logistic(said["response"]),
+        share=_logistic(said["share"]),
+        base=said["base"],
+        threshold=said["threshold"],
+        data=said["data"],
+    )
 
 
 @lru_cache

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rag_harness.judges.embedded.kept import Kept
-from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, readable_sentences, too_long
+from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long
 from rag_harness.judges.embedded.model import coefficients
 from rag_harness.judges.embedded.reading import Reading, parts_of
 from rag_harness.judges.embedded.words import Text, read
@@ -108,9 +108,7 @@ def _with_share(text: Text, rows: Sequence[Sequence[float]]) -> Verdicts:
 def _each(text: Text, rows: Sequence[Sequence[float]]) -> list[Verdict]:
     claims = _claims(text)
     sentences = parts_of(rows)[0] if rows else []
-    said = [
-        Verdict(claim, round(1 - p, 6), passage) for claim, (p, passage) in zip(claims, sentences, strict=False)
-    ]
+    said = [Verdict(claim, round(1 - p, 6), passage) for claim, (p, passage) in zip(claims, sentences, strict=False)]
     return [*said, *(Verdict(claim, None, reason=beyond()) for claim in claims[len(said) :])]
 
 
