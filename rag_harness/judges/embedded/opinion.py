@@ -14,7 +14,7 @@ from rag_harness.measures.judged import Claim, Material, Relevancy, Source, Usef
 from rag_harness.measures.judged import Text as Claims
 from rag_harness.recording.store import key_of
 
-USEFUL = 0.75
+USEFUL = 0.55
 """Alignment with the ground truth from which on a chunk is called useful; docs/validation.md says how it was chosen."""
 NO_SOURCE = "there is no text that could support it"
 _BLANKS = re.compile(r"\s+")
@@ -52,7 +52,7 @@ class EmbeddedOpinion:
         found = await self._kept.array(
             key, material.ground_truth, lambda: self._reading.alignments(material.ground_truth, material.contexts)
         )
-        return [Usefulness(float(value >= USEFUL)) for (value,) in found.tolist()]
+        return [Usefulness(float(value >= USEFUL)) for value, _ in found.tolist()]
 
     async def relevancy(self) -> Relevancy:
         question, answer = self._material.question, self._material.answer
