@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.errors import ModelOutputError
 from rag_harness.judges.embedded.source import Field, Passage
 from rag_harness.judges.embedded.words import Ints, Text, read
 from rag_harness.types import Pieces
@@ -53,12 +54,19 @@ class Encoded:
 
 
 def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
-    """Return ``passage`` with its word vectors; one without a word asks no model."""
-    text = read(passage.text)
+    """Return ``passage`` with its word vectors; one without a word asks no model.
+
+    Raises:
+        ModelOutputError: the vectors hold what is no number.
+    """
+    # A tokenizer takes no half of a character.
+    text = read(passage.text.encode("utf-8", "replace").decode())
     if not len(text.spans):
         empty = np.zeros((0, _WIDTH), np.float16)
         return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
-    pieces = pieces_of(passage.text, _borders(text))
+    pieces = pieces_of(text.text, _borders(text))
+    if not np.isfinite(pieces.vectors).all():
+        raise ModelOutputError(f"The vectors of {text.text[:60]!r} hold values that are no numbers.")
     vectors, rarest = _by_word(pieces, text.spans)
     return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
 
