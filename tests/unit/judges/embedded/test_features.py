@@ -44,7 +44,9 @@ def test_a_number_that_is_nowhere_is_absent() -> None:
 
 
 def test_a_number_from_another_sentence_is_not_near_where_there_are_many() -> None:
-    many = " ".join(["Refunds take 5 days.", *(f"Refunds take {word} days." for word in ("some", "few", "many")), "Tents cost 80."])
+    many = " ".join(
+        ["Refunds take 5 days.", *(f"Refunds take {word} days." for word in ("some", "few", "many")), "Tents cost 80."]
+    )
     assert row("Refunds take 80 days.", many)["number_not_near"] == 1
 
 
@@ -121,7 +123,11 @@ def test_a_long_text_in_parts_has_all_its_sentences() -> None:
 
 
 def test_what_is_no_number_is_no_direction() -> None:
-    assert unit(np.array([[np.nan, 1], [3, 4], [0, 0]], np.float32)).tolist() == [[0, 1], pytest.approx([0.6, 0.8]), [0, 0]]
+    assert unit(np.array([[np.nan, 1], [3, 4], [0, 0]], np.float32)).tolist() == [
+        [0, 1],
+        pytest.approx([0.6, 0.8]),
+        [0, 0],
+    ]
 
 
 def test_a_logistic_model_by_hand() -> None:
@@ -142,7 +148,8 @@ def test_coefficients_are_small_name_their_data_and_fit_the_features() -> None:
     assert (fitted.sentence.names, fitted.response.names) == (NAMES, RESPONSE)
     assert set(fitted.data) == {"qa.jsonl", "summary.jsonl", "data2txt.jsonl"}
     assert all(len(digest) == 64 for digest in fitted.data.values())
-    assert 0 < fitted.threshold < 1 and 0 < fitted.base < 0.5
+    assert 0 < fitted.threshold < 1
+    assert 0 < fitted.base < 0.5
 
 
 def test_response_features_take_the_worst_and_all() -> None:

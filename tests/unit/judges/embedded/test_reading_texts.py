@@ -17,7 +17,10 @@ def _sentences(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("Dr. Smith paid at 11:30 a.m. on Monday. It rained.", ["Dr. Smith paid at 11:30 a.m. on Monday.", "It rained."]),
+        (
+            "Dr. Smith paid at 11:30 a.m. on Monday. It rained.",
+            ["Dr. Smith paid at 11:30 a.m. on Monday.", "It rained."],
+        ),
         ("1. Dump it.\n2. Stir", ["1. Dump it.", "2. Stir"]),
         ("Costs €1.50. Free above", ["Costs €1.50.", "Free above"]),
         ("日本語です。これも。", ["日本語です。", "これも。"]),
@@ -33,7 +36,8 @@ def test_sentences(text: str, sentences: list[str]) -> None:
 def test_a_sentence_without_end_is_taken_in_parts_that_cover_its_words() -> None:
     text = " ".join(["word"] * 250)
     parts = _sentences(text)
-    assert len(parts) == 3 and sum(len(part.split()) for part in parts) == 250
+    assert len(parts) == 3
+    assert sum(len(part.split()) for part in parts) == 250
     assert all(len(read(part).spans) <= LONGEST for part in parts)
 
 
@@ -45,7 +49,11 @@ def test_words_are_folded_and_keep_their_places() -> None:
 
 
 def test_json_becomes_sentences_and_fields() -> None:
-    said = {"attributes": {"OutdoorSeating": True, "WiFi": "no", "Music": None}, "hours": {"Monday": "11:0-17:30"}, "n": [1, 2]}
+    said = {
+        "attributes": {"OutdoorSeating": True, "WiFi": "no", "Music": None},
+        "hours": {"Monday": "11:0-17:30"},
+        "n": [1, 2],
+    }
     found = passage_of(json.dumps(said))
     assert found.text.splitlines() == [
         "attributes outdoor seating: yes",
@@ -76,7 +84,9 @@ def test_times_without_their_half_of_the_day_are_both() -> None:
     assert times("9 am, 5:30 p.m., 17:00 and 7:15") == [{540}, {1050}, {1020}, {435, 1155}]
 
 
-HOURS = hours_of(["hours monday: 9:00 am to 5:00 pm", "hours tuesday: 9:00 am to 5:00 pm", "hours saturday: 10:00 am to 2:00 pm"])
+HOURS = hours_of(
+    ["hours monday: 9:00 am to 5:00 pm", "hours tuesday: 9:00 am to 5:00 pm", "hours saturday: 10:00 am to 2:00 pm"]
+)
 
 
 @pytest.mark.parametrize(
