@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import numpy.typing as npt
+from side_by_side import show
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
-from benchmarks.side_by_side import show
 from rag_harness.judges.embedded.alignment import Source
 from rag_harness.judges.embedded.encoding import Encoded, Floats, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features

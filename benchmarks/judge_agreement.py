@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata, spearmanr
+from side_by_side import show
 
-from benchmarks.side_by_side import show
 from rag_harness.judges.embedded import create
 from rag_harness.judges.embedded.judgement import pairs
 from rag_harness.measures.judged import Material, Verdicts

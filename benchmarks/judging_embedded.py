@@ -25,8 +25,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+from side_by_side import show
 
-from benchmarks.side_by_side import show
 from rag_harness.judges.embedded.kept import Kept
 from rag_harness.judges.embedded.opinion import USEFUL, EmbeddedOpinion
 from rag_harness.judges.embedded.reading import Reading

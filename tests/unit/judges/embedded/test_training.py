@@ -23,8 +23,8 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     pytest.importorskip("sklearn")
     if not (ROOT / "benchmarks").is_dir():
         pytest.skip("benchmarks are no part of an installed package")
-    monkeypatch.syspath_prepend(str(ROOT))
-    return importlib.import_module("benchmarks.faithfulness_training")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("faithfulness_training")
 
 
 @pytest.fixture
