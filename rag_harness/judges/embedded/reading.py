@@ -35,6 +35,7 @@ class Reading:
 
     def __init__(self, embedder: Callable[[], TextEmbedder]) -> None:
         self._make, self._sources, self._held = embedder, OrderedDict[str, Encoded](), 0
+        self._answers: dict[str, Encoded] = {}
 
     @cached_property
     def _embedder(self) -> TextEmbedder:
@@ -50,7 +51,7 @@ class Reading:
         Where nothing can be read, or nothing read against, the array has no rows.
         """
         source = Source(tuple(self._source(passage) for passage in passages))
-        answer = encode(Passage(_head(text)), self._embedder.pieces)
+        answer = self._answer(text)
         if source.empty or not answer.text.sentences:
             return np.zeros((0, 2))
         found = judge(answer, source, self._source(question), self._fitted)
@@ -84,6 +85,12 @@ class Reading:
             return [text]
         sentences = [text[start:end] for start, end in read(text).sentences]
         return _packed(sentences, count(sentences), self._embedder.max_tokens)
+
+    def _answer(self, text: str) -> Encoded:
+        """Return ``text``, as much of it as is read; the last one is remembered: it is held against several sources."""
+        if text not in self._answers:
+            self._answers = {text: encode(Passage(_head(text)), self._embedder.pieces)}
+        return self._answers[text]
 
     def _source(self, text: str) -> Encoded:
         if text not in self._sources:

@@ -226,6 +226,13 @@ def test_sources_are_embedded_once_for_all_answers(parts: Parts) -> None:
     assert [parts.inner.asked.count(context) for context in CONTEXTS] == [1, 1]
 
 
+def test_an_answer_is_embedded_once_for_all_its_sources(parts: Parts) -> None:
+    said = opinion(parts)
+    for source in ("contexts", "gold_pages"):
+        asyncio.run(said.supported("answer", source))
+    assert parts.inner.asked.count(MATERIAL.answer) == 1
+
+
 @pytest.mark.parametrize("answer", ["", " \n", "😀", "…!?"])
 def test_an_answer_without_a_word_claims_nothing(parts: Parts, answer: str) -> None:
     assert supported(parts, replace(MATERIAL, answer=answer)).each == ()
