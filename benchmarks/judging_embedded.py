@@ -5,7 +5,7 @@
 
 Each answer is asked for all that faithfulness, factuality, context precision and answer relevancy need. The first round
 embeds the sources; the second computes every judgement again, as other experiments with the same chunks do; the third
-reads what the second has kept. The seconds of a forward pass over 200 word pieces stand beside, for machines differ.
+reads what the second has kept. What a forward pass over 200 word pieces takes stands beside, for machines differ.
 
 Last, how well the alignment of a chunk with the ground truth says whether an evidence quote stands in the chunk: where
 there are quotes they decide, and the threshold for where there are none is chosen here.
@@ -58,18 +58,20 @@ def materials(rows: Path) -> Iterator[Material]:
         )
 
 
-async def judged(all_materials: Sequence[Material], reading: Reading, kept: Kept) -> None:
+async def judged(all_materials: Sequence[Material], reading: Reading, kept: Kept, alone: bool) -> None:
     for material in all_materials:
         opinion = EmbeddedOpinion(material, reading, kept)
         await opinion.supported("answer", "contexts")
+        if alone:
+            continue
         await opinion.supported("answer", "gold_pages")
         await opinion.usefulness()
         await opinion.relevancy()
 
 
-def timed(name: str, all_materials: Sequence[Material], reading: Reading, kept: Kept) -> list[str]:
+def timed(name: str, all_materials: Sequence[Material], reading: Reading, kept: Kept, alone: bool = False) -> list[str]:
     wall, cpu = perf_counter(), process_time()
-    asyncio.run(judged(all_materials, reading, kept))
+    asyncio.run(judged(all_materials, reading, kept, alone))
     count = len(all_materials)
     return [name, f"{1000 * (perf_counter() - wall) / count:.2f}", f"{1000 * (process_time() - cpu) / count:.2f}"]
 
@@ -115,6 +117,8 @@ def main() -> None:
         fresh: Any = CachedEmbedder(model, ArrayStore([], Path(folder) / "again"))
         vars(reading)["_embedder"] = fresh
         rows.append(timed("again, sources in memory", found, reading, Kept(store, True, "")))
+        nothing = Kept(ArrayStore([]), False, "")
+        rows.append(timed("the same, faithfulness alone", found, reading, nothing, alone=True))
         store.flush()
         replayed = Kept(ArrayStore([Path(folder) / "judged"]), False, "nothing may be computed")
         rows.append(timed("replayed", found, Reading(lambda: embedder), replayed))
