@@ -12,12 +12,22 @@ Values: TypeAlias = "Sequence[float] | npt.NDArray[np.float64]"
 Floats = npt.NDArray[np.float64]
 
 
+class UndefinedError(ValueError):
+    """The values do not define the statistic; the message says why, to stand behind its name."""
+
+
 def differences_of(a: Values, b: Values, who: str) -> Floats:
     """Return a - b; ``who`` is named where they are no pairs."""
+    first, second = pairs_of(a, b, who)
+    return first - second
+
+
+def pairs_of(a: Values, b: Values, who: str) -> tuple[Floats, Floats]:
+    """Return both as arrays of one length; ``who`` is named where they have two."""
     first, second = floats(a, who), floats(b, who)
     if len(first) != len(second):
         raise ValueError(f"{who} needs pairs, one value of each per query; got {len(first)} and {len(second)} values.")
-    return first - second
+    return first, second
 
 
 def floats(values: Values, who: str) -> Floats:
