@@ -4,8 +4,8 @@
 
 PATH is the folder or file of MTRAG's human evaluation (reference_subset_with_human_evaluations.json): 477 answers in 20
 conversations, their faithfulness rated 1 to 4 by three people (the mean, scaled to 0 … 1), and RAGAS' faithfulness with
-a GPT judge (rl_f) as the judge's score. Each draw takes 50 labels, and the judge's scores of the other answers, and
-asks whether a nominal 95 % interval holds the mean of all 477 ratings. Shuffled: the judge's scores, dealt out at random.
+a GPT judge (rl_f) as the judge's score. Each draw takes labels, and the judge's scores of the other answers, and asks
+whether a nominal 95 % interval holds the mean of all 477 ratings. Shuffled: the judge's scores, dealt out at random.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def with_replacement(labels: int) -> Design:
     return draw
 
 
-def people(answers: Answers, labelled: Places, rest: Places, seed: int) -> tuple[Interval | None, float]:
+def people(answers: Answers, labelled: Places, _rest: Places, seed: int) -> tuple[Interval | None, float]:
     """People only: the same interval without a judge."""
     y = answers.human[labelled]
     found = ppi_mean(y, np.zeros_like(y), [], list(answers.conversation[labelled]), resamples=RESAMPLES, seed=seed)
@@ -108,7 +108,7 @@ def unclustered(answers: Answers, labelled: Places, rest: Places, seed: int) -> 
     return found.interval, found.lam
 
 
-def normal(answers: Answers, labelled: Places, rest: Places, seed: int) -> tuple[Interval | None, float]:
+def normal(answers: Answers, labelled: Places, rest: Places, _seed: int) -> tuple[Interval | None, float]:
     """PPI++ with z and no conversations, as ppi-python has it."""
     y, f, others = answers.human[labelled], answers.judge[labelled], answers.judge[rest]
     found = ppi_mean(y, f, others, resamples=1)
