@@ -128,6 +128,30 @@ def _init(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _calibrate_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.calibration.commands import calibrate_arguments
+
+    calibrate_arguments(parser)
+
+
+def _calibrate(chosen: argparse.Namespace) -> int:
+    from rag_harness.calibration.commands import run_calibrate
+
+    return run_calibrate(chosen)
+
+
+def _sample_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.calibration.commands import sample_arguments
+
+    sample_arguments(parser)
+
+
+def _sample(chosen: argparse.Namespace) -> int:
+    from rag_harness.calibration.commands import run_sample
+
+    return run_sample(chosen)
+
+
 ALONE: dict[str, Command] = {
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
@@ -138,6 +162,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "validate": Command("check pages, plan, queries and golden set", _validate_arguments, _kb_validate),
             "graph": Command("print the links between pages as Mermaid", _folder_argument, _kb_graph),
+        },
+    ),
+    "judge": (
+        "judges of answers, held against people",
+        {
+            "sample": Command("pick answers of a run for people to label, as a sheet", _sample_arguments, _sample),
+            "calibrate": Command("hold a judge against people's labels", _calibrate_arguments, _calibrate),
         },
     ),
     "results": (

@@ -65,16 +65,14 @@ def calibration_of(scores: Scores, calibrations: Sequence[Calibration]) -> Calib
     """
     same = [each for each in calibrations if each.measure == scores.measure]
     if not same:
-        raise DataError(
-            f"no calibration of {scores.measure}: label some answers (rag-harness judge sample), then: {AGAIN}"
-        )
+        why = f"no calibration of {scores.measure}: nobody has held its judge against people"
+        raise DataError(f"{why}. Label answers (rag-harness judge sample), then: {AGAIN}")
     fitting = [each for each in same if each.judge.author == scores.author and each.version == scores.version]
     if fitting:
         return max(fitting, key=lambda each: each.date)
     latest = max(same, key=lambda each: each.date)
-    raise DataError(
-        f"{latest.name}.json is of another judge: {_differing(latest, scores)}. Judge the labels again: {AGAIN}"
-    )
+    differing = _differing(latest, scores)
+    raise DataError(f"{latest.name}.json is of another judge: {differing}. Hold this one against people: {AGAIN}")
 
 
 def labels_of(calibration: Calibration, scores: Scores) -> list[LabelledScore]:
@@ -91,8 +89,8 @@ def labels_of(calibration: Calibration, scores: Scores) -> list[LabelledScore]:
     if not found:
         named = sorted({label.experiment for label in calibration.labels})
         raise DataError(
-            f"{calibration.name}.json has no label of these answers of {scores.experiment}, only of {', '.join(named)}. "
-            f"Label some of them (rag-harness judge sample), then: {AGAIN}"
+            f"{calibration.name}.json has no label of these answers of {scores.experiment}, only of "
+            f"{', '.join(named)}. Label some of them (rag-harness judge sample), then: {AGAIN}"
         )
     return found
 

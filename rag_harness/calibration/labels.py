@@ -1,4 +1,4 @@
-"""What people say of answers: files of labels -> ``Label``. All problems are reported in one error, with file and line."""
+"""What people say of answers: files of labels -> ``Label``. One error has all problems, each with file and line."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rag_harness.calibration.lines import Found, read_lines
 from rag_harness.calibration.sheet_key import key_of
 from rag_harness.errors import DataError
+from rag_harness.results.score import Author
 
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MOST_PROBLEMS = 20
@@ -39,8 +40,8 @@ class Label:
     """What one person says of one answer.
 
     ``experiment`` and ``query_id`` name its row; of an answer that stands alone the experiment is empty, and
-    ``query_id`` its id. ``human`` is 0 or 1, or a rating. ``score`` is the judge's, where the file has it.
-    ``where`` is file and line.
+    ``query_id`` its id. ``human`` is 0 or 1, or a rating. ``score`` is a judge's, where the file has it, and ``author``
+    that judge, where it says so. ``where`` is file and line.
     """
 
     experiment: str
@@ -50,6 +51,7 @@ class Label:
     cluster: str = ""
     score: float | None = None
     answer: str = ""
+    author: Author | None = None
     where: str = ""
 
     @property
@@ -69,6 +71,9 @@ class _Line(BaseModel):
     cluster: _Text = ""
     score: _Number = None
     answer: str = ""
+    judge: str = ""
+    model: str = ""
+    revision: _Text = ""
 
     @model_validator(mode="after")
     def _named(self) -> _Line:
@@ -144,7 +149,10 @@ def _label(found: Found, key: Path | None, problems: list[str]) -> Label | None:
     except DataError as error:
         problems.append(f"{found.where}: {error}")
         return None
-    return Label(experiment, query_id, line.human, line.rater, line.cluster, line.score, line.answer, found.where)
+    author = Author(line.judge, line.model, line.revision) if line.judge else None
+    return Label(
+        experiment, query_id, line.human, line.rater, line.cluster, line.score, line.answer, author, found.where
+    )
 
 
 def _row_of(line: _Line, found: Found, key: Path | None) -> tuple[str, str]:

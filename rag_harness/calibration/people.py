@@ -42,8 +42,8 @@ class Judged:
 
     @property
     def cluster(self) -> str:
-        """What it is drawn together with; without a cluster only with itself."""
-        return f"cluster {self.own_cluster}" if self.own_cluster else f"item {'/'.join(self.item)}"
+        """What it is drawn together with: without a cluster, the answers of other experiments to the same question."""
+        return f"cluster {self.own_cluster}" if self.own_cluster else f"query {self.item[1]}"
 
 
 def item_labels(labels: Sequence[Label]) -> list[Judged]:

@@ -51,7 +51,7 @@ class LabelledScore(_Saved):
 
 
 class SavedEstimate(_Saved):
-    """A statistic; null where it is not defined, without bounds where the labels are too few, and then with a reason."""
+    """A statistic; null where it is not defined, without bounds where labels are too few, and then with a reason."""
 
     value: _Finite | None = None
     low: _Finite | None = None

@@ -45,9 +45,9 @@ def read_scored(output: Path, measure: str, judge: str = "") -> Scored:
         raise DataError(f"No answers in {output}: run pytest first, or name the folder with --output DIR.")
     lines = [line for line in _lines(output, rows) if (line.measure, line.version) == (measure, version)]
     author = _author({line.author for line in lines if _meant(line.author, judge)}, output, judge, measure)
-    said = {line.trial: line for line in lines if line.author == author}
-    scores = {tuple(trial): line.value for trial, line in said.items() if line.value is not None}
-    missing = {tuple(trial): line.reason for trial, line in said.items() if line.value is None}
+    said = {(line.experiment, line.query_id): line for line in lines if line.author == author}
+    scores = {item: line.value for item, line in said.items() if line.value is not None}
+    missing = {item: line.reason for item, line in said.items() if line.value is None}
     return Scored(rows, scores, missing, author, version)
 
 
@@ -96,8 +96,8 @@ def _author(found: set[Author], output: Path, judge: str, measure: str) -> Autho
     if len(authors) > 1:
         named = "; ".join(f"{author.judge} {author.model} {author.revision}" for author in authors)
         raise DataError(
-            f"{output / SCORES} has scores of {measure} by {len(authors)} judges: {named}. Name one: --judge NAME, by its "
-            "name or model; of several revisions run pytest again, so that one is the last."
+            f"{output / SCORES} has scores of {measure} by {len(authors)} judges: {named}. Name one by its name "
+            "or model, --judge NAME; of several revisions run pytest again, so that one is the last."
         )
     return authors[0] if authors else None
 

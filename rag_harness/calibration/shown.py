@@ -29,7 +29,7 @@ _NAMES = {
 def lines(
     calibration: Calibration, corrected: Mapping[str, CorrectedMean | str], means: Mapping[str, float]
 ) -> list[str]:
-    """Return the calibration; ``corrected`` is the mean of each experiment, or why it has none, ``means`` the judge's."""
+    """Return the lines; ``corrected`` is the mean of each experiment, or why it has none, ``means`` the judge's."""
     judge = calibration.judge
     return [
         f"{calibration.measure} by {judge.name} {judge.model}, revision {judge.revision}",
@@ -63,14 +63,14 @@ def _table(title: str, estimates: Mapping[str, SavedEstimate], calibration: Cali
     yield f"{title:<{_NAME + 4}}{'value':>7}  95 % interval"
     for name, found in estimates.items():
         shown = _NAMES[name].format(threshold=calibration.threshold)
-        head = f"  {shown:<{_NAME + 2}}"
-        rest = f"{'-' if found.value is None else f'{found.value:.3f}':>7}  {_bounds(found)}"
-        yield from (
-            textwrap.wrap(head + rest, _WIDTH, subsequent_indent=" " * (_NAME + 13), drop_whitespace=False)
-            if (len(head + rest) > _WIDTH)
-            else [(head + rest).rstrip()]
-        )
+        value = "-" if found.value is None else f"{found.value:.3f}"
+        yield from _wrapped(f"  {shown:<{_NAME + 2}}{value:>7}  ", _bounds(found))
     yield ""
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    first, *more = textwrap.wrap(text, _WIDTH - len(head)) or [""]
+    return [f"{head}{first}".rstrip(), *(" " * len(head) + line for line in more)]
 
 
 def _bounds(found: SavedEstimate) -> str:
@@ -91,12 +91,12 @@ def _confusion(found: SavedConfusion | None) -> list[str]:
 def _corrected(corrected: Mapping[str, CorrectedMean | str], means: Mapping[str, float]) -> Iterator[str]:
     if not corrected:
         return
-    yield f"{'mean of all answers':<24}{'judge':>7}{'corrected':>11}  {'95 % interval':<18}{'λ':>5}{'labels':>8}{'people':>8}"
+    title = f"{'mean of all answers':<24}{'judge':>7}{'corrected':>11}  {'95 % interval':<18}"
+    yield f"{title}{'λ':>5}{'labels':>8}{'people':>8}"
     for name, mean in corrected.items():
         head = f"  {name:<22}{means[name]:>7.3f}"
         if isinstance(mean, str):
-            indent = " " * 33
-            yield from textwrap.wrap(f"{head}  {mean}", _WIDTH, subsequent_indent=indent)
+            yield from _wrapped(f"{head}    ", mean)
             continue
         interval = f"[{mean.interval.low:.3f}, {mean.interval.high:.3f}]"
         found = mean.found
