@@ -102,6 +102,7 @@ def _scored(chosen: argparse.Namespace, labels: Sequence[Label]) -> Scored | Non
     Raises:
         DataError: a label names a row that is not there.
     """
+    from rag_harness.calibration.labels import at_most
     from rag_harness.calibration.scored import missing_rows, read_scored
 
     named = {label.item: label.where for label in labels if label.experiment}
@@ -110,9 +111,7 @@ def _scored(chosen: argparse.Namespace, labels: Sequence[Label]) -> Scored | Non
     scored = read_scored(chosen.output, chosen.measure, chosen.judge)
     problems = missing_rows(named, scored.rows)
     if problems:
-        raise DataError(
-            "\n".join([*problems[:20], *([f"and {len(problems) - 20} more"] if len(problems) > 20 else [])])
-        )
+        raise DataError("\n".join(at_most(problems)))
     return scored
 
 

@@ -110,7 +110,7 @@ def read_labels(files: Sequence[Path], key: Path | None = None) -> Labels:
             labels += [label] if label else []
     problems += _twice(labels)
     if problems:
-        raise DataError("\n".join([*problems[:_MOST_PROBLEMS], *_more(len(problems) - _MOST_PROBLEMS)]))
+        raise DataError("\n".join(at_most(problems)))
     if not labels:
         named = ", ".join(map(str, files))
         raise DataError(f"Nothing is labelled in {named}: write 0 or 1, or a rating, into 'human' of each line.")
@@ -132,7 +132,7 @@ def scaled(labels: Sequence[Label], low: float, high: float) -> list[Label]:
     ]
     if beyond:
         hint = "Name the scale of your ratings: --scale 1:5." if (low, high) == (0, 1) else "Correct them, or --scale."
-        raise DataError("\n".join([*beyond[:_MOST_PROBLEMS], *_more(len(beyond) - _MOST_PROBLEMS), hint]))
+        raise DataError("\n".join([*at_most(beyond), hint]))
     return [replace(label, human=(label.human - low) / (high - low)) for label in labels]
 
 
@@ -180,5 +180,7 @@ def _twice(labels: Sequence[Label]) -> list[str]:
     return problems
 
 
-def _more(count: int) -> list[str]:
-    return [f"and {count} more"] if count > 0 else []
+def at_most(problems: Sequence[str]) -> list[str]:
+    """Return as many problems as a person reads, and how many there are beyond."""
+    beyond = len(problems) - _MOST_PROBLEMS
+    return [*problems[:_MOST_PROBLEMS], *([f"and {beyond} more"] if beyond > 0 else [])]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from math import floor
 
 from rag_harness.calibration.correct import CorrectedMean
-from rag_harness.calibration.saved import Calibration, SavedConfusion, SavedEstimate
+from rag_harness.calibration.saved import Calibration, SavedEstimate
 
 _WIDTH = 100
 _NAME = 30
@@ -36,7 +36,7 @@ def lines(
         _counts(calibration),
         "",
         *_table("judge with people", calibration.agreement, calibration),
-        *_confusion(calibration.confusion),
+        *_confusion(calibration),
         *_table("people with each other", calibration.humans, calibration),
         *_corrected(corrected, means),
     ]
@@ -79,13 +79,15 @@ def _bounds(found: SavedEstimate) -> str:
     return f"[{found.low:.3f}, {found.high:.3f}]"
 
 
-def _confusion(found: SavedConfusion | None) -> list[str]:
+def _confusion(calibration: Calibration) -> list[str]:
+    found = calibration.confusion
     if found is None:
         return []
     head = f"{'verdicts':<{_NAME + 4}}{'judge 1':>7}{'judge 0':>10}"
     ones = f"  {'people 1':<{_NAME + 2}}{found.true_positive:>7}{found.false_negative:>10}"
     zeros = f"  {'people 0':<{_NAME + 2}}{found.false_positive:>7}{found.true_negative:>10}"
-    return [head, ones, zeros, ""]
+    even = calibration.n - sum(dict(found).values())
+    return [head, ones, zeros, *([f"  left out, people are even on them: {even}"] if even else []), ""]
 
 
 def _corrected(corrected: Mapping[str, CorrectedMean | str], means: Mapping[str, float]) -> Iterator[str]:
