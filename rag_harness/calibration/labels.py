@@ -32,7 +32,8 @@ def _text(value: Any) -> Any:
 
 
 _Text = Annotated[str, BeforeValidator(_text)]
-_Number = Annotated[float | None, BeforeValidator(_number), Field(allow_inf_nan=False)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Number = Annotated[_Finite | None, BeforeValidator(_number)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _alpha(items: Sequence[Judged], verdicts: bool) -> Estimate:
     def of(places: Floats) -> float:
         return krippendorff_alpha([values[int(place)] for place in places], "nominal" if verdicts else "interval")
 
-    return estimate(of, list(range(len(items))), clusters=[item.cluster for item in items], resamples=1000)
+    return estimate(of, list(range(len(items))), clusters=[item.cluster for item in items])
 
 
 def _one_against_others(items: Sequence[Judged], verdicts: bool) -> Estimate:

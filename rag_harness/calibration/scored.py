@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_harness.errors import DataError, RegistryError, unknown
+from rag_harness.errors import DataError, unknown
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.results.manifest import read_manifest
@@ -55,12 +55,10 @@ def judged_measure(name: str) -> JudgedMeasure:
     """Return the judged measure of that name.
 
     Raises:
-        DataError: there is none.
+        SettingsError: there is no such measure.
+        DataError: it needs no judge.
     """
-    try:
-        found = measure_named(name)
-    except RegistryError as error:
-        raise DataError(str(error)) from error
+    found = measure_named(name)
     if not isinstance(found, JudgedMeasure):
         raise DataError(
             f"{name} needs no judge, so there is nothing to calibrate. Name a judged measure: faithfulness."

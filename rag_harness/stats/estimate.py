@@ -31,7 +31,7 @@ def estimate(
     *columns: Values,
     clusters: Sequence[Hashable] | None = None,
     confidence: float = 0.95,
-    resamples: int = 2000,
+    resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
     """Return a statistic of the columns, bounded by the percentile bootstrap over items (Efron 1979).
