@@ -136,11 +136,12 @@ def _subject(chosen: argparse.Namespace, labels: Sequence[Label], scored: Scored
 
 
 def _author_of(labels: Sequence[Label]) -> Author:
+    from rag_harness.calibration.scored import whole_name
     from rag_harness.results.score import Author
 
     authors = {label.author for label in labels if label.author}
     if len(authors) > 1:
-        named = "; ".join(sorted(f"{author.judge} {author.model} {author.revision}" for author in authors))
+        named = "; ".join(sorted(map(whole_name, authors)))
         raise DataError(
             f"The labels have scores of {len(authors)} judges: {named}. Calibrate each in a file of its own."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -122,9 +123,10 @@ def test_a_run_is_corrected_by_the_calibration_of_its_judge(tmp_path: Path) -> N
     assert found.state == "passed"
     assert found.n == 60
     assert found.reason.startswith("calibrated on 20 labels, λ = ")
-    # People say 1 of about three quarters; the judge's mean is below 0.6.
-    assert sum(values.values()) / 60 < 0.6
-    assert found.value == pytest.approx(0.75, abs=0.12)
+    # People say 1 of three quarters, and the judge is too strict.
+    assert sum(values.values()) / 60 < 0.61
+    assert found.value is not None
+    assert 0.68 < found.value < 0.87
 
 
 def test_cases_without_an_answer_count_as_they_are(tmp_path: Path) -> None:
@@ -158,10 +160,8 @@ def test_no_calibration_fails_with_the_command(tmp_path: Path) -> None:
 def test_scores_are_of_one_judge_of_this_run(tmp_path: Path, authors: list[Author], message: str) -> None:
     values = labelled(tmp_path / "output", tmp_path / "judges")
     scores = tmp_path / "output" / "scores" / "e3.jsonl"
-    first = scores.read_text().splitlines()[0]
-    scores.write_text(
-        scores.read_text() + first.replace('"embedded"', '"b"').replace('"minilm"', '""').replace('"1a2b"', '""')
-    )
+    first = json.loads(scores.read_text().splitlines()[0])
+    scores.write_text(scores.read_text() + json.dumps(first | {"judge": "b", "model": "", "revision": ""}) + "\n")
     write_run_file(tmp_path / "output", {"e3": authors})
     found = judged(tmp_path / "output", tmp_path / "judges", values)
     assert found.state == "failed"

@@ -39,7 +39,7 @@ def test_from_a_run_to_a_calibrated_gate(truth: dict[tuple[str, str], int], caps
     assert main(["judge", "calibrate", "sheet.jsonl"]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
-    assert "faithfulness by embedded minilm, revision 1a2b\n40 labelled answers" in out
+    assert "faithfulness by embedded minilm 1a2b\n40 labelled answers" in out
     assert "its Spearman with answer length" in out
     (calibration,) = read_calibrations(Path("judges"))
     assert calibration.name == "embedded-faithfulness"
@@ -74,7 +74,7 @@ def test_answers_that_stand_alone(tmp_path: Path, capsys: pytest.CaptureFixture[
     where = ["--judges", str(tmp_path / "judges"), "--name", "own"]
     assert main(["judge", "calibrate", str(labels), "--scale", "1:5", *where]) == 0
     out = capsys.readouterr().out
-    assert "faithfulness by mine m, revision \n30 labelled answers" in out
+    assert "faithfulness by mine m\n30 labelled answers" in out
     assert "once its answers are labelled" in out
     (calibration,) = read_calibrations(tmp_path / "judges")
     assert calibration.judge.author == Author("mine", "m", "")
@@ -116,7 +116,7 @@ def test_labels_of_unknown_rows_are_named(
         (
             [{"id": n, "human": 1, "score": 1, "judge": f"judge {n}"} for n in (1, 2)],
             [],
-            "scores of 2 judges: judge 1  ; judge 2  . Give each a file of its own.",
+            "scores of 2 judges: judge 1; judge 2. Calibrate each in a file of its own.",
         ),
     ],
 )
