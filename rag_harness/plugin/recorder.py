@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.file import ResultFile
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.results.score_file import ScoreFile
 
 
 class Recorder:
@@ -24,6 +26,7 @@ class Recorder:
         arrived: query ids by experiment, golden entries among them.
         resumed: those of them whose row an earlier run has made.
         fingerprints: of the rows that came, by experiment.
+        authors: whose judgements came, by experiment.
         not_run: trials that could have passed the budget.
         missed: tests of golden entries that were not found.
     """
@@ -34,6 +37,8 @@ class Recorder:
         self.arrived: dict[str, set[str]] = {}
         self.resumed: dict[str, set[str]] = {}
         self.fingerprints: dict[str, set[str]] = {}
+        self.authors: dict[str, set[tuple[str, str, str]]] = {}
+        self._score_files: dict[str, ScoreFile] = {}
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
@@ -66,7 +71,7 @@ class Recorder:
 
     def close_files(self) -> None:
         """Leave one row a query in each file, on disk."""
-        for file in self._files.values():
+        for file in (*self._files.values(), *self._score_files.values()):
             file.close()
 
     @pytest.hookimpl(tryfirst=True)
@@ -76,23 +81,32 @@ class Recorder:
             self.missed.append(report.nodeid)
         if hasattr(report, "rag_row"):
             # pytest keeps every report to the end of the run.
-            self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
+            row = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
+            if hasattr(report, "rag_scores"):
+                self._take_scores(row.experiment, vars(report).pop("rag_judged"), vars(report).pop("rag_scores"))
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
-    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> None:
+    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> ExperimentResult:
         """Take a row: of this process as it is, of a worker as its text."""
         from rag_harness.results.row import parse_row
 
         row = parse_row(shipped) if isinstance(shipped, str) else shipped
         if not self._is_new(row):
-            return
+            return row
         log.info("%s: row %d, query %s", row.experiment, len(self.arrived[row.experiment]), row.query_id)
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
             self._file(row.experiment).append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
+        return row
+
+    def _take_scores(self, experiment: str, author: Sequence[str], lines: Sequence[str]) -> None:
+        judge, model, revision = author
+        self.authors.setdefault(experiment, set()).add((judge, model, revision))
+        for line in lines:
+            self._score_file(experiment).append(line.encode())
 
     def _is_new(self, row: ExperimentResult) -> bool:
         """Note a row that came; several tests may look at one trial."""
@@ -120,6 +134,15 @@ class Recorder:
             file = result_path(self._session.output, experiment)
             self._files[experiment] = ResultFile(file, self._session.settings.overwrite)
         return self._files[experiment]
+
+    def _score_file(self, experiment: str) -> ScoreFile:
+        if experiment not in self._score_files:
+            from rag_harness.engine.stored import scores_path
+            from rag_harness.results.score_file import ScoreFile
+
+            file = scores_path(self._session.output, experiment)
+            self._score_files[experiment] = ScoreFile(file, self._session.settings.overwrite)
+        return self._score_files[experiment]
 
     @property
     def set_aside(self) -> int:
