@@ -56,14 +56,33 @@ def judge(
     partial: bool = False,
     baseline: Mapping[str, SuiteScores] | None = None,
     unit: str = "share",
+    max_unmeasured: float = 1.0,
 ) -> Verdict:
     """Judge ``gate``. ``partial`` judges a selection as if it were everything; ``baseline`` is the saved run.
 
-    ``unit`` is that of the gate's measure.
+    ``unit`` is that of the gate's measure; ``max_unmeasured`` the share of cases that may be without a value, though
+    they could have one.
 
     Two suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
     """
-    return replace(_judged(gate, suites, partial, baseline or {}), unit=unit)
+    verdict = _judged(gate, suites, partial, baseline or {})
+    if verdict.value is not None:
+        other = [suites[gate.right.name]] if isinstance(gate.right, Reference) and gate.right.name in suites else []
+        verdict = _if_measured(verdict, [suites[gate.suite], *other], max_unmeasured)
+    return replace(verdict, unit=unit)
+
+
+def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) -> Verdict:
+    """Fail a verdict that hangs on too few of the cases that could have a value: those without may be the bad ones."""
+    gate, where = verdict.gate, dict(verdict.gate.slice)
+    for scores in sides:
+        without = scores.unmeasured(gate.measure, where)
+        could = without + len(scores.values(gate.measure, where))
+        if without > most * could:
+            why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
+            said = f"{why} (--rag-max-unmeasured){_reasons(gate, [scores])}"
+            return replace(verdict, state="failed", reason=said)
+    return verdict
 
 
 def _judged(

@@ -146,7 +146,8 @@ def pytest_runtest_makereport(
         if judged is not None:
             author = judged.author
             vars(report).update(
-                rag_judged=[author.judge, author.model, author.revision], rag_scores=[line.decode() for line in judged.new]
+                rag_judged=[author.judge, author.model, author.revision],
+                rag_scores=[line.decode() for line in judged.new],
             )
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:

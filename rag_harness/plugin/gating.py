@@ -78,6 +78,7 @@ class GateKeeper:
 
         try:
             gates, _ = self.gates, self.baseline
+            self._session.check_judge()
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
         for gate in gates:
@@ -131,7 +132,8 @@ class GateKeeper:
             return Verdict(gate, "failed", reason="the baseline is of other data")
         baseline = self.baseline.suites if self.baseline else {}
         unit = measure_named(gate.measure).unit
-        return judge(gate, self._record.tables, self._session.settings.gate_partial, baseline, unit)
+        settings = self._session.settings
+        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, settings.max_unmeasured)
 
     def _elsewhere(self) -> list[Verdict]:
         """Return a verdict for each gate that was set for other data, where its suite ran."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.once import Once
-from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.engine.judging import Judged, Judging
@@ -127,5 +126,3 @@ class LazyScores(Mapping[str, "Score"]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-

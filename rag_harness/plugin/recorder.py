@@ -70,9 +70,11 @@ class Recorder:
             self._adopt()
 
     def close_files(self) -> None:
-        """Leave one row a query in each file, on disk."""
-        for file in (*self._files.values(), *self._score_files.values()):
+        """Leave one row a query in each file, and one score a key, on disk."""
+        for file in self._files.values():
             file.close()
+        for scores in self._score_files.values():
+            scores.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

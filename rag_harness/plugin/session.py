@@ -221,17 +221,37 @@ class RagSession:
         return fingerprint_of(experiment, self.settings, data, built_by)
 
     def judged_measures(self, experiment: str, names: Sequence[str] = ()) -> list[JudgedMeasure]:
-        """Return what a judge is asked for of an experiment's rows: what options and gates name, or else ``names`` need.
+        """Return what a judge is asked for of an experiment's rows: what ``names`` need, or else options and gates.
 
         Raises:
             SettingsError: a name is no measure.
         """
-        from rag_harness.measures.judged import parts_of
+        from rag_harness.measures import parts_of
 
         if experiment == GOLDEN:
             return []
         everywhere, by_suite = self._wanted.get()
         return parts_of(names or [*everywhere, *by_suite.get(experiment, ())])
+
+    def check_judge(self) -> None:
+        """Make sure, before anything runs, that what is to be judged can be.
+
+        Raises:
+            PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
+        """
+        from rag_harness.measures import parts_of
+        from rag_harness.models.keys import check_judge
+
+        everywhere, by_suite = self._wanted.get()
+        if parts_of([*everywhere, *(name for names in by_suite.values() for name in names)]):
+            check_judge(self.settings)
+
+    def judged_names(self, experiment: str) -> list[str]:
+        """Return what a suite is judged on, by name: measures that a judge is asked for, and what is made of them."""
+        from rag_harness.measures import columns_of
+
+        everywhere, by_suite = self._wanted.get()
+        return [] if experiment == GOLDEN else columns_of([*everywhere, *by_suite.get(experiment, ())])
 
     def _read_wanted(self) -> tuple[list[str], dict[str, list[str]]]:
         from rag_harness.gates.reading import measures_by_suite

@@ -28,7 +28,19 @@ class SummarySection:
 
             more = self._recording.unused_lines()
             write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
+            self._write_scorecard(terminalreporter)
             self._write_own(terminalreporter)
+
+    def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what judges said, and whose judgement it is, where anything was judged."""
+        suites = self._record.manifest.suites.values()
+        authors = sorted({author for suite in suites for author in suite.authors})
+        if not authors:
+            return
+        from rag_harness.report.scorecard import scorecard_lines
+
+        terminal.section("rag scorecard", sep="=")
+        terminal.line("\n".join(scorecard_lines(self._record.tables, authors)))
 
     def _write_own(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.sections import own_sections

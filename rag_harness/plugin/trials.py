@@ -151,7 +151,7 @@ class Trials:
         """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
         if not self._tests:
             self._tests.update(found for item in items if (found := trial_id_of(item)) is not None)
-        outcome = self._engine.get().result(trial_id)
+        outcome: Outcome = self._engine.get().result(trial_id)
         self._tests[trial_id] -= 1
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
             self._engine.get().forget(trial_id)

@@ -21,7 +21,6 @@ from rag_harness.measures.judged.opinion import (
     Verdict,
     Verdicts,
 )
-from rag_harness.measures.judged.parts import parts_of
 
 __all__ = [
     "CATEGORIES",
@@ -39,6 +38,5 @@ __all__ = [
     "Verdict",
     "Verdicts",
     "category_of",
-    "parts_of",
     "supported_share",
 ]

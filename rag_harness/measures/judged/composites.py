@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from rag_harness.measures.composite import CompositeMeasure
 
 RELEVANCY = "answer_relevancy"
+STUDY = ("g_mean", "hri", "hri_gold")
+"""The study's own: a suite that has their parts has them too."""
 
 
 class GMean(CompositeMeasure):
