@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.errors import SettingsError
-from rag_harness.measures import Score, measure_named
+from rag_harness.measures import Score, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import CATEGORIES, category_of, parts_of
+from rag_harness.measures.judged import CATEGORIES, category_of
 from rag_harness.types import Case, Query
 
 SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
