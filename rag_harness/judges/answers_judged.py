@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_harness.deadline import Deadline
@@ -55,7 +55,7 @@ class Asked:
 
 async def judge_answers(
     answers: Iterable[GivenAnswer], asked: Asked, judge: Judge, in_flight: int, seconds: float
-) -> AsyncIterator[JudgedAnswer]:
+) -> AsyncGenerator[JudgedAnswer, None]:
     """Yield each answer with its scores, in the order of ``answers``.
 
     Args:

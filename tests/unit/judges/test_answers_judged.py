@@ -40,7 +40,7 @@ def reasons(*answers: str, **limits: Any) -> list[str]:
 
 def test_the_order_is_that_of_the_answers() -> None:
     answers = ("slow", "supported", "made up") * 4
-    found = judged(given(*answers), Obeying(), in_flight=5)
+    found = judged(given(*answers), Obeying(), in_flight=2)
     assert [answer.given.id for answer in found] == list(range(12))
     assert [answer.scores["faithfulness"].value for answer in found] == [1, 1, 0] * 4
 

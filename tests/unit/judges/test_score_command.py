@@ -9,6 +9,8 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.errors import PrerequisiteError
+from rag_harness.models.endpoints import Endpoints
+from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from tests.unit.judges.answers import line, written
 
@@ -75,6 +77,22 @@ def test_a_judge_that_cannot_be_asked_is_named_before_anything_is_read(
     named = ["--judge-model", "gpt-5", "--judge-base-url", "https://judge.example"]
     assert main(["judge", "score", "gone.jsonl", "-o", "scores.jsonl", *named]) == 2
     assert capsys.readouterr().err == "no key for gpt-5 at https://judge.example\n"
+
+
+@pytest.mark.parametrize("contexts", [["It is so."], None])
+def test_what_was_opened_is_closed_and_what_waits_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, contexts: list[str] | None
+) -> None:
+    ended: list[str] = []
+
+    async def close(_: Endpoints) -> None:
+        ended.append("closed")
+
+    monkeypatch.setattr(Endpoints, "aclose", close)
+    monkeypatch.setattr(RunParts, "flush", lambda _: ended.append("written"))
+    written(folder, line(contexts=contexts))
+    assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl"]) == (0 if contexts else 2)
+    assert ended == ["closed", "written"]
 
 
 def test_malformed_answers_leave_older_scores_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
