@@ -82,8 +82,11 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
         return "-"
     if is_tail:
         return f"{quantile(sorted(values), 0.95):.2f}"
+    mean = f"{sum(values) / len(values):.2f}"
+    if len(values) == 1:
+        return mean  # one case bounds nothing
     low, high = bootstrap_interval(values)
-    return f"{sum(values) / len(values):.2f} ±{(high - low) / 2:.2f}"
+    return f"{mean} ±{(high - low) / 2:.2f}"
 
 
 def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
