@@ -13,6 +13,7 @@ from rag_harness.measures.judged import CATEGORIES
 from rag_harness.models.families import maker_of
 from rag_harness.report.scorecard import judge_said, one_family, scorecard_lines
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import SuiteRecord
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_row
@@ -25,6 +26,11 @@ WHO = Author("embedded", "embedded/alignment", "1")
 def scored(row: ExperimentResult, measure: str, value: float | None, **more: Any) -> ScoreLine:
     digest = row_digest(row)
     return ScoreLine(measure, 1, row.experiment, row.query_id, digest, "", **({"author": WHO, "value": value} | more))
+
+
+def record(who: Author | None = None, **more: Any) -> SuiteRecord:
+    authors = [(who.judge, who.model, who.revision)] if who else []
+    return SuiteRecord(data="queries", file="", fingerprints=[], total=3, selected="all", authors=authors, **more)
 
 
 def tables(rows: Sequence[ExperimentResult], scores: Sequence[ScoreLine], *more: str) -> Mapping[str, SuiteTable]:
@@ -124,7 +130,7 @@ def _study() -> Mapping[str, SuiteTable]:
 
 
 def test_the_scorecard_says_whose_it_is_and_fits_100_columns() -> None:
-    lines = scorecard_lines(_study(), [("embedded", "embedded/alignment", "1")])
+    lines = scorecard_lines(_study(), dict.fromkeys(("e1", "e2", "e3"), record(WHO)))
     assert lines[0] == "judged by embedded/alignment (words and vectors compared, no LLM)"
     assert lines[1].split() == ["experiment", "CP", "F", "AR", "G_mean", "HRI", "p95"]
     assert lines[2].split()[:3] == ["e1", "0.46", "±0.16"]
@@ -132,13 +138,16 @@ def test_the_scorecard_says_whose_it_is_and_fits_100_columns() -> None:
 
 
 def test_the_scorecard_of_a_suite_that_was_not_judged_is_empty() -> None:
-    assert scorecard_lines(tables_of([make_row()]), []) == []
+    assert scorecard_lines(tables_of([make_row()]), {"e3": record()}) == []
 
 
 def test_the_scorecard_counts_what_has_no_score() -> None:
     rows = [make_row(query_id=f"q{n}") for n in range(3)]
     lines = [scored(rows[0], F, 1.0), *(scored(row, F, None, reason="half a JSON") for row in rows[1:])]
-    said = scorecard_lines(tables_of(rows, measures=[F], scores=lines), [("fused", "gpt-4o", "1")])
+    spent = {"prompt_tokens": 12_000, "completion_tokens": 900, "calls": 9, "recorded": 2}
+    suites = {"e3": record(Author("fused", "gpt-4o", "1"), judging=spent)}
+    said = scorecard_lines(tables_of(rows, measures=[F], scores=lines), suites)
+    assert said[1] == "judging took 9 calls, 2 of them replayed; 12,000 tokens in, 900 out"
     assert said[-1] == "e3: 2 of 3 have no faithfulness, e.g. for: half a JSON"
     assert said[0] == "judged by gpt-4o (an LLM, method fused)"
     assert "e3          1.00" in said  # one value bounds nothing
