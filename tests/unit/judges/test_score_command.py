@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.errors import PrerequisiteError
+from rag_harness.judges.answers_file import AnswerLine
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from tests.unit.judges.answers import line, written
+
+PAGE = Path(__file__).parents[3] / "docs" / "measures.md"
 
 
 @pytest.fixture
@@ -48,6 +52,19 @@ def test_where_nothing_could_be_measured_it_ends_with_1(folder: Path) -> None:
     written(folder, line(contexts=[]))
     assert main(["judge", "score", "answers.jsonl", "-o", "scores.jsonl", "--measures", "faithfulness"]) == 1
     assert json.loads((folder / "scores.jsonl").read_text())["scores"] == {"faithfulness": None}
+
+
+def test_the_example_on_the_page(folder: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (command,) = re.findall(r"^    rag-harness (.*)", page, re.MULTILINE)
+    (folder / "answers.jsonl").write_text(example)
+    assert main(command.split()) == 0
+    said = json.loads((folder / "scores.jsonl").read_text())
+    fields = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", page, re.MULTILINE))))
+    assert list(said["scores"]) == command.split()[-1].split(",")
+    assert set(AnswerLine.model_fields) <= fields
+    assert all(f"`{name}`" in page for name in said)
 
 
 @pytest.mark.parametrize(
