@@ -25,9 +25,10 @@ from functools import cached_property
 from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.files.sources import json_digest
 from rag_harness.judges.llm import judging
-from rag_harness.judges.llm.asking import Asking, asking_of, revision_of, too_many
+from rag_harness.judges.llm.asking import Asking, asking_of, revision_of
 from rag_harness.judges.llm.judging import Judged, asked_twice
 from rag_harness.judges.llm.known import Known
+from rag_harness.judges.llm.limits import too_many
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.judges.llm.reading import Missing, Said
 from rag_harness.judges.llm.splitting import Part, Parts, Split, form_first, split

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_harness.judges.llm.asking import Asking, Schema, list_schema, object_schema, prompt
+from rag_harness.judges.llm.asking import Asking, prompt
 from rag_harness.judges.llm.marks import Section, numbered
 from rag_harness.judges.llm.reading import Said, read_verdicts
+from rag_harness.judges.llm.schemas import NUMBER, Schema, list_schema, object_schema
 
 SUPPORTED = {"supported": 1.0, "unsupported": 0.0}
 USEFUL = {"useful": 1.0, "useless": 0.0}
-_NUMBER: Schema = {"type": "integer"}
 
 Ask = Callable[[Sequence[str], bool], Awaitable[Sequence[Said]]]
 """Texts, and whether they are asked about again -> what is said of each."""
@@ -39,7 +39,7 @@ async def asked_twice(texts: Sequence[str], ask: Ask, may_ask_again: Callable[[]
 async def support(asking: Asking, claims: Sequence[str], passages: Sequence[str], again: bool) -> Sequence[Said]:
     """Return which of ``claims`` the ``passages`` support."""
     sections = [*numbered("passage", passages), *numbered("claim", claims)]
-    reply = _reply(SUPPORTED, {"passage": _NUMBER})
+    reply = _reply(SUPPORTED, {"passage": NUMBER})
     text = await asking.ask(prompt("fused_verdicts"), sections, reply, _end(again))
     return read_verdicts(text, len(claims), SUPPORTED, len(passages))
 
@@ -55,7 +55,7 @@ async def usefulness(
 
 
 def _reply(words: Mapping[str, float], more: Mapping[str, Schema]) -> Mapping[str, Schema]:
-    verdict = {"index": _NUMBER, "verdict": {"type": "string", "enum": list(words)}, **more}
+    verdict = {"index": NUMBER, "verdict": {"type": "string", "enum": list(words)}, **more}
     return {"verdicts": list_schema(object_schema(verdict))}
 
 

@@ -13,21 +13,12 @@ from typing import Any
 
 from rag_harness.errors import ModelOutputError
 from rag_harness.files.sources import json_digest
-from rag_harness.judges.llm.asking import (
-    TEXT,
-    Asking,
-    Schema,
-    asking_of,
-    check_length,
-    list_schema,
-    object_schema,
-    prompt,
-    revision_of,
-    too_many,
-)
+from rag_harness.judges.llm.asking import Asking, asking_of, prompt, revision_of
+from rag_harness.judges.llm.limits import check_length, too_many
 from rag_harness.judges.llm.marks import Section, numbered
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.judges.llm.reading import Missing, json_of, objects_of, whole, words_of
+from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.spans import placed
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (

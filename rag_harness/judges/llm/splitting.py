@@ -6,17 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_harness.judges.llm.asking import (
-    MOST_CLAIMS,
-    TEXT,
-    Asking,
-    Schema,
-    check_length,
-    list_schema,
-    object_schema,
-    prompt,
-)
+from rag_harness.judges.llm.asking import Asking, prompt
+from rag_harness.judges.llm.limits import MOST_CLAIMS, check_length
 from rag_harness.judges.llm.reading import json_of, words_of
+from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.spans import placed
 from rag_harness.measures.judged import Claim
 
@@ -29,7 +22,7 @@ QUESTIONS = 3
 _CLAIM = object_schema({"quote": TEXT, "claim": TEXT})
 _REPLIES: Mapping[Part, Mapping[str, Schema]] = {
     "claims": {"claims": list_schema(_CLAIM)},
-    "questions": {"questions": list_schema(TEXT), "noncommittal": {"type": "boolean"}},
+    "questions": {"questions": list_schema(TEXT), "noncommittal": BOOLEAN},
 }
 
 
