@@ -31,7 +31,8 @@ class Asked:
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        lines, found = self.user.split("\n"), {}
+        lines = self.user.split("\n")
+        found: dict[str, str] = {}
         first = _OPENING.fullmatch(lines[0])
         assert first, "a prompt begins with a mark"
         key, name = first[2], ""

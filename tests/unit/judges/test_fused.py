@@ -77,7 +77,7 @@ _BAD: dict[str, list[Any]] = {
 def test_whatever_goes_wrong_four_calls_are_enough_and_three_in_a_row(
     bad: tuple[Any, ...], seconds: tuple[float, float]
 ) -> None:
-    replies = {kind: [reply] * 2 for kind, reply in zip(_BAD, bad, strict=True) if reply is not None}
+    replies: dict[str, Any] = {kind: [reply] * 2 for kind, reply in zip(_BAD, bad, strict=True) if reply is not None}
 
     class Uneven(Chat):
         async def complete(self, *asked: Any) -> Any:
