@@ -126,9 +126,7 @@ def test_verdicts_that_do_not_fit_are_none_for_all(reply: Any, reason: str) -> N
     assert [(each.value, each.reason) for each in verdicts.each] == [(None, reason)] * 2
 
 
-@pytest.mark.parametrize(
-    "reply", ["prose", {}, {"statements": "x"}, {"statements": [RETURNS, ""]}, {"statements": [1]}]
-)
+@pytest.mark.parametrize("listed", ["x", None, [RETURNS, ""], [1]])
 def test_statements_that_cannot_be_read_are_no_statements(listed: Any) -> None:
     with pytest.raises(ModelOutputError, match="no statements of the answer"):
         asyncio.run(opinion(Ragas(statements=[{"statements": listed}])).supported(*FAITHFULNESS))
