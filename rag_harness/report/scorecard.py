@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
 from rag_harness.models.families import maker_of
@@ -24,6 +25,7 @@ _SHORT = {
     "hri_gold": "HRI_gold",
 }
 _FIRST = ("context_precision", "faithfulness", "answer_relevancy", "g_mean", "hri")
+_WIDTH = 100
 _ACROSS = 6
 """Measures in one table: more would not fit 100 columns."""
 
@@ -123,9 +125,12 @@ def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
 
 
 def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say what has no score though it could have one, and why; of composites their parts say it."""
     for name, suite in judged.items():
         for measure in _measures(suite):
-            without = suite.unmeasured(measure, {})
-            if without:
-                why = suite.absent(measure, {}).most_common(1)[0][0]
-                yield f"{name}: {without} of {suite.selected_of({})} have no {measure}, e.g. for: {why}"
+            is_part = isinstance(suite.columns[measure].measure, JudgedMeasure)
+            failures = suite.failures(measure, {})
+            if failures and is_part:
+                said = ", ".join(f"{n} of {suite.selected_of({})} have {why}" for why, n in failures.most_common(1))
+                more = f", {len(failures) - 1} more reasons" if len(failures) > 1 else ""
+                yield from wrap(f"{name}: {measure}: {said}{more}", _WIDTH, subsequent_indent="  ")

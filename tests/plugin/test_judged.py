@@ -137,7 +137,7 @@ def test_a_judge_that_fails_fails_no_trial_and_the_gate_says_why(judged: Suite) 
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
-            "e3: 1 of 4 have no faithfulness, e.g. for: RuntimeError: the judge is away",
+            "e3: faithfulness: 1 of 4 have no verdict: RuntimeError: the judge is away",
             "failed      e3: faithfulness >= 0.1*",
             "*25.0% of 4 cases could not be measured, more than 5.0% (--rag-max-unmeasured)*",
         ]

@@ -103,7 +103,7 @@ def test_other_gold_is_judged_again_where_the_measure_looks_at_it() -> None:
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (ModelOutputError("half a JSON"), "the judge's output cannot be used: half a JSON"),
+        (ModelOutputError("half a JSON"), "half a JSON"),
         (BudgetError("0.02 of 0.01 USD"), "not judged: budget: 0.02 of 0.01 USD"),
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
         (KeyError(), "KeyError: KeyError()"),

@@ -46,7 +46,7 @@ def test_scores_stand_beside_the_rows_that_they_are_of() -> None:
     lines = [scored(rows[0], F, 0.5), scored(rows[1], F, 1.0), scored(rows[2], F, None, reason="half a JSON")]
     found = table(rows, lines)
     assert found.values(F, {}) == {"q0": 0.5, "q1": 1.0}
-    assert found.absent(F, {}) == {"half a JSON": 1}
+    assert found.absent(F, {}) == {"no verdict: half a JSON": 1}
     assert found.unmeasured(F, {}) == 1
     assert found.unmeasured(AR, {}) == 3  # nobody has judged it
     assert found.absent(AR, {}) == {"no judgement": 3}
@@ -114,7 +114,7 @@ def test_a_gate_hangs_on_no_more_unmeasured_cases_than_it_may() -> None:
     failed = judge(gate, found, max_unmeasured=0.05)
     assert (failed.state, failed.value) == ("failed", 1.0)
     assert failed.reason == (
-        "10.0% of 20 cases could not be measured, more than 5.0% (--rag-max-unmeasured): 2 of 20 have away"
+        "10.0% of 20 cases could not be measured, more than 5.0% (--rag-max-unmeasured): 2 of 20 have no verdict: away"
     )
     assert judge(gate, found, max_unmeasured=0.1).state == "passed"
 
@@ -148,7 +148,7 @@ def test_the_scorecard_counts_what_has_no_score() -> None:
     suites = {"e3": record(Author("fused", "gpt-4o", "1"), judging=spent)}
     said = scorecard_lines(tables_of(rows, measures=[F], scores=lines), suites)
     assert said[1] == "judging took 9 calls, 2 of them replayed; 12,000 tokens in, 900 out"
-    assert said[-1] == "e3: 2 of 3 have no faithfulness, e.g. for: half a JSON"
+    assert said[-1] == "e3: faithfulness: 2 of 3 have no verdict: half a JSON"
     assert said[0] == "judged by gpt-4o (an LLM, method fused)"
     assert "e3          1.00" in said  # one value bounds nothing
 
