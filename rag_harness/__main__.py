@@ -183,6 +183,30 @@ def _closing(work: Coroutine[Any, Any, T], parts: RunParts) -> T:
         parts.flush()
 
 
+def _calibrate_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.calibration.commands import calibrate_arguments
+
+    calibrate_arguments(parser)
+
+
+def _calibrate(chosen: argparse.Namespace) -> int:
+    from rag_harness.calibration.commands import run_calibrate
+
+    return run_calibrate(chosen)
+
+
+def _sample_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.calibration.commands import sample_arguments
+
+    sample_arguments(parser)
+
+
+def _sample(chosen: argparse.Namespace) -> int:
+    from rag_harness.calibration.commands import run_sample
+
+    return run_sample(chosen)
+
+
 ALONE: dict[str, Command] = {
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
@@ -196,8 +220,12 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         },
     ),
     "judge": (
-        "judges of answers",
-        {"score": Command("judge answers from anywhere, a JSON line each", _judge_score_arguments, _judge_score)},
+        "judges of answers, held against people",
+        {
+            "score": Command("judge answers from anywhere, a JSON line each", _judge_score_arguments, _judge_score),
+            "sample": Command("pick answers of a run for people to label, as a sheet", _sample_arguments, _sample),
+            "calibrate": Command("hold a judge against people's labels", _calibrate_arguments, _calibrate),
+        },
     ),
     "results": (
         "result files",

@@ -103,11 +103,11 @@ def test_what_nobody_recorded_is_said_and_not_asked(judged: Suite, server: Count
 
 def test_prose_for_a_verdict_is_a_score_of_none(judged: Suite, server: CountingServer, model: Model) -> None:
     model.says = "I think that the answer is fine."
-    result = run(judged, server, "--rag-mode=live", "--rag-gate=e3: faithfulness >= 0.1", "-m", "e3")
-    result.assert_outcomes(passed=4, failed=1)
-    result.stdout.fnmatch_lines(
-        ["e3: 4 of 4 have no faithfulness, e.g. for: *", "failed      e3: faithfulness >= 0.1*"]
-    )
+    result = run(judged, server, "--rag-mode=live", "--rag-gate=e3: faithfulness >= 0.1")
+    result.assert_outcomes(passed=8)
+    said = "e3: faithfulness: 4 of 4 have no verdict: no claims of the answer: the judge's reply is not*"
+    result.stdout.fnmatch_lines([said, "failed      e3: faithfulness >= 0.1*"])
+    assert result.ret == 1
 
 
 def test_a_budget_that_is_spent_leaves_scores_of_none(judged: Suite, server: CountingServer) -> None:

@@ -66,7 +66,7 @@ def test_no_more_are_judged_at_once_than_may_be_and_no_more_are_read_than_can_wa
 
 def test_what_a_judge_fails_at_is_a_reason() -> None:
     assert reasons("unreadable", "supported", "no opinion") == [
-        "the judge's output cannot be used: half a JSON",
+        "half a JSON",
         "",
         "OSError: the disk is gone",
     ]
@@ -138,7 +138,7 @@ def test_what_is_told_of_all(tmp_path: Path) -> None:
     assert [one["scores"]["faithfulness"] for one in lines] == [1, 0, None, None, None]
     assert tally.lines() == [
         "faithfulness: 0.500 (n = 2)",
-        "  2 not measured: the judge's output cannot be used: half a JSON (1); OSError: the disk is gone (1)",
+        "  2 not measured: half a JSON (1); OSError: the disk is gone (1)",
         "  1 undefined: an abstention, which claims nothing",
     ]
     assert tally.measured
