@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.judges.scoring import judged
+from rag_harness.judges.spent import Spent, spending
 from rag_harness.local_work import inline
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Support
@@ -25,11 +27,21 @@ Find = Callable[[str, tuple[str, ...]], ScoreLine | None]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What judging a row came to: every score by its measure, and the lines of those that are new."""
+    """What judging a row came to: every score by its measure, the lines of those that are new, and what it took."""
 
     author: Author
     scores: Mapping[str, Score]
     new: tuple[bytes, ...] = ()
+    spent: Spent = field(default_factory=Spent)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what the writer of the files needs, as xdist can ship it."""
+        who, used = self.author, self.spent.usage
+        return {
+            "author": [who.judge, who.model, who.revision],
+            "lines": [line.decode() for line in self.new],
+            "spent": [used.prompt_tokens, used.completion_tokens, used.calls, self.spent.recorded],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +98,11 @@ class Judging:
         wanted = {measure.name: _wanted(measure, row, material) for measure in applying}
         known = {name: line for name, one in wanted.items() if (line := find(row.experiment, _key(one, row, author)))}
         left = [one for name, one in wanted.items() if name not in known or known[name].gold != one.gold]
-        said = await self._ask(material, [one.measure for one in left])
+        with spending() as spent:
+            said = await self._ask(material, [one.measure for one in left])
         new = [one.line(row, author, said[one.measure.name]) for one in left]
         scores = {name: _score(line) for name, line in known.items()} | dict(said)
-        return Judged(author, scores, tuple(line.line() for line in new))
+        return Judged(author, scores, tuple(line.line() for line in new), spent)
 
     def _author_or_nobody(self) -> Author:
         try:

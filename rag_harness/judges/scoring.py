@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from rag_harness.errors import BudgetError, CriticalError, ModelOutputError, RagHarnessError
+from rag_harness.errors import BudgetError, CriticalError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Opinion
@@ -46,7 +46,5 @@ async def _score(measure: JudgedMeasure, material: Material, opinion: Opinion) -
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, ModelOutputError):
-        return f"the judge's output cannot be used: {error}"
     said = str(error) or repr(error)
     return said if isinstance(error, RagHarnessError) else f"{type(error).__name__}: {said}"

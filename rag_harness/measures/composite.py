@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rag_harness.errors import SettingsError
 from rag_harness.measures.measure import Better, Need, Score, Unit
+from rag_harness.registry import resolve
 from rag_harness.types import Case
 
 
@@ -23,7 +24,7 @@ class CompositeMeasure(ABC):
 
     called: ClassVar[str]
     parts: ClassVar[tuple[str, ...]]
-    """Names of the measures that it is made of."""
+    """Names of the judged measures that it is made of."""
     version: int = 1
     unit: Unit = "share"
     better: Better = "higher"
@@ -38,9 +39,9 @@ class CompositeMeasure(ABC):
         self.cutoff = cutoff
         self.name = self.called
 
-    def applies(self, case: Case) -> str:  # noqa: ARG002 - its parts say so
-        """Return why the measure means nothing for ``case``; empty where it applies."""
-        return ""
+    def applies(self, case: Case) -> str:
+        """Return why a part means nothing for ``case``; empty where all apply."""
+        return next(filter(None, (resolve("measures", part)(None).applies(case) for part in self.parts)), "")
 
     def score(self, parts: Mapping[str, Score]) -> Score:
         """Return the score; None where a part is None, with that part's reason."""

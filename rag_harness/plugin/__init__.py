@@ -144,11 +144,7 @@ def pytest_runtest_makereport(
         vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
         judged = item.config.stash[TRIALS].judged(shipped.row.trial)
         if judged is not None:
-            author = judged.author
-            vars(report).update(
-                rag_judged=[author.judge, author.model, author.revision],
-                rag_scores=[line.decode() for line in judged.new],
-            )
+            vars(report).update(rag_judged=judged.plain())
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
         trial = item.stash[NOT_RUN]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from rag_harness.results.score_file import ScoreFile
 
 
+SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
+"""What judging took, in the order in which it is shipped."""
+
+
 class Recorder:
     """Takes results off test reports and appends them to their files; in memory it keeps which ones came.
 
@@ -27,6 +32,7 @@ class Recorder:
         resumed: those of them whose row an earlier run has made.
         fingerprints: of the rows that came, by experiment.
         authors: whose judgements came, by experiment.
+        judging: what they took, by experiment: tokens and calls of the judge's model.
         not_run: trials that could have passed the budget.
         missed: tests of golden entries that were not found.
     """
@@ -38,6 +44,7 @@ class Recorder:
         self.resumed: dict[str, set[str]] = {}
         self.fingerprints: dict[str, set[str]] = {}
         self.authors: dict[str, set[tuple[str, str, str]]] = {}
+        self.judging: dict[str, Counter[str]] = {}
         self._score_files: dict[str, ScoreFile] = {}
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
@@ -84,8 +91,8 @@ class Recorder:
         if hasattr(report, "rag_row"):
             # pytest keeps every report to the end of the run.
             row = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
-            if hasattr(report, "rag_scores"):
-                self._take_scores(row.experiment, vars(report).pop("rag_judged"), vars(report).pop("rag_scores"))
+            if hasattr(report, "rag_judged"):
+                self._take_judged(row.experiment, vars(report).pop("rag_judged"))
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
@@ -104,11 +111,13 @@ class Recorder:
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
         return row
 
-    def _take_scores(self, experiment: str, author: Sequence[str], lines: Sequence[str]) -> None:
-        judge, model, revision = author
+    def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
+        """Take whose judgement a row has, the scores that are new, and what they took."""
+        judge, model, revision = judged["author"]
         self.authors.setdefault(experiment, set()).add((judge, model, revision))
-        for line in lines:
+        for line in judged["lines"]:
             self._score_file(experiment).append(line.encode())
+        self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
 
     def _is_new(self, row: ExperimentResult) -> bool:
         """Note a row that came; several tests may look at one trial."""

@@ -129,6 +129,7 @@ class RunRecord:
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=self._session.judged_names(name),
             authors=sorted(arrivals.authors.get(name, ())),
+            judging=dict(arrivals.judging.get(name, {})),
         )
 
     def _total(self, name: str, selected: list[str]) -> int:

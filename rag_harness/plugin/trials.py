@@ -89,9 +89,9 @@ class Trials:
 
     async def _keep(self, result: Outcome | Judged) -> None:
         """Have what came back on disk; a row is then judged, before anybody has seen it."""
-        from rag_harness.engine.judging import Judged
+        from rag_harness.engine.trial import Outcome
 
-        if isinstance(result, Judged):
+        if not isinstance(result, Outcome):
             if result.new:
                 await self._journal.get().keep(b"".join(result.new))
         elif result.row is not None:

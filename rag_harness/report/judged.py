@@ -49,7 +49,9 @@ class JudgedColumns:
             if column is None or self._digests.get(position) != line.row or line.author not in self._authors:
                 continue
             if line.version == column.measure.version:
-                column.put(position, Score(line.value, line.reason, undefined=line.undefined))
+                failed = line.value is None and not line.undefined
+                reason = f"no verdict: {line.reason}" if failed else line.reason
+                column.put(position, Score(line.value, reason, undefined=line.undefined))
 
     def close(self) -> None:
         """Say of rows without a score that there is none, and make composites of the others."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
 from rag_harness.models.families import maker_of
+from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
+from rag_harness.results.manifest import SuiteRecord
+from rag_harness.settings.prices import Prices
 from rag_harness.stats import bootstrap_interval, quantile
 from rag_harness.types import GOLDEN
 
@@ -20,20 +25,37 @@ _SHORT = {
     "hri_gold": "HRI_gold",
 }
 _FIRST = ("context_precision", "faithfulness", "answer_relevancy", "g_mean", "hri")
+_WIDTH = 100
 _ACROSS = 6
 """Measures in one table: more would not fit 100 columns."""
 
 
-def scorecard_lines(tables: Mapping[str, SuiteTable], authors: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines; none where nothing was judged. ``authors`` are judge, model and revision of whoever judged."""
+def scorecard_lines(
+    tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], prices: Prices | None = None
+) -> list[str]:
+    """Return the lines; none where nothing was judged. ``suites`` say whose judgement it is, and what it took."""
     judged = {name: suite for name, suite in sorted(tables.items()) if name != GOLDEN and _measures(suite)}
     if not judged:
         return []
-    judges = [(judge, model) for judge, model, _ in authors]
-    whose = " and ".join(judge_said(*judge) for judge in dict.fromkeys(judges))
+    authors = dict.fromkeys(author[:2] for name in judged for author in suites[name].authors)
+    whose = " and ".join(judge_said(*author) for author in authors)
     answering = {model for suite in judged.values() for model in suite.totals.models}
-    kin = [line for _, model in judges for line in one_family(model, answering)]
-    return [f"judged by {whose}", *kin, *_means(judged), *_categories(judged), *_unmeasured(judged)]
+    kin = [line for _, model in authors for line in one_family(model, answering)]
+    took = _took([suites[name] for name in judged], [model for _, model in authors], prices)
+    return [f"judged by {whose}", *kin, *took, *_means(judged), *_categories(judged), *_unmeasured(judged)]
+
+
+def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices | None) -> list[str]:
+    """Say what was asked of the judge's model, where there is one."""
+    spent: Counter[str] = Counter()
+    for record in records:
+        spent.update(record.judging)
+    if not spent["calls"]:
+        return []
+    cost = prices.cost(models[0], spent["prompt_tokens"], spent["completion_tokens"]) if prices and models else None
+    replayed = f", {spent['recorded']} of them replayed" if spent["recorded"] else ""
+    tokens = f"{spent['prompt_tokens']:,} tokens in, {spent['completion_tokens']:,} out"
+    return [f"judging took {spent['calls']} calls{replayed}; {tokens}" + (f"; {money(cost)}" if cost else "")]
 
 
 def judge_said(judge: str, model: str) -> str:
@@ -82,8 +104,11 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
         return "-"
     if is_tail:
         return f"{quantile(sorted(values), 0.95):.2f}"
+    mean = f"{sum(values) / len(values):.2f}"
+    if len(values) == 1:
+        return mean  # one case bounds nothing
     low, high = bootstrap_interval(values)
-    return f"{sum(values) / len(values):.2f} ±{(high - low) / 2:.2f}"
+    return f"{mean} ±{(high - low) / 2:.2f}"
 
 
 def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
@@ -100,9 +125,12 @@ def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
 
 
 def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say what has no score though it could have one, and why; of composites their parts say it."""
     for name, suite in judged.items():
         for measure in _measures(suite):
-            without = suite.unmeasured(measure, {})
-            if without:
-                why = suite.absent(measure, {}).most_common(1)[0][0]
-                yield f"{name}: {without} of {suite.selected_of({})} have no {measure}, e.g. for: {why}"
+            is_part = isinstance(suite.columns[measure].measure, JudgedMeasure)
+            failures = suite.failures(measure, {})
+            if failures and is_part:
+                said = ", ".join(f"{n} of {suite.selected_of({})} have {why}" for why, n in failures.most_common(1))
+                more = f", {len(failures) - 1} more reasons" if len(failures) > 1 else ""
+                yield from wrap(f"{name}: {measure}: {said}{more}", _WIDTH, subsequent_indent="  ")

@@ -123,8 +123,13 @@ class SuiteTable:
 
     def unmeasured(self, measure: str, where: Slice, /) -> int:
         """Count the cases with an answer that the measure applies to, and that have no value."""
+        return self.failures(measure, where).total()
+
+    def failures(self, measure: str, where: Slice, /) -> Counter[str]:
+        """Count those by the reason."""
         column = self.columns[measure]
-        return int(np.isin(column.absent[self._selected(where)], list(column.unmeasured)).sum())
+        names = {column.reasons[number] for number in column.unmeasured}
+        return Counter({why: n for why, n in self.absent(measure, where).items() if why in names})
 
     def aggregate(self, measures: Sequence[str], where: Slice | None = None) -> dict[str, float | None]:
         """Return the mean of each measure; None where no case has a value."""

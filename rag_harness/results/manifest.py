@@ -45,6 +45,7 @@ class SuiteRecord(_Record):
         resumed: whose row an earlier run has made.
         judged: what its rows were judged on, by name: measures that a judge was asked for, and what is made of them.
         authors: whose judgements are of this run: judge, model and revision each.
+        judging: what judging took in this run: tokens, calls, and how many of the calls were replayed.
     """
 
     data: str
@@ -57,6 +58,7 @@ class SuiteRecord(_Record):
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
+    judging: dict[str, int] = {}
 
 
 class RunManifest(_Record):
