@@ -75,7 +75,7 @@ def test_answers_that_stand_alone(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["judge", "calibrate", str(labels), "--scale", "1:5", *where]) == 0
     out = capsys.readouterr().out
     assert "faithfulness by mine m\n30 labelled answers" in out
-    assert "once its answers are labelled" in out
+    assert "Next: gate the corrected value of what this judge scores, e.g. e3: faithfulness~calibrated >= 0.8" in out
     (calibration,) = read_calibrations(tmp_path / "judges")
     assert calibration.judge.author == Author("mine", "m", "")
     assert {label.human for label in calibration.labels} == {0.0, 1.0}
@@ -154,3 +154,57 @@ def test_labels_of_one_class_are_calibrated_too(
     assert "nan" not in out.lower()
     assert max(map(len, out.splitlines())) <= 100
     assert "has no label of these answers of e2" in " ".join(out.split())
+
+
+ANSWERS: list[dict[str, object]] = [
+    {
+        "id": 1,
+        "question": "Return a lamp?",
+        "contexts": ["You can return a lamp within 45 days."],
+        "answer": "You can return a lamp.",
+    },
+    {"id": "b", "question": "Express?", "contexts": ["Express is quick."], "answer": "Whales sing at night."},
+    {
+        "id": "c",
+        "question": "Express?",
+        "contexts": ["Express is quick."],
+        "answer": "Express is quick. Whales sing at night.",
+    },
+]
+
+
+def judged_answers() -> Path:
+    """Leave answers and their scores by the mock judge."""
+    answers = write_lines(Path("answers.jsonl"), ANSWERS)
+    command = ["judge", "score", str(answers), "-o", "scores.jsonl", "--measures", "faithfulness", "--judge", "mock"]
+    assert main([*command, "--profile", "mock"]) == 0
+    return Path("scores.jsonl")
+
+
+def test_answers_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scores = judged_answers()
+    labels = [each | {"human": human} for each, human in zip(ANSWERS, [1, 0, 0.5], strict=True)]
+    write_lines(Path("labels.jsonl"), labels)
+    assert main(["judge", "calibrate", "labels.jsonl", "--scores", str(scores)]) == 0
+    (calibration,) = read_calibrations(Path("judges"))
+    assert calibration.judge.author == Author("mock", "mock/word-overlap", "1")
+    assert [label.score for label in calibration.labels] == [1.0, 0.0, 0.5]
+    assert calibration.agreement["spearman"].value == pytest.approx(1)
+    assert "the first says 0 of everything" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_answer_that_was_not_judged_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scores = judged_answers()
+    with scores.open("a") as stream:
+        stream.write('{"id": "d", "value": 1}\n')
+    write_lines(Path("labels.jsonl"), [{"id": "z", "human": 1}])
+    capsys.readouterr()
+    found = said(capsys, "calibrate", "labels.jsonl", "--scores", str(scores)).splitlines()
+    assert found[0].startswith("scores.jsonl:4: no line of rag-harness judge score: judge")
+    assert found[1] == "labels.jsonl:1: 'z' is not among the 3 answers of scores.jsonl: judge it, too"
