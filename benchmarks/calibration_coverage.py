@@ -6,6 +6,8 @@ PATH is the folder or file of MTRAG's human evaluation (reference_subset_with_hu
 conversations, their faithfulness rated 1 to 4 by three people (the mean, scaled to 0 … 1), and RAGAS' faithfulness with
 a GPT judge (rl_f) as the judge's score. Each draw takes labels, and the judge's scores of the other answers, and asks
 whether a nominal 95 % interval holds the mean of all 477 ratings. Shuffled: the judge's scores, dealt out at random.
+
+At the end the same of made-up verdicts, 0 or 1, most of them 1, with a judge that follows them and 200 answers more.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -117,6 +119,18 @@ def normal(answers: Answers, labelled: Places, rest: Places, _seed: int) -> tupl
     return Interval(found.value - half, found.value + half), found.lam
 
 
+def plain_bootstrap(answers: Answers, labelled: Places, _rest: Places, seed: int) -> tuple[Interval, float]:
+    """People only, a bootstrap-t as textbooks have it; resamples without spread are left out."""
+    y = answers.human[labelled]
+    drawn = np.random.default_rng(seed).choice(y, (RESAMPLES, len(y)))
+    spread = drawn.std(axis=1)
+    if not spread.any():
+        return Interval(float(y.mean()), float(y.mean())), 0.0
+    ratios = (drawn.mean(axis=1) - y.mean())[spread > 0] / spread[spread > 0]
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return Interval(float(y.mean() - high * y.std()), float(y.mean() - low * y.std())), 0.0
+
+
 DESIGNS: dict[str, Design] = {
     "any 50 answers": any_answers(50),
     "any 50, drawn with replacement": with_replacement(50),
@@ -129,6 +143,12 @@ METHODS = {
     "PPI++, z": normal,
     "PPI++, bootstrap-t": unclustered,
     "PPI++, bootstrap-t by conversation": harness,
+}
+VERDICT_METHODS = {
+    "people only, bootstrap-t": plain_bootstrap,
+    "people only, t with two labels added": people,
+    "PPI++, z": normal,
+    "PPI++, t with two labels added": harness,
 }
 
 
@@ -143,21 +163,36 @@ def main() -> None:
     rng = np.random.default_rng(0)
     dealt = answers._replace(judge=rng.permutation(answers.judge))
     for name, design in DESIGNS.items():
-        print(f"\n{name}, {chosen.draws} draws{'coverage':>30}{'half-width':>12}{'lambda':>8}")
+        print(f"\n{name + f', {chosen.draws} draws':<48}{'coverage':>10}{'half-width':>14}{'lambda':>8}")
         for method, interval_of in METHODS.items():
             report(method, answers, design, interval_of, chosen.draws)
         report("the same with a shuffled judge", dealt, design, harness, chosen.draws)
+    for share, labels in ((0.7, 50), (0.9, 50), (0.95, 50), (0.9, 20), (0.95, 20)):
+        head = f"{share:.0%} of the verdicts are 1, {labels} labels"
+        print(f"\n{head:<48}{'coverage':>10}{'half-width':>14}{'lambda':>8}")
+        for method, interval_of in VERDICT_METHODS.items():
+            of_verdicts(method, interval_of, share, labels, chosen.draws)
 
 
 def report(name: str, answers: Answers, design: Design, interval_of: Any, draws: int) -> None:
-    rng, truth = np.random.default_rng(1), answers.human.mean()
-    held, halves, weights = [], [], []
+    rng = np.random.default_rng(1)
+    tell(name, [interval_of(answers, *design(answers, rng), seed) for seed in range(draws)], answers.human.mean())
+
+
+def of_verdicts(name: str, interval_of: Any, share: float, labels: int, draws: int) -> None:
+    rng, everything = np.random.default_rng(1), np.arange(labels + 200)
+    found = []
     for seed in range(draws):
-        interval, lam = interval_of(answers, *design(answers, rng), seed)
-        held.append(interval.low <= truth <= interval.high)
-        halves.append((interval.high - interval.low) / 2)
-        weights.append(lam)
-    print(f"  {name:<46}{np.mean(held):10.1%}{np.mean(halves):14.4f}{np.mean(weights):8.2f}", flush=True)
+        human = (rng.random(len(everything)) < share).astype(float)
+        answers = Answers(human, np.clip(0.6 * rng.beta(2, 2, len(human)) + 0.4 * human, 0, 1), everything)
+        found.append(interval_of(answers, everything[:labels], everything[labels:], seed))
+    tell(name, found, share)
+
+
+def tell(name: str, found: Sequence[tuple[Interval, float]], truth: float) -> None:
+    held = np.mean([interval.low <= truth <= interval.high for interval, _ in found])
+    half = np.mean([(interval.high - interval.low) / 2 for interval, _ in found])
+    print(f"  {name:<46}{held:10.1%}{half:14.4f}{np.mean([lam for _, lam in found]):8.2f}", flush=True)
 
 
 if __name__ == "__main__":

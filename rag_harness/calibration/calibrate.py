@@ -54,8 +54,8 @@ def calibrate(subject: Subject, labels: Sequence[Label], said: Said) -> Calibrat
     judged = [item for item in items if item.item in said.scores]
     if not judged:
         raise DataError(
-            f"None of the {len(items)} labelled answers has a score of {subject.measure}: judge them first, "
-            "or write the judge's into 'score' of each label."
+            f"None of the {len(items)} labelled answers has a score of {subject.measure}: judge them first "
+            "(pytest --rag-measures, or rag-harness judge score), or write a judge's into 'score' of each label."
         )
     scores = [said.scores[item.item] for item in judged]
     verdicts = _verdicts(judged)

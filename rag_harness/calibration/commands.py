@@ -40,6 +40,8 @@ def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scale", default="0:1", metavar="LOW:HIGH", help="of the ratings, e.g. 1:5; default: 0:1")
     parser.add_argument("--threshold", type=float, default=0.5, help="score from which a verdict is 1; default: 0.5")
+    scores = "what rag-harness judge score said of answers that stand alone"
+    parser.add_argument("--scores", type=Path, metavar="FILE", help=scores)
     parser.add_argument("--key", type=Path, metavar="FILE", help="of a blind sheet; default: the one beside it")
 
 
@@ -71,12 +73,14 @@ def run_sample(chosen: argparse.Namespace) -> int:
 def run_calibrate(chosen: argparse.Namespace) -> int:
     """Calibrate, save, show, and say what to do next."""
     from rag_harness.calibration.calibrate import calibrate
+    from rag_harness.calibration.judged_answers import with_scores
     from rag_harness.calibration.labels import read_labels, scaled
     from rag_harness.calibration.saved import save_calibration
     from rag_harness.calibration.shown import gate_lines, lines
 
     found = read_labels(chosen.labels, chosen.key)
     labels = scaled(found.each, *_scale(chosen.scale))
+    labels = with_scores(labels, chosen.scores, chosen.measure) if chosen.scores else labels
     scored = _scored(chosen, labels)
     subject, said = _subject(chosen, labels, scored)
     calibration = calibrate(subject, labels, said)
@@ -136,11 +140,12 @@ def _subject(chosen: argparse.Namespace, labels: Sequence[Label], scored: Scored
 
 
 def _author_of(labels: Sequence[Label]) -> Author:
+    from rag_harness.calibration.scored import whole_name
     from rag_harness.results.score import Author
 
     authors = {label.author for label in labels if label.author}
     if len(authors) > 1:
-        named = "; ".join(sorted(f"{author.judge} {author.model} {author.revision}" for author in authors))
+        named = "; ".join(sorted(map(whole_name, authors)))
         raise DataError(
             f"The labels have scores of {len(authors)} judges: {named}. Calibrate each in a file of its own."
         )
@@ -176,8 +181,6 @@ def _of(scores: Mapping[tuple[str, str], float], name: str) -> dict[str, float]:
 
 def _next(gates: Sequence[str], measure: str) -> str:
     if not gates:
-        return (
-            f"Next: a gate on the corrected value, as e3: {measure}~calibrated >= 0.8, once its answers are labelled."
-        )
+        return f"Next: gate the corrected value of what this judge scores, e.g. e3: {measure}~calibrated >= 0.8"
     head = ["Next: gate the corrected value. What holds today, by the lower bound:", "", "    rag_gate ="]
     return "\n".join([*head, *(f"        {gate}" for gate in gates)])

@@ -92,12 +92,17 @@ def _author(found: set[Author], output: Path, judge: str, measure: str) -> Autho
             f"No score of {measure} in {output / SCORES} is by {judge!r}. Judge with it first, or leave --judge."
         )
     if len(authors) > 1:
-        named = "; ".join(f"{author.judge} {author.model} {author.revision}" for author in authors)
+        named = "; ".join(map(whole_name, authors))
         raise DataError(
             f"{output / SCORES} has scores of {measure} by {len(authors)} judges: {named}. Name one by its name "
             "or model, --judge NAME; of several revisions run pytest again, so that one is the last."
         )
     return authors[0] if authors else None
+
+
+def whole_name(author: Author) -> str:
+    """Return a judge as a person reads it."""
+    return " ".join(part for part in (author.judge, author.model, author.revision) if part)
 
 
 def _of_last_run(output: Path) -> set[Author]:

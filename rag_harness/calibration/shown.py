@@ -8,6 +8,7 @@ from math import floor
 
 from rag_harness.calibration.correct import CorrectedMean
 from rag_harness.calibration.saved import Calibration, SavedEstimate
+from rag_harness.calibration.scored import whole_name
 
 _WIDTH = 100
 _NAME = 30
@@ -30,9 +31,8 @@ def lines(
     calibration: Calibration, corrected: Mapping[str, CorrectedMean | str], means: Mapping[str, float]
 ) -> list[str]:
     """Return the lines; ``corrected`` is the mean of each experiment, or why it has none, ``means`` the judge's."""
-    judge = calibration.judge
     return [
-        f"{calibration.measure} by {judge.name} {judge.model}, revision {judge.revision}",
+        *textwrap.wrap(f"{calibration.measure} by {whole_name(calibration.judge.author)}", _WIDTH),
         _counts(calibration),
         "",
         *_table("judge with people", calibration.agreement, calibration),
