@@ -13,7 +13,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mock_server import Chat, Counters, MockServer
@@ -34,7 +34,7 @@ def reply_to(request: dict[str, Any]) -> dict[str, Any]:
     """Return a reply with everything that the schema asks for: every second verdict is a yes."""
     keys = request["response_format"]["json_schema"]["schema"]["properties"]
     user: str = request["messages"][-1]["content"]
-    made = {
+    made: dict[str, Callable[[], Any]] = {
         "claims": lambda: [{"quote": each, "claim": each} for each in _sentences(user)],
         "questions": lambda: [f"What is said about {each[:40]}?" for each in (_sentences(user) * 3)[:3]],
         "noncommittal": lambda: keys["noncommittal"]["type"] == "integer" and 0,
