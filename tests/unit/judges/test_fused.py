@@ -197,6 +197,23 @@ def test_the_ground_truth_is_taken_apart_once_for_all_experiments_also_while_it_
     assert sorted(chat.kinds) == ["claims", *["supported"] * 4]
 
 
+@pytest.mark.parametrize("cancelled", [0, 1])
+def test_a_row_that_is_cancelled_does_not_take_the_claims_from_others(cancelled: int) -> None:
+    chat = Chat(seconds=1.0)
+
+    async def judged() -> Verdicts:
+        judge = create(as_parts(Parts(chat)))
+        rows = []
+        for _ in range(2):
+            rows.append(asyncio.create_task(judge.opinion(ROW, [FAITHFULNESS]).supported(*FAITHFULNESS)))
+            await asyncio.sleep(0.1)
+        rows[cancelled].cancel()
+        return await rows[1 - cancelled]
+
+    assert len(in_virtual_time(judged()).each) == 2
+    assert chat.kinds == ["claims", "supported"]
+
+
 def test_the_prompt_of_questions_does_not_hold_the_question_where_no_claims_are_wanted() -> None:
     chat = Chat()
     asyncio.run(opinion(chat, asks=["relevancy"]).relevancy())
