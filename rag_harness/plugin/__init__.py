@@ -16,6 +16,7 @@ from rag_harness.plugin.fixtures import (
     rag_recording,
     rag_result,
     rag_retrieval,
+    rag_scores,
     rag_scrub,
     rag_session,
     rag_settings,
@@ -31,6 +32,7 @@ __all__ = [
     "rag_recording",
     "rag_result",
     "rag_retrieval",
+    "rag_scores",
     "rag_scrub",
     "rag_session",
     "rag_settings",
@@ -140,6 +142,9 @@ def pytest_runtest_makereport(
         # From a worker as JSON: xdist ships nothing else, and one numpy float would end the session.
         row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
         vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
+        judged = item.config.stash[TRIALS].judged(shipped.row.trial)
+        if judged is not None:
+            vars(report).update(rag_judged=judged.plain())
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
         trial = item.stash[NOT_RUN]
