@@ -12,7 +12,7 @@ import pytest
 
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.judges.llm.ragas import RagasOpinion, create
-from rag_harness.measures.judged import Claim, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import Claim, Judge, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
 from rag_harness.registry import resolve
 from rag_harness.types import Completion, Message
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, REFUNDS, RETURNS, ROW
@@ -62,7 +62,8 @@ def opinion(chat: Chat, material: Material = ROW) -> RagasOpinion:
 
 
 def test_it_is_registered() -> None:
-    judge = resolve("judges", "ragas")(as_parts(Parts()))
+    judge: Judge = resolve("judges", "ragas")(as_parts(Parts()))
+    judge = create(as_parts(Parts()))
     assert (judge.name, judge.model) == ("ragas", "scripted/judge")
 
 
