@@ -90,6 +90,18 @@ def test_statements_that_stand_in_the_answer_are_found_there() -> None:
     assert verdicts == Verdicts((Verdict(claims[0], 1.0), Verdict(claims[1], 0.0)))
 
 
+def test_a_row_breaks_its_answer_down_once_whatever_it_is_held_against() -> None:
+    chat = Ragas()
+
+    async def judged() -> list[Verdicts]:
+        said = opinion(chat)
+        return await asyncio.gather(*(said.supported("answer", source) for source in ("contexts", "ground_truth")))
+
+    one, other = asyncio.run(judged())
+    assert [each.claim for each in one.each] == [each.claim for each in other.each]
+    assert sorted(chat.kinds_asked) == ["statements", "verdicts", "verdicts"]
+
+
 def test_nuggets_are_judged_as_they_are_in_one_call() -> None:
     chat = Ragas()
     verdicts = asyncio.run(opinion(chat).supported(*Support("nuggets", "answer")))
