@@ -21,7 +21,6 @@ TokenVectors: TypeAlias = "npt.NDArray[np.float16]"
 """One vector a token, unit length, shape (tokens, d)."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """The word pieces of a text as a model has them inside.

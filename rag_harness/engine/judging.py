@@ -169,6 +169,9 @@ class Judging:
             return _none(measures, self._broken)
         except RagHarnessError as error:
             return _none(measures, str(error))
+        except Exception as error:  # a measure of somebody's own, or a judge that will not even begin
+            log.error("A row could not be judged", exc_info=error)
+            return _none(measures, f"{type(error).__name__}: {error}")
 
     async def _in_time(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         if self._broken:
