@@ -15,6 +15,7 @@ from rag_harness.types import (
     Hit,
     Matrix,
     Message,
+    Pieces,
     PipelineOutput,
     Query,
     TokenVectors,
@@ -295,7 +296,12 @@ class JudgeParts(Parts, Protocol):
     """What a judge may ask for when it is created."""
 
     def chat(
-        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+        self,
+        role: str = "answer",
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        seed: int | None = None,
     ) -> ChatModel:
         """Return the chat model of a role; that of a judge is ``judge``."""
         ...
@@ -306,4 +312,15 @@ class JudgeParts(Parts, Protocol):
 
 
 class TextEmbedder(Embedder, TokenEmbedder, Protocol):
-    """An embedder that gives token vectors too."""
+    """An embedder that gives token vectors too, and what its model has inside where there is one."""
+
+    def pieces(self, text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
+        """Return the word pieces of ``text`` of any length, with the hidden states of ``layers``, 1 the first.
+
+        The model reads windows that end at ``borders`` where it can. Same text, borders and layers: same digits.
+
+        Raises:
+            PrerequisiteError: the embedder has no layers to look into.
+            RecordingMissError: the model may not be asked in this mode.
+        """
+        ...

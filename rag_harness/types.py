@@ -20,6 +20,22 @@ Matrix: TypeAlias = "npt.NDArray[np.float32]"
 TokenVectors: TypeAlias = "npt.NDArray[np.float16]"
 """One vector a token, unit length, shape (tokens, d)."""
 
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The word pieces of a text as a model has them inside.
+
+    Attributes:
+        ids: the number of each piece in the model's vocabulary, shape (n,).
+        spans: where each begins and ends in the text, shape (n, 2).
+        layers: the hidden states of each layer that was asked for, shape (layers, n, d).
+    """
+
+    ids: npt.NDArray[np.int64]
+    spans: npt.NDArray[np.int64]
+    layers: npt.NDArray[np.float32]
+
+
 Metadata = Mapping[str, Any]
 
 GOLDEN = "golden"

@@ -52,7 +52,7 @@ class _Wanted:
     row: str
     gold: str
 
-    def line(self, row: ExperimentResult, author: Author, score: Score) -> ScoreLine:
+    def line(self, row: ExperimentResult, author: Author, score: Score, repeat: int = 0) -> ScoreLine:
         return ScoreLine(
             measure=self.measure.name,
             version=self.measure.version,
@@ -64,7 +64,8 @@ class _Wanted:
             value=score.value,
             reason=score.reason,
             undefined=score.undefined,
-            detail=score.detail,
+            detail=score.detail if not repeat else {},
+            repeat=repeat,
         )
 
 
@@ -75,10 +76,17 @@ class Judging:
         make_judge: makes the judge on first use.
         pages_of: gives gold pages; asked only for measures that look at them.
         seconds: that judging a row may take.
+        anew: makes a judge that knows nothing of what was said before, for the nth repeat.
     """
 
-    def __init__(self, make_judge: Callable[[], Judge], pages_of: PagesOf, seconds: float) -> None:
-        self._judge, self._pages_of, self._seconds = Once(make_judge), pages_of, seconds
+    def __init__(
+        self,
+        make_judge: Callable[[], Judge],
+        pages_of: PagesOf,
+        seconds: float,
+        anew: Callable[[int], Judge] | None = None,
+    ) -> None:
+        self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
         self._broken = ""
 
     @property
@@ -91,18 +99,36 @@ class Judging:
         judge = self._judge.get()
         return Author(judge.name, judge.model, judge.revision)
 
-    async def row(self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], find: Find) -> Judged:
-        """Return the scores of a row that has an answer; those that ``find`` knows are not asked for again."""
+    async def row(
+        self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], find: Find, repeats: int = 0
+    ) -> Judged:
+        """Return the scores of a row that has an answer; those that ``find`` knows are not asked for again.
+
+        ``repeats`` is how often the judge is asked again, to see whether it is of one mind.
+        """
         applying = [measure for measure in measures if not measure.applies(case)]
         author, material = self._author_or_nobody(), self._material(row, case, applying)
-        wanted = {measure.name: _wanted(measure, row, material) for measure in applying}
-        known = {name: line for name, one in wanted.items() if (line := find(row.experiment, _key(one, row, author)))}
-        left = [one for name, one in wanted.items() if name not in known or known[name].gold != one.gold]
+        wanted = [_wanted(measure, row, material) for measure in applying]
         with spending() as spent:
-            said = await self._ask(material, [one.measure for one in left])
-        new = [one.line(row, author, said[one.measure.name]) for one in left]
-        scores = {name: _score(line) for name, line in known.items()} | dict(said)
-        return Judged(author, scores, tuple(line.line() for line in new), spent)
+            turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
+        return Judged(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
+
+    async def _turn(
+        self,
+        row: ExperimentResult,
+        author: Author,
+        material: Material,
+        wanted: Sequence[_Wanted],
+        find: Find,
+        turn: int,
+    ) -> tuple[dict[str, Score], list[bytes]]:
+        """Return the scores of one turn, and the lines of those that are new."""
+        keys = {one.measure.name: one.line(row, author, Score(None), turn).key for one in wanted}
+        known = {name: line for name, key in keys.items() if (line := find(row.experiment, key))}
+        left = [one for one in wanted if one.measure.name not in known or known[one.measure.name].gold != one.gold]
+        said = await self._ask(material, [one.measure for one in left], turn)
+        lines = [one.line(row, author, said[one.measure.name], turn).line() for one in left]
+        return {name: _score(line) for name, line in known.items()} | dict(said), lines
 
     def _author_or_nobody(self) -> Author:
         try:
@@ -131,11 +157,11 @@ class Judging:
             log.error("The relevant documents of %s cannot be read", case.query.query_id, exc_info=error)
             return ()
 
-    async def _ask(self, material: Material, measures: Sequence[JudgedMeasure]) -> Mapping[str, Score]:
+    async def _ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         if not measures:
             return {}
         try:
-            return await self._in_time(material, measures)
+            return await self._in_time(material, measures, turn)
         except (CriticalError, PrerequisiteError) as error:
             # No later judgement can succeed: the others are not asked for, and say so.
             self._broken = self._broken or f"{type(error).__name__}: {error}"
@@ -143,11 +169,14 @@ class Judging:
             return _none(measures, self._broken)
         except RagHarnessError as error:
             return _none(measures, str(error))
+        except Exception as error:  # a measure of somebody's own, or a judge that will not even begin
+            log.error("A row could not be judged", exc_info=error)
+            return _none(measures, f"{type(error).__name__}: {error}")
 
-    async def _in_time(self, material: Material, measures: Sequence[JudgedMeasure]) -> Mapping[str, Score]:
+    async def _in_time(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         if self._broken:
             return _none(measures, self._broken)
-        work = judged(material, measures, self._judge.get())
+        work = judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
         if inline.get():
             return await work
         why = f"deadline: not judged within {self._seconds:g} s. Allow more: --rag-deadline"
@@ -161,10 +190,6 @@ def _wanted(measure: JudgedMeasure, row: ExperimentResult, material: Material) -
 
 def _needs_pages(measure: JudgedMeasure) -> bool:
     return any(isinstance(ask, Support) and ask.source == "gold_pages" for ask in measure.asks)
-
-
-def _key(one: _Wanted, row: ExperimentResult, author: Author) -> tuple[str, ...]:
-    return one.line(row, author, Score(None)).key
 
 
 def _score(line: ScoreLine) -> Score:

@@ -59,9 +59,16 @@ class CountedParts:
         return self._parts.cassettes
 
     def chat(
-        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+        self,
+        role: str = "answer",
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        seed: int | None = None,
     ) -> ChatModel:
-        return _CountedChat(self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens))
+        return _CountedChat(
+            self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed)
+        )
 
     def embedder(self, model: str = "") -> TextEmbedder:
         return self._parts.embedder(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rag_harness.errors import SettingsError
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged.composites import STUDY
 from rag_harness.measures.judged.measure import JudgedMeasure
@@ -32,6 +33,14 @@ def columns_of(names: Iterable[str]) -> list[str]:
     named = [name for name in wanted if isinstance(_any(name), CompositeMeasure)]
     study = [name for name in STUDY if set(_parts_names(name)) <= set(parts)]
     return list(dict.fromkeys([*parts, *study, *named]))
+
+
+def is_judged(name: str) -> bool:
+    """Whether a measure is a judge's, or made of such; False of a name that is no measure here."""
+    try:
+        return bool(parts_of([name]))
+    except SettingsError:
+        return False
 
 
 def _any(name: str) -> object:

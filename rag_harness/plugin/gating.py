@@ -131,11 +131,24 @@ class GateKeeper:
             return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
             return Verdict(gate, "failed", reason="the baseline is of other data")
+        if other := self._judged_otherwise(gate):
+            return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
         baseline = self.baseline.suites if self.baseline else {}
         unit = measure_named(gate.measure).unit
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
         return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, settings.max_unmeasured, correct)
+
+    def _judged_otherwise(self, gate: Gate) -> str:
+        """Return how the judge of a gate's measure differs from that of the baseline that it names."""
+        from rag_harness.gates import BASELINE, Reference
+
+        if not self.baseline or not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
+            return ""
+        from rag_harness.report.baseline import saved_run
+
+        now = saved_run(self._record.manifest, {})
+        return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
 
     def _elsewhere(self) -> list[Verdict]:
         """Return a verdict for each gate that was set for other data, where its suite ran."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.once import Once
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case, TrialId
+
+
+REPEATED = 50
+"""Rows that --rag-judge-repeats judges again."""
 
 
 class Judgements:
@@ -33,13 +38,25 @@ class Judgements:
         self._under_way: set[TrialId] = set()
         self._done: dict[TrialId, Judged] = {}
         self._shipped: set[TrialId] = set()
+        self._repeated: frozenset[TrialId] | None = None
 
     def _make_judging(self) -> Judging:
         from rag_harness.engine.judging import Judging
-        from rag_harness.judges.made import judge_of
+        from rag_harness.judges.made import asked_anew, judge_of
 
-        session = self._session
-        return Judging(lambda: judge_of(session.parts), session.gold_pages, session.settings.deadline)
+        parts, session = self._session.parts, self._session
+        seconds = session.settings.deadline * (1 + session.settings.judge_repeats)
+        return Judging(lambda: judge_of(parts), session.gold_pages, seconds, lambda turn: asked_anew(parts, turn))
+
+    def choose_repeated(self, trials: Iterable[TrialId]) -> None:
+        """Choose at random which trials are judged again, of all that were selected: every process chooses the same."""
+        from rag_harness.judges.made import says_the_same
+
+        settings = self._session.settings
+        if self._repeated is None:
+            judged = [trial for trial in trials if self._session.judged_measures(trial.experiment)]
+            wanted = settings.judge_repeats and not says_the_same(settings)
+            self._repeated = frozenset(sorted(set(judged), key=_lot)[: REPEATED if wanted else 0])
 
     def after(self, trial: Trial, row: ExperimentResult) -> bool:
         """Judge a row that has come, where something is wanted of it; return whether there is anything to judge."""
@@ -52,7 +69,8 @@ class Judgements:
 
     def _submit(self, key: Any, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> None:
         judging, find = self._judging.get(), self._stored().score
-        self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find), first=True)
+        repeats = self._session.settings.judge_repeats if trial.id in (self._repeated or ()) else 0
+        self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, repeats), first=True)
 
     def ship(self, trial: TrialId, forget: bool) -> Judged | None:
         """Return what judging a trial came to, for the writer of the files: once, and None where nothing is judged."""
@@ -97,6 +115,10 @@ class Judgements:
         judged: Judged = self._engine().result(key)
         self._engine().forget(key)
         return judged.scores
+
+
+def _lot(trial: TrialId) -> bytes:
+    return blake2b(str(trial).encode()).digest()
 
 
 def _of(name: str, wanted: Sequence[JudgedMeasure], found: Mapping[str, Score], case: Case) -> Score:

@@ -126,6 +126,8 @@ class Trials:
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
             self._stored_rows.get().look_for_the_dead()
         self._check_only_pipeline(item, trial)
+        if self._session.settings.judge_repeats:
+            self.judgements.choose_repeated(found for each in item.session.items if (found := trial_id_of(each)))
         stored = self.stored(trial, experiment)
         if stored is not None:
             self.judgements.after(trial, stored[0])

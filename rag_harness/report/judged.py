@@ -26,6 +26,9 @@ class JudgedColumns:
         columns: all columns of the suite, by measure.
         authors: whose scores count: judge, model, revision.
         cases: how many there are in the data.
+
+    Attributes:
+        said: what the judge said when it was asked again, by measure and case.
     """
 
     def __init__(self, columns: Mapping[str, Growing], authors: Sequence[tuple[str, str, str]], cases: int) -> None:
@@ -34,6 +37,7 @@ class JudgedColumns:
         self._judged = {name: column for name, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
         self._composites = [column for column in columns.values() if isinstance(column.measure, CompositeMeasure)]
         self._digests: dict[int, str] = {}
+        self.said: dict[str, dict[str, list[float | None]]] = {}
         self._abstained, self._answerable = np.zeros(cases, np.bool_), np.ones(cases, np.bool_)
 
     def note(self, position: int, case: Case, row: ExperimentResult) -> None:
@@ -48,7 +52,9 @@ class JudgedColumns:
             position, column = position_of.get(line.query_id, -1), self._judged.get(line.measure)
             if column is None or self._digests.get(position) != line.row or line.author not in self._authors:
                 continue
-            if line.version == column.measure.version:
+            if line.version == column.measure.version and line.repeat:
+                self.said.setdefault(line.measure, {}).setdefault(line.query_id, []).append(line.value)
+            elif line.version == column.measure.version:
                 failed = line.value is None and not line.undefined
                 reason = f"no verdict: {line.reason}" if failed else line.reason
                 column.put(position, Score(line.value, reason, undefined=line.undefined))

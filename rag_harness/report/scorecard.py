@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
+from rag_harness.calibration.repeats import repeatability
 from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
@@ -42,7 +43,15 @@ def scorecard_lines(
     answering = {model for suite in judged.values() for model in suite.totals.models}
     kin = [line for _, model in authors for line in one_family(model, answering)]
     took = _took([suites[name] for name in judged], [model for _, model in authors], prices)
-    return [f"judged by {whose}", *kin, *took, *_means(judged), *_categories(judged), *_unmeasured(judged)]
+    return [
+        f"judged by {whose}",
+        *kin,
+        *took,
+        *_means(judged),
+        *_categories(judged),
+        *_again(judged),
+        *_unmeasured(judged),
+    ]
 
 
 def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices | None) -> list[str]:
@@ -122,6 +131,17 @@ def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
         if any(share.get(kind) for share in shares.values())
     ]
     return table([["answers", *shares], *rows])
+
+
+def _again(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say of a judge that was asked again whether it is of one mind."""
+    for measure in dict.fromkeys(name for suite in judged.values() for name in suite.said_again):
+        values: dict[Hashable, list[float | None]] = {}
+        for name, suite in judged.items():
+            first = suite.values(measure, {}) if measure in suite.columns else {}
+            for case, more in suite.said_again.get(measure, {}).items():
+                values[name, case] = [first.get(case), *more]
+        yield f"{measure}: {repeatability(values).line()}"
 
 
 def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:

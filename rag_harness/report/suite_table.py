@@ -71,6 +71,7 @@ class SuiteTable:
     Attributes:
         categories: name of each answer's kind, in the order of the cases; "" where a case has none. None where the
             suite was not judged on what they are made of.
+        said_again: values of a judge that was asked again, by measure and case.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class SuiteTable:
     ) -> None:
         self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
         self.categories: Sequence[str] | None = None
+        self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""

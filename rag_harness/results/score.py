@@ -33,7 +33,10 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class ScoreLine:
-    """One score. ``value`` is None where there is none; ``undefined`` says that there was nothing to measure."""
+    """One score. ``value`` is None where there is none; ``undefined`` says that there was nothing to measure.
+
+    ``repeat`` counts how often the judge was asked again, to see whether it is of one mind; the score is that of 0.
+    """
 
     measure: str
     version: int
@@ -46,6 +49,7 @@ class ScoreLine:
     reason: str = ""
     undefined: bool = False
     detail: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 0
 
     @property
     def trial(self) -> TrialId:
@@ -61,7 +65,8 @@ class ScoreLine:
     def key(self) -> tuple[str, ...]:
         """What makes a score one of its own; of two lines with the same key the later one holds."""
         who = self.author
-        return self.query_id, self.measure, str(self.version), self.row, who.judge, who.model, who.revision
+        what = (self.query_id, self.measure, str(self.version), self.row)
+        return *what, who.judge, who.model, who.revision, str(self.repeat)
 
     def line(self) -> bytes:
         """Return the score as one line of JSON, newline included."""
@@ -79,6 +84,7 @@ class ScoreLine:
             "reason": self.reason,
             "undefined": self.undefined,
             "detail": dict(self.detail),
+            **({"repeat": self.repeat} if self.repeat else {}),
         }
         return _encode(content) + b"\n"
 
@@ -107,6 +113,7 @@ def parse_score(line: bytes | str) -> ScoreLine | None:
             reason=said.get("reason", ""),
             undefined=bool(said.get("undefined")),
             detail=said.get("detail") or {},
+            repeat=int(said.get("repeat") or 0),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

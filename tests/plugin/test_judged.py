@@ -251,3 +251,40 @@ def test_the_judges_key_is_in_no_file(judged: Suite, monkeypatch: pytest.MonkeyP
     judged.run(MEASURES)
     files = [file for file in Path(judged.path).rglob("*") if file.is_file()]
     assert not [file for file in files if b"sk-planted-judge-key" in file.read_bytes()]
+
+
+def test_scores_of_two_judges_are_not_compared(judged: Suite) -> None:
+    gate = "--rag-gate=e3: faithfulness >= baseline - 0.1"
+    judged.run(MEASURES, "--rag-save=main")
+    assert judged.run(MEASURES, "--rag-compare=main", gate).ret == 0
+    with (judged.path / "conftest.py").open("a") as conftest:
+        conftest.write('\nmock.MockJudge.revision = "2"\n')
+    result = judged.run(MEASURES, "--rag-compare=main", gate)
+    said = "the baseline was judged by mock/word-overlap (mock, 1), this run by mock/word-overlap (mock, 2)"
+    result.stdout.fnmatch_lines(["*e3: judged measures are not compared: the baseline was judged by mock*"])
+    assert said in " ".join(result.stdout.str().split())
+    result.stdout.no_fnmatch_line("  faithfulness *")
+    assert result.ret == 1
+
+
+def test_a_disk_that_is_full_while_judging_ends_the_run(judged: Suite) -> None:
+    with (judged.path / "conftest.py").open("a") as conftest:
+        conftest.write(FULL)
+    result = judged.run("--rag-measures=faithfulness", "--rag-concurrency=1")
+    result.stdout.fnmatch_lines(["*rag_harness: The journal*cannot be written*"])
+    assert "INTERNALERROR" not in result.stdout.str()
+
+
+FULL = """
+import errno
+from rag_harness.engine import journal
+
+write = journal.os.write
+
+def full(descriptor, content):
+    if content.startswith(b'{"measure"'):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return write(descriptor, content)
+
+journal.os.write = full
+"""

@@ -104,7 +104,7 @@ def test_what_nobody_recorded_is_said_and_not_asked(judged: Suite, server: Count
 def test_prose_for_a_verdict_is_a_score_of_none(judged: Suite, server: CountingServer, model: Model) -> None:
     model.says = "I think that the answer is fine."
     result = run(judged, server, "--rag-mode=live", "--rag-gate=e3: faithfulness >= 0.1")
-    result.assert_outcomes(passed=8)
+    result.assert_outcomes(passed=8, failed=1)
     said = "e3: faithfulness: 4 of 4 have no verdict: no claims of the answer: the judge's reply is not*"
     result.stdout.fnmatch_lines([said, "failed      e3: faithfulness >= 0.1*"])
     assert result.ret == 1
@@ -118,3 +118,19 @@ def test_a_budget_that_is_spent_leaves_scores_of_none(judged: Suite, server: Cou
     result.assert_outcomes(passed=8)
     reasons = {reason for (_, _, measure), (_, reason) in scores(judged).items() if measure == "faithfulness"}
     assert all(reason.startswith("not judged: budget: ") for reason in reasons)
+
+
+def test_a_judge_that_is_asked_again_says_whether_it_is_of_one_mind(
+    judged: Suite, server: CountingServer, model: Model
+) -> None:
+    run(judged, server, "--rag-mode=record").assert_outcomes(passed=8)
+    before = len(model.kinds)
+    result = run(judged, server, "--rag-mode=record", "--rag-judge-repeats=2", "--rag-overwrite")
+    result.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip, α *n=8"])
+    assert len(model.kinds) > before
+    asked = len(model.kinds)
+    again = run(judged, server, "--rag-mode=replay", "--rag-judge-repeats=2", "--rag-output=again")
+    again.stdout.fnmatch_lines(["faithfulness: judged again: 0.0% of verdicts flip, α *n=8"])
+    assert len(model.kinds) == asked
+    lines = (judged.path / "again" / "scores" / "e3_filtered_rag.jsonl").read_text().splitlines()
+    assert {json.loads(line).get("repeat", 0) for line in lines} == {0, 1, 2}

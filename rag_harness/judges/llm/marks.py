@@ -15,9 +15,9 @@ _KEY_LENGTH = 8
 
 
 def marked(sections: Sequence[Section]) -> str:
-    """Return ``sections`` in their order, each between ``<<name | key>>`` and ``<<end | key>>``."""
+    """Return ``sections`` in their order, each below its ``<<name | key>>``; ``<<end | key>>`` ends the last."""
     key = _key([text for _, text in sections])
-    return "\n".join(f"<<{name} | {key}>>\n{text}\n<<end | {key}>>" for name, text in sections)
+    return "\n".join([*(f"<<{name} | {key}>>\n{text}" for name, text in sections), f"<<end | {key}>>"])
 
 
 def numbered(name: str, texts: Iterable[str]) -> list[Section]:

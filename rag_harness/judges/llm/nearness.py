@@ -12,7 +12,7 @@ from rag_harness.measures.judged import Relevancy
 from rag_harness.protocols import Embedder
 from rag_harness.types import Matrix
 
-_TOGETHER = 64
+_TOGETHER = 32
 """Texts in one batch, or one row's own."""
 NOT_A_NUMBER = "a cosine is no number: the embedder gave a vector without a length"
 

@@ -1,7 +1,9 @@
 """``ragas``: the definitions of RAGAS 0.4.3, call for call, in our own words (``ragas/metrics/collections``).
 
 Context precision asks once a chunk, one after the other; faithfulness twice; answer relevancy three times: 10 calls at
-five chunks, and 2 for each further pair of claims and source (1 for nuggets). Nothing is asked again, nothing shared.
+five chunks. Each further pair of claims and source is 1 more, and 1 for the first of the ground truth, whose statements
+a row makes once, as those of its answer: measures that set two verdicts side by side need the same statements. Nothing
+is asked again, and nothing shared between rows.
 Where RAGAS gives NaN, or divides by the verdicts that came back, ours is None with the reason.
 """
 
@@ -19,6 +21,7 @@ from rag_harness.judges.llm.marks import Section, numbered
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.judges.llm.reading import Missing, json_of, objects_of, whole, words_of
 from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
+from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.llm.spans import placed
 from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
 from rag_harness.measures.judged import (
@@ -75,12 +78,13 @@ class RagasOpinion:
     def __init__(self, judge: RagasJudge, material: Material) -> None:
         self._asking: Asking = judge.asking
         self._nearness, self._material = judge.nearness, material
+        self._split: Shared[tuple[Claim, ...]] = Shared()
 
     async def supported(self, claims: Text, source: Source) -> Verdicts:
         passages = passages_of(self._material, source)
         if not passages:
             return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
-        found = await self._statements(claims)
+        found = await self._split.get(claims, lambda: self._statements(claims))
         return Verdicts(await self._verdicts(found, "\n".join(passages.values())) if found else ())
 
     async def usefulness(self) -> Sequence[Usefulness]:

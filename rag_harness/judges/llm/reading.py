@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+_THOUGHT = "</think>"
+
 
 class Missing(Enum):
     """Why there is no verdict. The place in this list is what stores of verdicts keep: add at the end."""
@@ -30,7 +32,15 @@ class Said:
 
 
 def json_of(text: str) -> Mapping[str, Any] | None:
-    """Return the JSON object in a reply, with prose or a fence around it; None where there is none that is whole."""
+    """Return the JSON object in a reply, with prose or a fence around it; None where there is none that is whole.
+
+    What a model thinks aloud before it may hold drafts in braces.
+    """
+    found = _object_in(text)
+    return found if found is not None or _THOUGHT not in text else _object_in(text.rpartition(_THOUGHT)[2])
+
+
+def _object_in(text: str) -> Mapping[str, Any] | None:
     start, end = text.find("{"), text.rfind("}")
     try:
         found = json.loads(text[start : end + 1]) if 0 <= start < end else None

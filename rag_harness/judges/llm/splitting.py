@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rag_harness.judges.llm.asking import Asking, prompt
-from rag_harness.judges.llm.limits import MOST_CLAIMS, check_length
+from rag_harness.judges.llm.limits import check_length
 from rag_harness.judges.llm.reading import json_of, words_of
 from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.spans import placed
@@ -83,10 +83,7 @@ def _claims(found: Mapping[str, Any], text: str) -> tuple[Claim, ...] | None:
     if not isinstance(listed, list):
         return None
     said = [_claim(entry) for entry in listed]
-    if not all(claim for claim, _ in said):
-        return None
-    # What is over the limit is refused by who asked: it is not worth looking for.
-    return placed(said, text) if len(said) <= MOST_CLAIMS else tuple(Claim(claim) for claim, _ in said)
+    return placed(said, text) if all(claim for claim, _ in said) else None
 
 
 def _claim(entry: object) -> tuple[str, str]:

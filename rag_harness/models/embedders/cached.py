@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.errors import ChunkTooLongError, RecordingMissError
+from rag_harness.errors import ChunkTooLongError, PrerequisiteError, RecordingMissError
 from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.recording.store import key_of
-from rag_harness.types import Matrix, TokenVectors
+from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work import report
 
 _UNITS = {"document": "chunks", "query": "queries"}
@@ -75,6 +75,21 @@ class CachedEmbedder:
         """Return each text's token vectors, from the store or computed; ``role`` is ``query`` or ``document``."""
         assert self._tokens is not None
         return self._fetch(self._tokens, texts, role)
+
+    def pieces(self, text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
+        """Return the word pieces of ``text`` with hidden states, computed each time: they weigh 1,000 times a vector.
+
+        Raises:
+            PrerequisiteError: the embedder has no layers to look into.
+            RecordingMissError: the model may not be asked in this mode.
+        """
+        if self._refuse:
+            raise RecordingMissError(f"No hidden states of {self.model} for {text[:80]!r}. {self._refuse}", [text])
+        if not hasattr(self._inner, "pieces"):
+            raise PrerequisiteError(f"{self.model!r} has no hidden states to look into: name a local model.")
+        with self._lock:
+            found: Pieces = self._inner.pieces(text, borders, layers)
+            return found
 
     def missing(self, texts: Sequence[str], role: str) -> list[str]:
         """Return those of ``texts`` that are not stored; ``role`` is ``query`` or ``document``."""

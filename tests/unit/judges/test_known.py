@@ -79,6 +79,8 @@ def test_a_verdict_that_could_not_be_had_stays_so_in_a_run_and_in_a_recording(mo
     found = asyncio.run(useful(judge, E3, E3)) + asyncio.run(useful(judge, E3))
     assert {each.reason for said in found for each in said} == {"the judge gave no verdict for it"}
     assert len(chat.asked) == 2
+    assert values(asyncio.run(useful(judge, E4))[0]) == [1.0, None, None, 1.0]
+    assert chat.asked[-1].numbered("passage") == [REFUNDS]
     later = Chat()
     again = asyncio.run(useful(create(as_parts(Parts(later, settings, kept=kept))), E3))
     assert len(later.asked) == asked_later

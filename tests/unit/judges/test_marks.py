@@ -17,8 +17,8 @@ def test_each_text_stands_between_marks_of_one_key() -> None:
     key = re.match(r"<<question \| (\w{8})>>", text)
     assert key
     assert text == (
-        f"<<question | {key[1]}>>\nWhy?\n<<end | {key[1]}>>\n"
-        f"<<passage 1 | {key[1]}>>\none\n<<end | {key[1]}>>\n"
+        f"<<question | {key[1]}>>\nWhy?\n"
+        f"<<passage 1 | {key[1]}>>\none\n"
         f"<<passage 2 | {key[1]}>>\ntwo\nlines\n<<end | {key[1]}>>"
     )
 

@@ -12,7 +12,7 @@ import pytest
 
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.judges.llm.ragas import RagasOpinion, create
-from rag_harness.measures.judged import Claim, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import Claim, Judge, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
 from rag_harness.registry import resolve
 from rag_harness.types import Completion, Message
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, REFUNDS, RETURNS, ROW
@@ -62,7 +62,8 @@ def opinion(chat: Chat, material: Material = ROW) -> RagasOpinion:
 
 
 def test_it_is_registered() -> None:
-    judge = resolve("judges", "ragas")(as_parts(Parts()))
+    judge: Judge = resolve("judges", "ragas")(as_parts(Parts()))
+    judge = create(as_parts(Parts()))
     assert (judge.name, judge.model) == ("ragas", "scripted/judge")
 
 
@@ -87,6 +88,18 @@ def test_statements_that_stand_in_the_answer_are_found_there() -> None:
     verdicts = asyncio.run(opinion(Ragas()).supported(*FAITHFULNESS))
     claims = (Claim(RETURNS, 0, len(RETURNS)), Claim("Refunds come tomorrow."))
     assert verdicts == Verdicts((Verdict(claims[0], 1.0), Verdict(claims[1], 0.0)))
+
+
+def test_a_row_breaks_its_answer_down_once_whatever_it_is_held_against() -> None:
+    chat = Ragas()
+
+    async def judged() -> list[Verdicts]:
+        said = opinion(chat)
+        return await asyncio.gather(*(said.supported("answer", source) for source in ("contexts", "ground_truth")))
+
+    one, other = asyncio.run(judged())
+    assert [each.claim for each in one.each] == [each.claim for each in other.each]
+    assert sorted(chat.kinds_asked) == ["statements", "verdicts", "verdicts"]
 
 
 def test_nuggets_are_judged_as_they_are_in_one_call() -> None:

@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 
 from rag_harness.judges.llm.ragas import create
-from rag_harness.measures.judged import Material, Usefulness, supported_share
+from rag_harness.judges.scoring import judged
+from rag_harness.measures.judged import Material
+from rag_harness.measures.judged.context import ContextPrecision
+from rag_harness.measures.judged.faithfulness import Faithfulness
+from rag_harness.measures.judged.relevancy import AnswerRelevancy
 from rag_harness.types import Completion, Message, Usage
-from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS
 from tests.unit.judges.scripted import Embedder, Parts, as_parts
 
 ORACLE = os.environ.get("RAG_RAGAS_PYTHON", "")
@@ -50,54 +53,40 @@ def a_case(chance: random.Random, strange: str = "") -> Case:
     statements = [f"statement {n}" for n in range(chance.randint(1, 8))]
     questions = [f"question {n}" for n in range(3)]
     bits = [chance.randint(0, 1) for _ in range(20)]
-    judged = [{"statement": each, "reason": "r", "verdict": bits.pop()} for each in statements]
+    nli = [{"statement": each, "reason": "r", "verdict": bits.pop()} for each in statements]
     useful = [{"reason": "r", "verdict": chance.randint(0, 1)} for _ in contexts]
     asked = [{"question": each, "noncommittal": chance.randint(0, 1)} for each in questions]
     vectors = {text: [chance.gauss(0, 1) for _ in range(8)] for text in ["the question", *questions]}
     if strange == "no statements":
         statements = []
     if strange == "fewer verdicts":
-        judged.pop()
+        nli.pop()
     if strange == "another verdict":
         useful[-1]["verdict"] = chance.choice([2, -1])
     if strange == "no question":
         asked[chance.randrange(3)]["question"] = ""
     if strange == "no length":
         vectors["question 1"] = [0.0] * 8
+        asked[0]["noncommittal"] = 0  # where all are, the cosine does not matter to ours
     replies = {
         "ContextPrecisionOutput": useful,
         "StatementGeneratorOutput": [{"statements": statements}],
-        "NLIStatementOutput": [{"statements": judged}],
+        "NLIStatementOutput": [{"statements": nli}],
         "AnswerRelevanceOutput": asked,
     }
     given = {"question": "the question", "answer": "the answer", "reference": "the reference", "contexts": contexts}
     return {**given, "replies": replies, "vectors": vectors}
 
 
+MEASURES = (ContextPrecision(), Faithfulness(), AnswerRelevancy())
+
+
 def ours(case: Case) -> list[float | None]:
     """Return context precision, faithfulness and answer relevancy."""
     parts: Any = Parts(Replies(case["replies"]), vectors=Embedder(case["vectors"]))  # type: ignore[arg-type]
     material = Material(case["question"], case["answer"], tuple(case["contexts"]), case["reference"])
-    said = create(as_parts(parts)).opinion(material, CP_F_AR)
-
-    async def judged() -> list[float | None]:
-        useful, verdicts, relevancy = (
-            await said.usefulness(),
-            await said.supported(*FAITHFULNESS),
-            await said.relevancy(),
-        )
-        kept = None if relevancy.value is None else relevancy.value * (not relevancy.noncommittal)
-        return [average_precision(useful), supported_share(verdicts, "answer").value, kept]
-
-    return asyncio.run(judged())
-
-
-def average_precision(useful: Sequence[Usefulness]) -> float | None:
-    values = [each.value for each in useful if each.value is not None]
-    if len(values) < len(useful):
-        return None
-    precisions = [sum(values[: n + 1]) / (n + 1) * value for n, value in enumerate(values)]
-    return sum(precisions) / sum(values) if any(values) else 0.0
+    scores = asyncio.run(judged(material, MEASURES, create(as_parts(parts))))
+    return [scores[measure.name].value for measure in MEASURES]
 
 
 STRANGE = {"no statements": 1, "fewer verdicts": 1, "another verdict": 0, "no question": 2, "no length": 2}

@@ -6,12 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_harness.judges.llm.judging import SUPPORTED
 from rag_harness.judges.llm.reading import Missing, Said, json_of, read_verdicts, whole, words_of
 
 YES, NO = Said(1.0, 1), Said(0.0)
 S1 = {"index": 1, "verdict": "supported", "passage": 1}
+KEYS = ["verdicts", "index", "verdict", "passage"]
 S2 = {"index": 2, "verdict": "unsupported", "passage": 0}
 
 
@@ -31,8 +34,9 @@ def none(why: Missing) -> Said:
         {"verdicts": [S2, S1]},
         {"verdicts": [{**S1, "index": "1", "verdict": " Supported "}, {**S2, "index": 2.0}], "more": 1},
         f"Here it is:\n```json\n{json.dumps({'verdicts': [S1, S2]})}\n```\nI hope that this helps.",
+        f"<think>Maybe {{'index': 1}}?</think>{json.dumps({'verdicts': [S1, S2]})}",
     ],
-    ids=["as asked", "other order", "as text", "in prose"],
+    ids=["as asked", "other order", "as text", "in prose", "after thinking aloud"],
 )
 def test_verdicts_that_can_be_read(reply: Any) -> None:
     assert read(reply) == [YES, NO]
@@ -61,6 +65,20 @@ def test_verdicts_that_can_be_read(reply: Any) -> None:
 )
 def test_replies_that_cannot_be_used(reply: Any, said: Said) -> None:
     assert read(reply) == [said, said]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.sampled_from([*SUPPORTED]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_JSON | st.dictionaries(st.just("verdicts"), st.lists(st.dictionaries(st.sampled_from(KEYS), _JSON))))
+def test_whatever_comes_each_item_has_a_verdict_or_a_reason(reply: Any) -> None:
+    found = read(reply)
+    assert len(found) == 2
+    assert all(each.value in (0.0, 1.0) or each.missing for each in found)
 
 
 @pytest.mark.parametrize("verdict", ["maybe", 2, -1, 1, True, None, float("nan"), ["supported"], {}, ""])

@@ -1,0 +1,122 @@
+"""An answer held against its source: which sentence of the source each sentence is nearest to, and each word.
+
+Nearness of two sentences is their cosine plus their MaxSim: for each word of the answer the best cosine with a word of
+the source's sentence, weighted by how rare the word is (Khattab & Zaharia, "ColBERT", 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rag_harness.judges.embedded.encoding import Encoded, Floats
+from rag_harness.judges.embedded.source import Field
+from rag_harness.judges.embedded.words import Ints
+
+TOP = 3
+"""Sentences of the source that a sentence of the answer is held against."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """All passages as one: their words in a row. Passages without a word are no part of it, but keep their place."""
+
+    passages: tuple[Encoded, ...]
+
+    @cached_property
+    def _read(self) -> list[tuple[int, Encoded]]:
+        return [(place, each) for place, each in enumerate(self.passages) if len(each.text.spans)]
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether it holds no word at all."""
+        return not self._read
+
+    @cached_property
+    def vectors(self) -> Floats:
+        """Of all words, shape (layers, words, d)."""
+        return np.concatenate([each.vectors for _, each in self._read], axis=1)
+
+    @cached_property
+    def sentence_vectors(self) -> Floats:
+        """Of all sentences, shape (sentences, d)."""
+        return np.concatenate([each.sentence_vectors for _, each in self._read])
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """The first word of each sentence."""
+        begins = np.cumsum([0, *(len(each.text.spans) for _, each in self._read)])
+        return np.concatenate([each.text.firsts + begin for (_, each), begin in zip(self._read, begins, strict=False)])
+
+    @cached_property
+    def passage_of(self) -> Ints:
+        """The passage of each sentence."""
+        return np.repeat(
+            [place for place, _ in self._read], [len(each.text.sentences) for _, each in self._read]
+        ).astype(np.int64)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """All words in lower case."""
+        return [word for _, each in self._read for word in each.text.words]
+
+    @cached_property
+    def stems(self) -> list[str]:
+        """The stem of each word."""
+        return [stem for _, each in self._read for stem in each.text.stems]
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """All sentences."""
+        return [each.text.text[start:end] for _, each in self._read for start, end in each.text.sentences]
+
+    @cached_property
+    def fields(self) -> Sequence[Field]:
+        """The yes-or-no leaves of all passages that were JSON."""
+        return [field for _, each in self._read for field in each.fields]
+
+    @cached_property
+    def structured(self) -> float:
+        """The share of the words that stand in JSON."""
+        return sum(len(each.text.spans) for _, each in self._read if each.structured) / len(self.words)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """An answer's words and sentences against a source's.
+
+    Attributes:
+        sims: cosine of each word with each word, shape (layers, n, m).
+        best: the best of them in each sentence of the source, shape (layers, n, sentences).
+        cosine: of the sentences, shape (answer's, source's).
+        max_sim: weighted, of the sentences, shape (answer's, source's).
+        top: the nearest sentences of the source, best first, shape (answer's, TOP); repeated where there are fewer.
+    """
+
+    sims: Floats
+    best: Floats
+    cosine: Floats
+    max_sim: Floats
+    top: Ints
+
+    @property
+    def score(self) -> Floats:
+        """Nearness of the sentences."""
+        return self.cosine + self.max_sim
+
+
+def align(answer: Encoded, source: Source) -> Alignment:
+    """Hold ``answer`` against ``source``; neither may be empty."""
+    sims = np.clip(answer.vectors @ source.vectors.transpose(0, 2, 1), -1, 1)
+    best = np.maximum.reduceat(sims, source.firsts, axis=2)
+    weights = answer.weights + 1e-3
+    total = np.add.reduceat(weights, answer.text.firsts)
+    weighted = np.add.reduceat(best.mean(axis=0) * weights[:, None], answer.text.firsts, axis=0) / total[:, None]
+    cosine = answer.sentence_vectors @ source.sentence_vectors.T
+    # Equal after rounding is equal: then the order of the source decides, and not the last bit.
+    order = np.argsort(-(cosine + weighted).round(5), axis=1, kind="stable")
+    places = np.minimum(np.arange(TOP), order.shape[1] - 1)
+    return Alignment(sims, best, cosine, weighted, order[:, places])

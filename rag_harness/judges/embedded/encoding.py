@@ -1,0 +1,96 @@
+"""Vectors of words: the mean of a word's pieces inside MiniLM, and how much each word weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.judges.embedded.source import Field, Passage
+from rag_harness.judges.embedded.words import Ints, Text, read
+from rag_harness.types import Pieces
+
+Floats = npt.NDArray[np.float32]
+Halves = npt.NDArray[np.float16]
+
+LAYERS = (3, 6)
+"""Half-way up words are still near their form, at the top they are near what they mean here."""
+_WIDTH = 384
+
+PiecesOf = Callable[[str, Sequence[int], Sequence[int]], Pieces]
+"""``TextEmbedder.pieces``."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text with a vector a word.
+
+    Attributes:
+        text: its sentences and words.
+        halves: vectors of the words, unit length or zero, shape (layers, words, d); in half precision, for sources
+            are kept in memory.
+        weights: of the words: 0 for a function word, above 4 for a rare one; shape (words,).
+        fields: yes-or-no leaves, where the text was JSON.
+        structured: whether it was JSON.
+    """
+
+    text: Text
+    halves: Halves
+    weights: Floats
+    fields: tuple[Field, ...] = ()
+    structured: bool = False
+
+    @property
+    def vectors(self) -> Floats:
+        """Vectors of the words, shape (layers, words, d)."""
+        return self.halves.astype(np.float32)
+
+    @cached_property
+    def sentence_vectors(self) -> Floats:
+        """The mean of its words' vectors at the top, a sentence a row, unit length."""
+        return unit(np.add.reduceat(self.vectors[-1], self.text.firsts, axis=0))
+
+
+def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
+    """Return ``passage`` with its word vectors; one without a word asks no model."""
+    text = read(passage.text)
+    if not len(text.spans):
+        empty = np.zeros((len(LAYERS), 0, _WIDTH), np.float16)
+        return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
+    pieces = pieces_of(passage.text, _borders(text), LAYERS)
+    vectors, rarest = _by_word(pieces, text.spans)
+    return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
+
+
+def weights_of(text: Text, ids: Ints) -> Floats:
+    """Return what each word counts: BERT's ids are ordered by frequency, so a high one is a rare piece."""
+    weights: Floats = (text.content * (0.2 + np.log1p(ids / 1000))).astype(np.float32)
+    return weights
+
+
+def unit(rows: Floats) -> Floats:
+    """Return rows of unit length; zeros, and what is no number, become zeros."""
+    finite = np.where(np.isfinite(rows), rows, 0)
+    unit_rows: Floats = finite / np.maximum(np.linalg.norm(finite, axis=-1, keepdims=True), 1e-9)
+    return unit_rows.astype(np.float32)
+
+
+def _borders(text: Text) -> list[int]:
+    return [start for start, _ in text.sentences]
+
+
+def _by_word(pieces: Pieces, spans: Ints) -> tuple[Floats, Ints]:
+    """Return the mean vector of each word's pieces, and the id of the first; zeros for a word without any."""
+    word = np.searchsorted(spans[:, 0], pieces.spans[:, 0], side="right") - 1
+    inside = (word >= 0) & (pieces.spans[:, 0] < spans[np.maximum(word, 0), 1])
+    word, kept = word[inside], np.flatnonzero(inside)
+    vectors = np.zeros((len(pieces.layers), len(spans), pieces.layers.shape[-1]), np.float32)
+    ids = np.zeros(len(spans), np.int64)
+    if len(kept):
+        begins = np.flatnonzero(np.diff(word, prepend=-1))
+        vectors[:, word[begins]] = np.add.reduceat(pieces.layers[:, kept], begins, axis=1)
+        ids[word[begins]] = pieces.ids[kept[begins]]
+    return unit(vectors), ids

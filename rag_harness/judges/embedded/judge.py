@@ -1,0 +1,63 @@
+"""``embedded/alignment``: judges without an LLM, the same every time, from words and MiniLM's vectors of them.
+
+It estimates; it does not understand. docs/validation.md says how often it is right, and what a model gets right that
+never reads the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+
+from rag_harness.files.sources import source_digest, text_digest
+from rag_harness.judges.embedded.kept import Kept
+from rag_harness.judges.embedded.model import digest
+from rag_harness.judges.embedded.opinion import EmbeddedOpinion
+from rag_harness.judges.embedded.reading import Reading
+from rag_harness.measures.judged import Ask, Material
+from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
+from rag_harness.protocols import JudgeParts, TextEmbedder
+from rag_harness.settings import access_of
+
+MODEL = "embedded/alignment"
+_DECIDES = ("rag_harness.judges.embedded.reading", "rag_harness.reader.terms")
+"""Modules whose source, with what they import beside them, decides the numbers."""
+
+
+class EmbeddedJudge:
+    """Judges by a model of a few hundred coefficients over lexical and MiniLM features, whatever embeds the run."""
+
+    name = "embedded"
+    model = MODEL
+
+    def __init__(self, parts: JudgeParts) -> None:
+        self._parts = parts
+
+    @cached_property
+    def revision(self) -> str:
+        """Digest of coefficients, features and embedder; known without loading a model."""
+        sources = [source_digest(module) for module in _DECIDES]
+        return text_digest("\0".join([digest(), *sources, self._embedder.revision]))
+
+    def opinion(self, material: Material, asks: Collection[Ask]) -> EmbeddedOpinion:  # noqa: ARG002 - all are cheap
+        return EmbeddedOpinion(material, self._reading, self._kept)
+
+    @cached_property
+    def _embedder(self) -> TextEmbedder:
+        return self._parts.embedder(DEFAULT_MODEL)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return Reading(lambda: self._embedder)
+
+    @cached_property
+    def _kept(self) -> Kept:
+        access = access_of(self._parts.settings)
+        store = self._parts.stores.open("judged", self.model, self.revision)
+        refusal = access.refusal(local=True, profile=self._parts.settings.profile)
+        return Kept(store, access.keeps != "nothing", refusal)
+
+
+def create(parts: JudgeParts) -> EmbeddedJudge:
+    """Return the embedded judge of a run."""
+    return EmbeddedJudge(parts)

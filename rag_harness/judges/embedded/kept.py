@@ -1,0 +1,42 @@
+"""Judgements that were computed once: with the store filled no model is loaded and no feature computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rag_harness.errors import RecordingMissError
+from rag_harness.local_work import on_local_thread
+from rag_harness.protocols import Store
+
+
+class Kept:
+    """What was judged, by content.
+
+    Args:
+        store: arrays by key; it belongs to one set of coefficients.
+        keep: put what is computed into the store.
+        refusal: why nothing may be computed in this mode, and what to do; empty where it may.
+    """
+
+    def __init__(self, store: Store, keep: bool, refusal: str) -> None:
+        self._store, self._keep, self._refusal = store, keep, refusal
+
+    async def array(self, key: bytes, of: str, compute: Callable[[], Any]) -> Any:
+        """Return the array of ``key``, from the store or computed beside the event loop.
+
+        Raises:
+            RecordingMissError: it is not stored and this mode computes nothing; ``of`` says what is missing.
+        """
+        found = self._store.get([key])[0]
+        if found is not None:
+            return found
+        if self._refusal:
+            raise RecordingMissError(f"No recorded judgement of {of[:80]!r} by the embedded judge. {self._refusal}", [of])
+        return await on_local_thread(lambda: self._computed(key, compute))
+
+    def _computed(self, key: bytes, compute: Callable[[], Any]) -> Any:
+        found = compute()
+        if self._keep:
+            self._store.put({key: found})
+        return found

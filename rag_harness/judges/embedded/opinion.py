@@ -1,0 +1,132 @@
+"""What the embedded judge says of one answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rag_harness.judges.embedded.kept import Kept
+from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, readable_sentences, too_long
+from rag_harness.judges.embedded.model import coefficients
+from rag_harness.judges.embedded.reading import Reading, parts_of
+from rag_harness.judges.embedded.words import Text, read
+from rag_harness.measures.judged import Claim, Material, Relevancy, Source, Usefulness, Verdict, Verdicts
+from rag_harness.measures.judged import Text as Claims
+from rag_harness.recording.store import key_of
+
+USEFUL = 0.75
+"""Alignment with the ground truth from which on a chunk is called useful; docs/validation.md says how it was chosen."""
+NO_SOURCE = "there is no text that could support it"
+_BLANKS = re.compile(r"\s+")
+
+
+class EmbeddedOpinion:
+    """An opinion without an LLM: sentences are claims, verdicts are probabilities.
+
+    The sentence model was fitted to answers against the passages of their prompt. Against sources of a sentence or two
+    (a ground truth, an answer) it sees the same features: shares of words and figures that are found, alignment,
+    negation. There only the sentences' own probabilities are given, no share and nothing of the response model, which
+    knows answers to prompts alone.
+    """
+
+    def __init__(self, material: Material, reading: Reading, kept: Kept) -> None:
+        self._material, self._reading, self._kept = material, reading, kept
+
+    async def supported(self, claims: Claims, source: Source) -> Verdicts:
+        passages = self._passages(source)
+        if claims == "nuggets":
+            return Verdicts(tuple([await self._nugget(quote, passages) for quote in self._material.quotes]))
+        text = self._material.answer if claims == "answer" else self._material.ground_truth
+        return await self._verdicts(text, passages, whole=claims == "answer" and source in ("contexts", "gold_pages"))
+
+    async def usefulness(self) -> Sequence[Usefulness]:
+        material = self._material
+        if material.quotes:
+            quotes = [_folded(quote) for quote in material.quotes]
+            return [Usefulness(float(any(quote in _folded(text) for quote in quotes))) for text in material.contexts]
+        if not read(material.ground_truth).sentences:
+            return [Usefulness(None, "neither an evidence quote nor a ground truth to compare with")] * len(
+                material.contexts
+            )
+        key = key_of("alignments", material.ground_truth, *material.contexts)
+        found = await self._kept.array(
+            key, material.ground_truth, lambda: self._reading.alignments(material.ground_truth, material.contexts)
+        )
+        return [Usefulness(float(value >= USEFUL)) for (value,) in found.tolist()]
+
+    async def relevancy(self) -> Relevancy:
+        question, answer = self._material.question, self._material.answer
+        if not answer.strip() or not question.strip():
+            return Relevancy(None, reason="no answer" if question.strip() else "no question")
+        key = key_of("cosine", question, answer)
+        found = await self._kept.array(key, answer, lambda: self._reading.cosine(question, answer))
+        cosine, blocks = found[0].tolist()
+        return Relevancy(cosine, self._material.abstained, detail={"cosine": cosine, "blocks": int(blocks)})
+
+    async def _verdicts(self, text: str, passages: Sequence[str], whole: bool) -> Verdicts:
+        claimed = read(text)
+        if not claimed.sentences:
+            return Verdicts(())
+        missing = _unreadable(passages)
+        if missing:
+            return Verdicts(tuple(Verdict(claim, *missing) for claim in _claims(claimed)))
+        found = await self._judged(text, passages)
+        return _with_share(claimed, found) if whole else Verdicts(tuple(_each(claimed, found)))
+
+    async def _nugget(self, quote: str, passages: Sequence[str]) -> Verdict:
+        """Return the verdict of a whole quote: the mean of its sentences."""
+        found = await self._verdicts(quote, passages, whole=False)
+        claim, values = Claim(quote), [verdict.value for verdict in found.each]
+        missing = next((verdict for verdict in found.each if verdict.value is None), None)
+        if missing or not values:
+            return Verdict(claim, None, reason=missing.reason if missing else "the quote holds no word")
+        mean = sum(value for value in values if value is not None) / len(values)
+        return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
+
+    async def _judged(self, text: str, passages: Sequence[str]) -> Sequence[Sequence[float]]:
+        question = self._material.question
+        key = key_of("judged", question, text, *passages)
+        found = await self._kept.array(key, text, lambda: self._reading.judged(text, passages, question))
+        rows: Sequence[Sequence[float]] = found.tolist()
+        return rows
+
+    def _passages(self, source: Source) -> tuple[str, ...]:
+        material = self._material
+        return {"contexts": material.contexts, "gold_pages": material.gold_pages,
+                "answer": (material.answer,), "ground_truth": (material.ground_truth,)}[source]  # fmt: skip
+
+
+def _with_share(text: Text, rows: Sequence[Sequence[float]]) -> Verdicts:
+    each = tuple(_each(text, rows))
+    if not rows:
+        return Verdicts(each)
+    _, hallucinated, share = parts_of(rows)
+    threshold = coefficients().threshold
+    return Verdicts(each, share, {"hallucinated": hallucinated >= threshold, "p_hallucinated": hallucinated})
+
+
+def _each(text: Text, rows: Sequence[Sequence[float]]) -> list[Verdict]:
+    claims = _claims(text)
+    sentences = parts_of(rows)[0] if rows else []
+    said = [
+        Verdict(claim, round(1 - p, 6), passage) for claim, (p, passage) in zip(claims, sentences, strict=False)
+    ]
+    return [*said, *(Verdict(claim, None, reason=beyond()) for claim in claims[len(said) :])]
+
+
+def _claims(text: Text) -> list[Claim]:
+    return [Claim(text.text[start:end], start, end) for start, end in text.sentences]
+
+
+def _unreadable(passages: Sequence[str]) -> tuple[float | None, None, str] | None:
+    """Return value, passage and reason of every verdict where the source cannot be read; None where it can."""
+    characters = sum(map(len, passages))
+    if characters > MOST_SOURCE_CHARACTERS:
+        return None, None, too_long(characters)
+    if not any(any(map(str.isalnum, passage)) for passage in passages):
+        return 0.0, None, NO_SOURCE
+    return None
+
+
+def _folded(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()

@@ -1,0 +1,119 @@
+"""Texts in, arrays out: what is computed for a judgement, with the vectors of sources kept in memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rag_harness.errors import ModelOutputError
+from rag_harness.judges.embedded.alignment import Source
+from rag_harness.judges.embedded.encoding import Encoded, encode
+from rag_harness.judges.embedded.judgement import DECIMALS, Doubles, alignment_with, judge
+from rag_harness.judges.embedded.limits import readable_sentences
+from rag_harness.judges.embedded.model import Coefficients, coefficients
+from rag_harness.judges.embedded.source import Passage, passage_of
+from rag_harness.judges.embedded.words import read
+from rag_harness.protocols import TextEmbedder
+
+_REMEMBERED = 80_000
+"""Words of sources whose vectors are in memory: 120 MB. Experiments retrieve the same chunks."""
+
+
+class Reading:
+    """Computes judgements; synchronous, for one thread.
+
+    Args:
+        embedder: makes the embedder whose hidden states the coefficients were fitted to; asked when a text comes.
+    """
+
+    def __init__(self, embedder: Callable[[], TextEmbedder]) -> None:
+        self._make, self._sources, self._held = embedder, OrderedDict[str, Encoded](), 0
+
+    @cached_property
+    def _embedder(self) -> TextEmbedder:
+        return self._make()
+
+    @cached_property
+    def _fitted(self) -> Coefficients:
+        return coefficients()
+
+    def judged(self, text: str, passages: Sequence[str], question: str) -> Doubles:
+        """Return (P(unsupported), passage) of each sentence that is read, then (P(hallucinated), share); (n + 1, 2).
+
+        Where nothing can be read, or nothing read against, the array has no rows.
+        """
+        source = Source(tuple(self._source(passage) for passage in passages))
+        answer = encode(Passage(_head(text)), self._embedder.pieces)
+        if source.empty or not answer.text.sentences:
+            return np.zeros((0, 2))
+        found = judge(answer, source, self._source(question), self._fitted)
+        rows = zip(found.unsupported, found.passages, strict=True)
+        return np.array([*rows, (found.hallucinated, found.share)], np.float64)
+
+    def alignments(self, wanted: str, passages: Sequence[str]) -> Doubles:
+        """Return how much of ``wanted`` each passage has, shape (n, 1)."""
+        text = self._source(wanted)
+        return np.array([[alignment_with(text, self._source(passage))] for passage in passages]).reshape(-1, 1)
+
+    def cosine(self, question: str, answer: str) -> Doubles:
+        """Return the cosine of question and answer, and in how many blocks the answer was embedded; shape (1, 2).
+
+        Raises:
+            ModelOutputError: a vector holds what is no number.
+        """
+        blocks = self._blocks(answer)
+        asked = self._embedder.embed_queries([question])[0].astype(np.float64)
+        said = self._embedder.embed_documents(blocks).astype(np.float64).sum(axis=0)
+        length = np.linalg.norm(said) * np.linalg.norm(asked)
+        if not np.isfinite(length) or not length:
+            raise ModelOutputError(f"{self._embedder.model} gave no vector that has a direction for {answer[:60]!r}.")
+        return np.array([[round(float(asked @ said / length), DECIMALS), len(blocks)]])
+
+    def _blocks(self, text: str) -> list[str]:
+        """Return ``text`` in blocks of sentences that the embedder reads whole."""
+        count = self._embedder.tokenizer().count
+        if count([text])[0] <= self._embedder.max_tokens:
+            return [text]
+        sentences = [text[start:end] for start, end in read(text).sentences]
+        return _packed(sentences, count(sentences), self._embedder.max_tokens)
+
+    def _source(self, text: str) -> Encoded:
+        if text not in self._sources:
+            self._sources[text] = encode(passage_of(text), self._embedder.pieces)
+            self._held += len(self._sources[text].weights)
+        self._sources.move_to_end(text)
+        while self._held > _REMEMBERED and len(self._sources) > 1:
+            self._held -= len(self._sources.popitem(last=False)[1].weights)
+        return self._sources[text]
+
+
+def _head(text: str) -> str:
+    """Return as much of ``text`` as is read."""
+    found = read(text)
+    count = readable_sentences(found)
+    return text if count == len(found.sentences) else text[: found.sentences[count - 1][1]] if count else ""
+
+
+def _packed(sentences: Sequence[str], counts: Sequence[int], most: int) -> list[str]:
+    """Return sentences joined to blocks of at most ``most`` tokens; one that is longer is left out."""
+    blocks: list[list[str]] = [[]]
+    room = most
+    for sentence, count in zip(sentences, counts, strict=True):
+        if count > most:
+            continue
+        if count > room:
+            blocks, room = [*blocks, []], most
+        blocks[-1].append(sentence)
+        room -= count
+    return [" ".join(block) for block in blocks if block]
+
+
+def parts_of(found: Any) -> tuple[list[tuple[float, int]], float, float]:
+    """Return the sentences, P(hallucinated) and the share of what ``Reading.judged`` returned."""
+    rows = [(round(float(p), DECIMALS), int(place)) for p, place in found[:-1]]
+    hallucinated, share = (round(float(value), DECIMALS) for value in found[-1])
+    return rows, hallucinated, share
