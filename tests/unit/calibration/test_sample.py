@@ -15,7 +15,7 @@ from rag_harness.calibration.sample import COLUMNS, sample, write_sheet
 from rag_harness.calibration.scored import Scored, read_scored
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.results.score import Author, row_digest
-from tests.unit.calibration.runs import JUDGE, score, write_judged, write_lines
+from tests.unit.calibration.runs import JUDGE, score, write_judged, write_lines, write_run_file
 from tests.unit.rows import make_row
 
 
@@ -155,3 +155,20 @@ def test_what_cannot_be_calibrated(tmp_path: Path, measure: str, message: str) -
 def test_the_sample_gives_the_mean_of_everything_on_average(scored: Scored) -> None:
     means = [np.mean([scored.scores[item] for item in sample(scored, 20, seed)]) for seed in range(200)]
     assert np.mean(means) == pytest.approx(np.mean(list(scored.scores.values())), abs=0.01)
+
+
+def test_where_no_judgement_came_to_a_score_those_answers_are_not_picked_either(tmp_path: Path) -> None:
+    write_lines(tmp_path / "e3.jsonl", [json.loads(make_row(query_id=f"q{n}").text) for n in range(3)])
+    line = score("e3", "q1", None, row_digest(make_row(query_id="q1")), reason="the judge is away")
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "e3.jsonl").write_bytes(line.line())
+    assert {query for _, query in sample(read_scored(tmp_path, "faithfulness"), 9)} == {"q0", "q2"}
+
+
+def test_the_judge_of_the_last_run_is_meant_where_others_have_judged_before(tmp_path: Path) -> None:
+    before = Author("embedded", "minilm", "older")
+    write_judged(tmp_path, authors=[before, JUDGE])
+    write_run_file(tmp_path, {"e3": [JUDGE]})
+    assert read_scored(tmp_path, "faithfulness").author == JUDGE
+    write_run_file(tmp_path, {"e3": [before]})
+    assert read_scored(tmp_path, "faithfulness").author == before
