@@ -149,8 +149,8 @@ def _judge_score_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _judge_score(chosen: argparse.Namespace) -> int:
-    from rag_harness.judges.answers_judged import Asked
-    from rag_harness.judges.answers_scored import score_file
+    from rag_harness.judges.answers.judged import Asked
+    from rag_harness.judges.answers.scored import score_file
     from rag_harness.judges.made import judge_of
     from rag_harness.models.keys import check_judge
     from rag_harness.pipelines.generation import abstains

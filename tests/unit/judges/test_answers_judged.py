@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.judges.answers_file import GivenAnswer
-from rag_harness.judges.answers_judged import Asked, JudgedAnswer, judge_answers
-from rag_harness.judges.answers_scored import Tally, score_file
+from rag_harness.judges.answers.file import GivenAnswer
+from rag_harness.judges.answers.judged import Asked, JudgedAnswer, judge_answers
+from rag_harness.judges.answers.scored import Tally, score_file
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Material
 from rag_harness.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.errors import PrerequisiteError
-from rag_harness.judges.answers_file import AnswerLine
+from rag_harness.judges.answers.file import AnswerLine
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings

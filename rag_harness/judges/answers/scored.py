@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.judges.answers_file import check_answers, read_answers
-from rag_harness.judges.answers_judged import Asked, JudgedAnswer, judge_answers
+from rag_harness.judges.answers.file import check_answers, read_answers
+from rag_harness.judges.answers.judged import Asked, JudgedAnswer, judge_answers
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge
 from rag_harness.results.row import storable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
 from rag_harness.files.log import log
-from rag_harness.judges.answers_file import GivenAnswer
+from rag_harness.judges.answers.file import GivenAnswer
 from rag_harness.judges.scoring import judged
 from rag_harness.measures import Score, known_measures, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
