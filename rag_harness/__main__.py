@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rag_harness.errors import RagHarnessError
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.parts import RunParts
+
+T = TypeVar("T")
 
 FOUND = 1
 """Exit status when something was found."""
@@ -128,6 +134,79 @@ def _init(chosen: argparse.Namespace) -> int:
     return 0
 
 
+_JUDGE_OPTIONS = ("judge", "judge_model", "judge_base_url", "profile", "mode")
+
+
+def _judge_score_arguments(parser: argparse.ArgumentParser) -> None:
+    lines = "a line an answer: id, question, contexts, answer; ground_truth, gold_pages, quotes where there are any"
+    parser.add_argument("answers", type=Path, metavar="ANSWERS.jsonl", help=lines)
+    parser.add_argument("-o", dest="scores", type=Path, required=True, metavar="SCORES.jsonl", help="a line an answer")
+    usual = "faithfulness,answer_relevancy"
+    parser.add_argument("--measures", default=usual, metavar="NAMES", help=f"commas between; default: {usual}")
+    for name in _JUDGE_OPTIONS:
+        flag = name.replace("_", "-")
+        parser.add_argument(f"--{flag}", dest=name, help=f"as --rag-{flag} of a test run")
+
+
+def _judge_score(chosen: argparse.Namespace) -> int:
+    from rag_harness.judges.answers.judged import Asked
+    from rag_harness.judges.answers.scored import score_file
+    from rag_harness.judges.made import judge_of
+    from rag_harness.models.keys import check_judge
+    from rag_harness.pipelines.generation import abstains
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.report.scorecard import judge_said
+    from rag_harness.settings.loading import load_settings
+
+    settings = load_settings({name: said for name in _JUDGE_OPTIONS if (said := getattr(chosen, name)) is not None})
+    asked = Asked(chosen.measures.replace(",", " ").split())
+    check_judge(settings)
+    parts = RunParts(settings)
+    judge = judge_of(parts)
+    tally = _closing(score_file(chosen.answers, chosen.scores, asked, judge, settings, abstains), parts)
+    print("\n".join([*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {chosen.scores}"]))
+    return 0 if tally.measured else FOUND
+
+
+def _closing(work: Coroutine[Any, Any, T], parts: RunParts) -> T:
+    """Return what ``work`` returns; connections are closed on its loop, and what waits to be kept is written."""
+
+    async def closed() -> T:
+        try:
+            return await work
+        finally:
+            await parts.endpoints.aclose()
+
+    try:
+        return asyncio.run(closed())
+    finally:
+        parts.flush()
+
+
+def _calibrate_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.calibration.commands import calibrate_arguments
+
+    calibrate_arguments(parser)
+
+
+def _calibrate(chosen: argparse.Namespace) -> int:
+    from rag_harness.calibration.commands import run_calibrate
+
+    return run_calibrate(chosen)
+
+
+def _sample_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.calibration.commands import sample_arguments
+
+    sample_arguments(parser)
+
+
+def _sample(chosen: argparse.Namespace) -> int:
+    from rag_harness.calibration.commands import run_sample
+
+    return run_sample(chosen)
+
+
 ALONE: dict[str, Command] = {
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
@@ -138,6 +217,14 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "validate": Command("check pages, plan, queries and golden set", _validate_arguments, _kb_validate),
             "graph": Command("print the links between pages as Mermaid", _folder_argument, _kb_graph),
+        },
+    ),
+    "judge": (
+        "judges of answers, held against people",
+        {
+            "score": Command("judge answers from anywhere, a JSON line each", _judge_score_arguments, _judge_score),
+            "sample": Command("pick answers of a run for people to label, as a sheet", _sample_arguments, _sample),
+            "calibrate": Command("hold a judge against people's labels", _calibrate_arguments, _calibrate),
         },
     ),
     "results": (

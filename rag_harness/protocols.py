@@ -296,7 +296,12 @@ class JudgeParts(Parts, Protocol):
     """What a judge may ask for when it is created."""
 
     def chat(
-        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+        self,
+        role: str = "answer",
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        seed: int | None = None,
     ) -> ChatModel:
         """Return the chat model of a role; that of a judge is ``judge``."""
         ...

@@ -78,9 +78,16 @@ class _Counting(RunParts):
         self._expected = expected
 
     def chat(
-        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+        self,
+        role: str = "answer",
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        seed: int | None = None,
     ) -> ChatModel:
-        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        asked = self.endpoints.settings_of(
+            role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed
+        )
         return counting_chat(asked, self.cassettes, self._expected)
 
 

@@ -20,7 +20,7 @@ class InlineLoop(Generic[T]):
         self._loop = asyncio.new_event_loop()
         self.in_flight = 0
 
-    def submit(self, key: Hashable, job: Job[T]) -> None:
+    def submit(self, key: Hashable, job: Job[T], first: bool = False) -> None:  # noqa: ARG002 - nothing waits here
         """Remember ``job`` under ``key``."""
         self._jobs.setdefault(key, job)
 

@@ -23,7 +23,7 @@ STOP_WAIT = 5.0
 class BackgroundLoop(Generic[T]):
     """Jobs by key, run in the order of submission, at most ``concurrency`` at once.
 
-    All methods are called from the thread of the tests.
+    All methods but ``submit`` are called from the thread of the tests.
 
     Args:
         concurrency: jobs in flight at once.
@@ -42,8 +42,11 @@ class BackgroundLoop(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
         self._thread.start()
 
-    def submit(self, key: Hashable, job: Job[T]) -> None:
-        """Queue ``job`` under ``key``, unless it is known already; after ``close`` it counts as cancelled."""
+    def submit(self, key: Hashable, job: Job[T], first: bool = False) -> None:
+        """Queue ``job`` under ``key``, ``first`` or last, unless it is known; after ``close`` it counts as cancelled.
+
+        A job that is under way may submit another.
+        """
         with self._lock:
             if key in self._futures:
                 return
@@ -52,8 +55,10 @@ class BackgroundLoop(Generic[T]):
                 self._futures[key].cancel()
                 return
             self._waiting[key] = job
-            first = len(self._waiting) == 1
-        if first:
+            if first:
+                self._waiting.move_to_end(key, last=False)
+            is_only = len(self._waiting) == 1
+        if is_only:
             self._loop.call_soon_threadsafe(self._start_jobs)
 
     def result(self, key: Hashable) -> T:

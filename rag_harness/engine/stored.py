@@ -1,4 +1,4 @@
-"""Trials that need not be run: those of the result files, and those in journals whose process is gone."""
+"""What need not be run or judged: rows and scores in the files, and those in journals whose process is gone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.pipelines import result_name
 from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
 from rag_harness.results.row import ExperimentResult, row_or_none
+from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores
+from rag_harness.results.score_file import take_over_scores
 from rag_harness.types import TrialId
 
 _Key = tuple[str, str, str]
@@ -19,8 +21,13 @@ def result_path(output: Path, experiment: str) -> Path:
     return output / f"{result_name(experiment)}.jsonl"
 
 
-class StoredRows:
-    """The rows without error that earlier runs, or workers of this run that died, have left behind.
+def scores_path(output: Path, experiment: str) -> Path:
+    """Return the file of the judged scores of ``experiment``."""
+    return output / SCORES / f"{result_name(experiment)}.jsonl"
+
+
+class Stored:
+    """The rows without error and the scores that earlier runs, or workers of this run that died, have left behind.
 
     Args:
         output: folder of the result files.
@@ -32,6 +39,7 @@ class StoredRows:
         self._output, self._run, self._anew = output, run, anew
         self._earlier: dict[tuple[str, str], dict[str, ExperimentResult]] = {}
         self._left_behind: dict[_Key, tuple[ExperimentResult, bool]] = {}
+        self._scores: dict[str, dict[tuple[str, ...], ScoreLine]] = {}
         self._read: set[Path] = set()
 
     def find(self, experiment: str, fingerprint: str, query_id: str) -> tuple[ExperimentResult, bool] | None:
@@ -43,6 +51,13 @@ class StoredRows:
             self._earlier[wanted] = finished_rows(result_path(self._output, experiment), fingerprint)
         earlier = self._earlier[wanted].get(query_id)
         return (earlier, True) if earlier else self._left_behind.get((*wanted, query_id))
+
+    def score(self, experiment: str, key: tuple[str, ...]) -> ScoreLine | None:
+        """Return the score of a row that need not be judged again, by its key; None where it has to be."""
+        if experiment not in self._scores:
+            earlier = () if self._anew else read_scores(scores_path(self._output, experiment))
+            self._scores[experiment] = {score.key: score for score in earlier if score.is_final}
+        return self._scores[experiment].get(key)
 
     def reread(self, journal: Path, trial: TrialId) -> ExperimentResult:
         """Return a row that this process has put into its journal."""
@@ -58,16 +73,26 @@ class StoredRows:
             self._read.add(file)
 
     def _add(self, lines: list[bytes], earlier: bool) -> None:
-        for row in map(row_or_none, lines):
+        for line in lines:
+            if line.startswith(BEGIN):
+                self._add_score(parse_score(line))
+                continue
+            row = row_or_none(line)
             if row is not None and row.ok:
                 self._left_behind[row.experiment, row.fingerprint, row.query_id] = row, earlier
+
+    def _add_score(self, score: ScoreLine | None) -> None:
+        if score is not None and score.is_final:
+            self.score(score.experiment, score.key)
+            self._scores[score.experiment][score.key] = score
 
 
 @dataclass
 class Adopted:
-    """What was taken over from journals: rows that were not in the result files, and lines that were no rows."""
+    """What was taken over from journals: rows and scores that were not in the files, and lines that were neither."""
 
     rows: int = 0
+    scores: int = 0
     damaged: int = 0
 
 
@@ -79,20 +104,25 @@ def adopt_journals(output: Path) -> Adopted:
     with abandoned(output / JOURNALS) as journals:
         recorded = _lines_in_files(output) if journals else {}
         by_file: dict[Path, list[tuple[ExperimentResult, bytes]]] = {}
+        scores: dict[Path, list[tuple[ScoreLine, bytes]]] = {}
         damaged: list[bytes] = []
         # Most lines are in a result file, to the byte: the run that wrote them has recorded them. Reading them as rows
         # took most of the time that a run takes to end.
         safe: set[Path] = set()
         for line in (line for lines in journals.values() for line in lines):
             file = recorded.get(hash(line))
-            row = row_or_none(line) if file is None and line.endswith(b"\n") else None
+            score = parse_score(line) if file is None and line.startswith(BEGIN) else None
+            row = row_or_none(line) if file is None and score is None and line.endswith(b"\n") else None
             if file is not None:
                 safe.add(file)
+            elif score is not None:
+                scores.setdefault(scores_path(output, score.experiment), []).append((score, line))
             elif row is None:
                 damaged.append(line)
             else:
                 by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
         adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
+        adopted.scores = sum(take_over_scores(file, lines) for file, lines in scores.items())
         adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
         # What is in them is removed elsewhere.
         for file in safe:
@@ -105,7 +135,7 @@ def adopt_journals(output: Path) -> Adopted:
 def _lines_in_files(output: Path) -> dict[int, Path]:
     """Return the file of each whole line of the result files, by its hash: lines are long, and there are many."""
     found: dict[int, Path] = {}
-    for file in output.glob("*.jsonl"):
+    for file in (*output.glob("*.jsonl"), *(output / SCORES).glob("*.jsonl")):
         with file.open("rb") as stream:
             found |= dict.fromkeys((hash(line) for line in stream if line.endswith(b"\n")), file)
     return found

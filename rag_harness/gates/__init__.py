@@ -6,6 +6,7 @@
     e3[query_type=multi_hop]: recall@5 >= 0.7
     e3: recall@5 >= e2 + 0.01
     e3: recall@5 >= baseline - 0.02
+    e3: faithfulness~calibrated >= 0.8           as people would say, by a saved calibration of the judge
     recall@k >= 0.95                             golden; k is the option's
 
 Importing this imports neither NumPy nor pydantic, because every pytest session of a suite that has gates does.

@@ -10,6 +10,8 @@ from math import isfinite
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.types import GOLDEN
 
+CALIBRATED = "~calibrated"
+"""Behind a measure: its mean as people would give it, by a saved calibration of the judge."""
 BASELINE = "baseline"
 """On the right of a gate: the same measure in the saved run that this one is compared with."""
 
@@ -41,7 +43,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives the text that is read as it."""
+    """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives the text that is read as it.
+
+    ``calibrated`` asks for the mean that people would give, by their labels of some of the answers.
+    """
 
     suite: str
     slice: tuple[tuple[str, str], ...]
@@ -49,6 +54,7 @@ class Gate:
     op: str
     right: float | Reference
     quantile: int | None = None
+    calibrated: bool = False
 
     def __str__(self) -> str:
         right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
@@ -56,8 +62,9 @@ class Gate:
 
     @property
     def what(self) -> str:
-        """What is held against the threshold: ``recall@5``, ``p95(total_ms)``."""
-        return self.measure if self.quantile is None else f"p{self.quantile}({self.measure})"
+        """What is held against the threshold: ``recall@5``, ``p95(total_ms)``, ``faithfulness~calibrated``."""
+        measure = self.measure + CALIBRATED * self.calibrated
+        return measure if self.quantile is None else f"p{self.quantile}({measure})"
 
     @property
     def cutoff(self) -> int | None:
@@ -99,11 +106,17 @@ def parse_gate(text: str, k: int) -> Gate:
         raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
     share = _QUANTILE.fullmatch(what)
-    measure = share[2] if share else what
+    measure, tilde, kind = (share[2] if share else what).partition("~")
+    measure = measure.strip()
+    if tilde and kind.strip() != CALIBRATED[1:]:
+        raise _wrong(text, f"'~{kind.strip()}' behind {measure!r} is unknown; write {measure}{CALIBRATED}")
     if not _MEASURE.fullmatch(measure):
         raise _wrong(text, f"{what!r} before {op!r} is no measure")
     measure = measure.removesuffix("@k") + f"@{k}" if measure.endswith("@k") else measure
-    return Gate(name, _slice(text, pairs), measure, op, _right(text, right), int(share[1]) if share else None)
+    threshold = _right(text, right)
+    if tilde and (share or isinstance(threshold, Reference)):
+        raise _wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
+    return Gate(name, _slice(text, pairs), measure, op, threshold, int(share[1]) if share else None, bool(tilde))
 
 
 def check_gate(gate: Gate, known: Known) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from math import fsum, isfinite
 from typing import Protocol
 
+from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
-from rag_harness.gates.verdict import Interval, State, Verdict, equal
+from rag_harness.gates.verdict import Interval, State, Verdict, holds
 
 Slice = Mapping[str, str]
 
@@ -56,25 +57,49 @@ def judge(
     partial: bool = False,
     baseline: Mapping[str, SuiteScores] | None = None,
     unit: str = "share",
+    max_unmeasured: float = 1.0,
+    correct: Correct = not_at_hand,
 ) -> Verdict:
     """Judge ``gate``. ``partial`` judges a selection as if it were everything; ``baseline`` is the saved run.
 
-    ``unit`` is that of the gate's measure.
+    ``unit`` is that of the gate's measure; ``max_unmeasured`` the share of cases that may be without a value, though
+    they could have one. ``correct`` gives the mean that people would give, for a gate that asks for it.
 
     Two suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
     """
-    return replace(_judged(gate, suites, partial, baseline or {}), unit=unit)
+    verdict = _judged(gate, suites, partial, baseline or {}, correct)
+    if verdict.value is not None:
+        other = [suites[gate.right.name]] if isinstance(gate.right, Reference) and gate.right.name in suites else []
+        verdict = _if_measured(verdict, [suites[gate.suite], *other], max_unmeasured)
+    return replace(verdict, unit=unit)
+
+
+def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) -> Verdict:
+    """Fail a verdict that hangs on too few of the cases that could have a value: those without may be the bad ones."""
+    gate, where = verdict.gate, dict(verdict.gate.slice)
+    for scores in sides:
+        without = scores.unmeasured(gate.measure, where)
+        could = without + len(scores.values(gate.measure, where))
+        if without > most * could:
+            why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
+            said = f"{why} (--rag-max-unmeasured){_reasons(gate, [scores])}"
+            return replace(verdict, state="failed", reason=said)
+    return verdict
 
 
 def _judged(
-    gate: Gate, suites: Mapping[str, SuiteScores], partial: bool, baseline: Mapping[str, SuiteScores]
+    gate: Gate,
+    suites: Mapping[str, SuiteScores],
+    partial: bool,
+    baseline: Mapping[str, SuiteScores],
+    correct: Correct,
 ) -> Verdict:
     mine = suites.get(gate.suite)
     absent = _absent(gate, mine)
     if mine is None or absent:
         return absent or Verdict(gate, "silent")
     if not isinstance(gate.right, Reference):
-        return _left_out(gate, [("", mine)], partial) or _against_number(gate, mine, gate.right)
+        return _left_out(gate, [("", mine)], partial) or _against_number(gate, mine, gate.right, correct)
     theirs = baseline.get(gate.suite) if gate.right.name == BASELINE else suites.get(gate.right.name)
     if theirs is None:
         return _without_other(gate, gate.right)
@@ -127,11 +152,14 @@ def _returns(name: str, depth: int) -> str:
     return f"{name} returns at most {depth} hit{'s' * (depth != 1)}"
 
 
-def _against_number(gate: Gate, scores: SuiteScores, threshold: float) -> Verdict:
-    values = list(scores.values(gate.measure, dict(gate.slice)).values())
+def _against_number(gate: Gate, scores: SuiteScores, threshold: float, correct: Correct) -> Verdict:
+    found = scores.values(gate.measure, dict(gate.slice))
+    values = list(found.values())
     if problem := _unusable(gate, values, [scores]):
         return Verdict(gate, "failed", reason=problem)
     sides = {gate.suite: scores}
+    if gate.calibrated:
+        return corrected_verdict(gate, found, threshold, correct, _remarks(gate, sides))
     return _weighed(gate, values, threshold, _interval(gate, values), _remarks(gate, sides))
 
 
@@ -191,12 +219,8 @@ def _weighed(
     gate: Gate, values: Sequence[float], threshold: float, interval: Interval | None, remarks: tuple[bool, str]
 ) -> Verdict:
     value, (lost, reason) = _aggregate(gate, values), remarks
-    state: State = "passed" if _holds(value, gate.op, threshold) and not lost else "failed"
+    state: State = "passed" if holds(value, gate.op, threshold) and not lost else "failed"
     return Verdict(gate, state, value, threshold, len(values), interval, reason)
-
-
-def _holds(value: float, op: str, threshold: float) -> bool:
-    return "=" in op if equal(value, threshold) else (value > threshold) == (">" in op)
 
 
 def _aggregate(gate: Gate, values: Sequence[float]) -> float:

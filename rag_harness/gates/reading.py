@@ -29,6 +29,20 @@ def read_gates(
     return list(found.values())
 
 
+def measures_by_suite(texts: Sequence[str], k: int) -> dict[str, list[str]]:
+    """Return the measures that gates ask for, by suite: what they compare with another suite is asked of both.
+
+    Raises:
+        SettingsError: a gate cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for gate in (parse_gate(text, k) for text in texts):
+        other = [gate.right.name] if isinstance(gate.right, Reference) else []
+        for suite in (gate.suite, *other):
+            found.setdefault(suite, []).append(gate.measure)
+    return found
+
+
 def is_share(name: str) -> bool:
     """Whether a measure lies in [0, 1]."""
     return measure_named(name).unit == "share"

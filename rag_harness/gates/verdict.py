@@ -70,3 +70,8 @@ def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
 def equal(value: float, threshold: float) -> bool:
     """Whether two values are the same but for rounding."""
     return isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
+
+
+def holds(value: float, op: str, threshold: float) -> bool:
+    """Whether a value is on the side of the threshold that the operator asks for."""
+    return "=" in op if equal(value, threshold) else (value > threshold) == (">" in op)

@@ -31,7 +31,12 @@ class MockOpinion:
 
     async def supported(self, claims: Text, source: Source) -> Verdicts:
         passages = self._texts(source)
-        return Verdicts(tuple(_verdict(claim, passages) for text in self._texts(claims) for claim in _sentences(text)))
+        return Verdicts(tuple(_verdict(claim, passages) for claim in self._claims(claims)))
+
+    def _claims(self, of: Text) -> list[Claim]:
+        if of == "nuggets":
+            return [Claim(quote) for quote in self._material.quotes]
+        return [claim for text in self._texts(of) for claim in _sentences(text)]
 
     async def usefulness(self) -> Sequence[Usefulness]:
         wanted = self._material.ground_truth

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from rag_harness.measures.measure import Better, Measure, Need, RankingMeasure, RowMeasure, Score, Unit
 from rag_harness.measures.named import default_measures, known_measures, measure_named
+from rag_harness.measures.parts import columns_of, is_judged, parts_of
 
 __all__ = [
     "Better",
@@ -21,7 +22,10 @@ __all__ = [
     "RowMeasure",
     "Score",
     "Unit",
+    "columns_of",
     "default_measures",
+    "is_judged",
     "known_measures",
     "measure_named",
+    "parts_of",
 ]

@@ -29,6 +29,8 @@ Need: TypeAlias = Literal["retrieval", "answer"]
 class Score:
     """One measure of one row. ``value`` is None where it could not be measured, and ``reason`` then says why.
 
+    ``undefined`` says that it means nothing for this row ("no context"), so that there was nothing to measure.
+
     Raises:
         ValueError: ``value`` is NaN or infinite.
     """
@@ -36,6 +38,7 @@ class Score:
     value: float | None
     reason: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
+    undefined: bool = False
 
     def __post_init__(self) -> None:
         if self.value is not None and not isfinite(self.value):

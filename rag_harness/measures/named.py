@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.measure import Measure
 from rag_harness.registry import registered, resolve
 
@@ -50,7 +52,12 @@ def default_measures(golden: bool, k: int) -> list[Measure]:
     """
     cutoffs = [f"recall@{k}", f"mrr@{k}", f"ndcg@{k}"] if golden else []
     names = dict.fromkeys([*RANKING, *cutoffs, *(() if golden else ANSWERS)])
-    return [*map(measure_named, names), *(measure for name in _own() for measure in _usual(name))]
+    own = [measure for name in _own() for measure in _usual(name)]
+    # Nobody is asked for a judgement that no option and no gate names.
+    return [
+        *map(measure_named, names),
+        *(each for each in own if not isinstance(each, (JudgedMeasure, CompositeMeasure))),
+    ]
 
 
 def _own() -> list[str]:

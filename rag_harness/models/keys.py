@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from rag_harness.errors import PrerequisiteError
-from rag_harness.models.names import chat_name, embedder_name
+from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
+from rag_harness.models.endpoints import Endpoint, endpoint_of
+from rag_harness.models.names import chat_name, embedder_name, judge_name
 from rag_harness.recording.network_guard import LOOPBACK
-from rag_harness.registry import model_name
+from rag_harness.registry import model_name, registered
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of
 from rag_harness.settings.profiles import EMBEDDED_URL
+
+ASKING = ("fused", "ragas")
+"""Judges that ask a chat model."""
 
 
 def check_keys(settings: Settings) -> None:
@@ -21,8 +25,34 @@ def check_keys(settings: Settings) -> None:
     """
     if not access_of(settings).calls_network:
         return
-    _check_price(settings)
-    missing = [*_chat_key(settings), *_embedding_key(settings)]
+    _check_price(settings, settings.chat_model)
+    _refuse([*_chat_key(settings), *_embedding_key(settings)])
+
+
+def check_judge(settings: Settings) -> None:
+    """Do the same for the judge of a run that judges.
+
+    Raises:
+        RegistryError: no judge has that name.
+        PrerequisiteError: it cannot be asked; says why.
+    """
+    name = judge_name(settings)
+    if name not in registered("judges"):
+        raise RegistryError(unknown("judge", name, registered("judges")))
+    if name not in ASKING:
+        return
+    asked = endpoint_of(settings, "judge")
+    if asked.base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"The judge {name!r} asks a chat model, but {asked.model!r} is the reader in this process. Name one with "
+            f"--rag-judge-model and --rag-judge-base-url, or leave --rag-judge out."
+        )
+    if access_of(settings).calls_network:
+        _check_price(settings, asked.model)
+        _refuse(_judge_key(settings, asked))
+
+
+def _refuse(missing: list[str]) -> None:
     if missing:
         raise PrerequisiteError(
             "\n".join(missing)
@@ -30,8 +60,8 @@ def check_keys(settings: Settings) -> None:
         )
 
 
-def _check_price(settings: Settings) -> None:
-    model = model_name("chat", settings.chat_model)
+def _check_price(settings: Settings, asked: str) -> None:
+    model = model_name("chat", asked)
     if not settings.budget or prices_of(settings).price(model) is not None:
         return
     raise PrerequisiteError(
@@ -49,6 +79,14 @@ def _chat_key(settings: Settings) -> list[str]:
     return [
         f"{name} is not set: mode {settings.mode} of profile {settings.profile!r} calls {settings.chat_model} at {url}."
     ]
+
+
+def _judge_key(settings: Settings, asked: Endpoint) -> list[str]:
+    if asked.api_key or _is_local(asked.base_url):
+        return []
+    same = asked.base_url == settings.chat_base_url
+    name = settings.judge_api_key_env or (settings.chat_api_key_env if same else "") or "RAG_JUDGE_API_KEY"
+    return [f"{name} is not set: mode {settings.mode} judges with {asked.model} at {asked.base_url}."]
 
 
 def _is_local(url: str) -> bool:

@@ -26,6 +26,13 @@ def chat_name(settings: Settings) -> str:
     return _by_prefix("chat", model) or _mock("chat", model, in_process) or "openai"
 
 
+def judge_name(settings: Settings) -> str:
+    """Return the registered name of the judge."""
+    model = settings.judge_model or settings.chat_model
+    in_process = {"embedded": "embedded", "mock": "mock"}.get(model.partition("/")[0], "")
+    return settings.judge or (in_process if not settings.judge_base_url else "") or "fused"
+
+
 def _adapter(group: str, model: str, guess: str) -> str:
     return _by_prefix(group, model) or _mock(group, model) or guess
 

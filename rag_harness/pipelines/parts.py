@@ -63,10 +63,15 @@ class RunParts:
         return self._cassettes.made.used if self._cassettes.made is not None else ()
 
     def chat(
-        self, role: str = "answer", *, temperature: float | None = None, max_output_tokens: int | None = None
+        self,
+        role: str = "answer",
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        seed: int | None = None,
     ) -> ChatModel:
         """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
-        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed)
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from typing import Any
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from rag_harness.plugin.fixtures import (
     rag_recording,
     rag_result,
     rag_retrieval,
+    rag_scores,
     rag_scrub,
     rag_session,
     rag_settings,
@@ -24,6 +26,9 @@ from rag_harness.plugin.fixtures import (
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.plugin.options import add_options, is_used
 
+if TYPE_CHECKING:
+    from rag_harness.types import TrialId
+
 __all__ = [
     "rag_golden_id",
     "rag_index",
@@ -31,6 +36,7 @@ __all__ = [
     "rag_recording",
     "rag_result",
     "rag_retrieval",
+    "rag_scores",
     "rag_scrub",
     "rag_session",
     "rag_settings",
@@ -140,6 +146,7 @@ def pytest_runtest_makereport(
         # From a worker as JSON: xdist ships nothing else, and one numpy float would end the session.
         row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
         vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
+        _ship_scores(item, report, shipped.row.trial)
         del item.stash[SHIPPED]
     if call.when == "setup" and NOT_RUN in item.stash:
         trial = item.stash[NOT_RUN]
@@ -149,6 +156,21 @@ def pytest_runtest_makereport(
 
         golden.judge_report(item, call, report)
     return report
+
+
+def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
+    """Let the report carry what judges said; where nothing can be kept any more, no test follows."""
+    from rag_harness.errors import CriticalError
+
+    try:
+        judged = item.config.stash[TRIALS].judged(trial)
+    except CriticalError as error:
+        item.session.shouldstop = f"rag_harness: {error}"
+        return
+    except CancelledError:
+        return  # the run was stopped; what came back is in the journal
+    if judged is not None:
+        vars(report).update(rag_judged=judged.plain())
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:

@@ -10,10 +10,11 @@ from rag_harness.plugin.activation import wake
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.run import RetrievalResult
+    from rag_harness.measures import Score
     from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Shipped
@@ -84,6 +85,16 @@ def rag_result(
     if shipped.error is not None:
         raise shipped.error
     return shipped.row
+
+
+@pytest.fixture
+def rag_scores(request: pytest.FixtureRequest, rag_trial: Trial, rag_result: ExperimentResult) -> Mapping[str, Score]:
+    """Return the judged scores of the trial by measure: ``rag_scores["faithfulness"].value``, None with a ``reason``.
+
+    Each is waited for when it is asked for; one that neither --rag-measures nor a gate names is judged then.
+    """
+    scores: Mapping[str, Score] = request.config.stash[TRIALS].judgements.of(rag_trial, rag_result)
+    return scores
 
 
 def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experiment) -> Shipped:

@@ -78,6 +78,7 @@ class GateKeeper:
 
         try:
             gates, _ = self.gates, self.baseline
+            self._session.check_judge()
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
         for gate in gates:
@@ -121,6 +122,7 @@ class GateKeeper:
 
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge
+        from rag_harness.gates.calibrated import corrections
         from rag_harness.measures import measure_named
 
         spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
@@ -129,9 +131,24 @@ class GateKeeper:
             return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
             return Verdict(gate, "failed", reason="the baseline is of other data")
+        if other := self._judged_otherwise(gate):
+            return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
         baseline = self.baseline.suites if self.baseline else {}
         unit = measure_named(gate.measure).unit
-        return judge(gate, self._record.tables, self._session.settings.gate_partial, baseline, unit)
+        settings = self._session.settings
+        correct = corrections(settings.path(settings.judges), self._session.output)
+        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, settings.max_unmeasured, correct)
+
+    def _judged_otherwise(self, gate: Gate) -> str:
+        """Return how the judge of a gate's measure differs from that of the baseline that it names."""
+        from rag_harness.gates import BASELINE, Reference
+
+        if not self.baseline or not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
+            return ""
+        from rag_harness.report.baseline import saved_run
+
+        now = saved_run(self._record.manifest, {})
+        return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
 
     def _elsewhere(self) -> list[Verdict]:
         """Return a verdict for each gate that was set for other data, where its suite ran."""

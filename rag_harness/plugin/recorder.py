@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.file import ResultFile
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.results.score_file import ScoreFile
+
+
+SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
+"""What judging took, in the order in which it is shipped."""
 
 
 class Recorder:
@@ -24,6 +31,8 @@ class Recorder:
         arrived: query ids by experiment, golden entries among them.
         resumed: those of them whose row an earlier run has made.
         fingerprints: of the rows that came, by experiment.
+        authors: whose judgements came, by experiment.
+        judging: what they took, by experiment: tokens and calls of the judge's model.
         not_run: trials that could have passed the budget.
         missed: tests of golden entries that were not found.
     """
@@ -34,6 +43,9 @@ class Recorder:
         self.arrived: dict[str, set[str]] = {}
         self.resumed: dict[str, set[str]] = {}
         self.fingerprints: dict[str, set[str]] = {}
+        self.authors: dict[str, set[tuple[str, str, str]]] = {}
+        self.judging: dict[str, Counter[str]] = {}
+        self._score_files: dict[str, ScoreFile] = {}
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
@@ -65,9 +77,11 @@ class Recorder:
             self._adopt()
 
     def close_files(self) -> None:
-        """Leave one row a query in each file, on disk."""
+        """Leave one row a query in each file, and one score a key, on disk."""
         for file in self._files.values():
             file.close()
+        for scores in self._score_files.values():
+            scores.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -76,23 +90,34 @@ class Recorder:
             self.missed.append(report.nodeid)
         if hasattr(report, "rag_row"):
             # pytest keeps every report to the end of the run.
-            self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
+            row = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
+            if hasattr(report, "rag_judged"):
+                self._take_judged(row.experiment, vars(report).pop("rag_judged"))
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
-    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> None:
+    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> ExperimentResult:
         """Take a row: of this process as it is, of a worker as its text."""
         from rag_harness.results.row import parse_row
 
         row = parse_row(shipped) if isinstance(shipped, str) else shipped
         if not self._is_new(row):
-            return
+            return row
         log.info("%s: row %d, query %s", row.experiment, len(self.arrived[row.experiment]), row.query_id)
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
             self._file(row.experiment).append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
+        return row
+
+    def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
+        """Take whose judgement a row has, the scores that are new, and what they took."""
+        judge, model, revision = judged["author"]
+        self.authors.setdefault(experiment, set()).add((judge, model, revision))
+        for line in judged["lines"]:
+            self._score_file(experiment).append(line.encode())
+        self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
 
     def _is_new(self, row: ExperimentResult) -> bool:
         """Note a row that came; several tests may look at one trial."""
@@ -120,6 +145,15 @@ class Recorder:
             file = result_path(self._session.output, experiment)
             self._files[experiment] = ResultFile(file, self._session.settings.overwrite)
         return self._files[experiment]
+
+    def _score_file(self, experiment: str) -> ScoreFile:
+        if experiment not in self._score_files:
+            from rag_harness.engine.stored import scores_path
+            from rag_harness.results.score_file import ScoreFile
+
+            file = scores_path(self._session.output, experiment)
+            self._score_files[experiment] = ScoreFile(file, self._session.settings.overwrite)
+        return self._score_files[experiment]
 
     @property
     def set_aside(self) -> int:

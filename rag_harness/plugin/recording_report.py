@@ -75,6 +75,8 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
     """Return what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
+    from rag_harness.models.keys import ASKING
+    from rag_harness.models.names import judge_name
 
     try:
         found = forecast(session.parts, _to_run(session, trials, selected), _queries(session, selected))
@@ -82,7 +84,9 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
         # The first trial will meet the same, and say it where it counts.
         return f"rag: recording: what it will cost cannot be told: {error}"
     found.unknown += len(selected.own)
-    return found.line() if found.chat.recorded or found.chat.to_send or found.texts or found.unknown else ""
+    asks = found.chat.recorded or found.chat.to_send or found.texts or found.unknown
+    judged = judge_name(session.settings) in ASKING and any(session.judged_names(t.experiment) for t in selected.trials)
+    return f"{found.line()}{'; and what the judge is asked' * judged}" if asks or judged else ""
 
 
 def _to_run(session: RagSession, trials: Trials, selected: Collected) -> dict[str, list[Case]]:

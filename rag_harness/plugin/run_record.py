@@ -79,7 +79,8 @@ class RunRecord:
 
         def measures(suite: str) -> list[Any]:
             kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
-            return list(kept.values()) + [measure_named(m) for m in self._wanted.get(suite, ()) if m not in kept]
+            more = [*self.manifest.suites[suite].judged, *self._wanted.get(suite, ())]
+            return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]
 
         return read_tables(self._session.output, measures)
 
@@ -126,6 +127,9 @@ class RunRecord:
             lost=sorted({*missing} - {*not_run}),
             not_run=not_run,
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
+            judged=self._session.judged_names(name),
+            authors=sorted(arrivals.authors.get(name, ())),
+            judging=dict(arrivals.judging.get(name, {})),
         )
 
     def _total(self, name: str, selected: list[str]) -> int:

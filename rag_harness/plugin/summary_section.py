@@ -28,7 +28,20 @@ class SummarySection:
 
             more = self._recording.unused_lines()
             write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
+            self._write_scorecard(terminalreporter)
             self._write_own(terminalreporter)
+
+    def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what judges said, and whose judgement it is, where anything was judged."""
+        suites = self._record.manifest.suites
+        if not any(record.authors for record in suites.values()):
+            return
+        from rag_harness.report.scorecard import scorecard_lines
+        from rag_harness.settings.prices import prices_of
+
+        terminal.section("rag scorecard", sep="=")
+        lines = scorecard_lines(self._record.tables, suites, prices_of(self._session.settings))
+        terminal.line("\n".join(lines))
 
     def _write_own(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.sections import own_sections

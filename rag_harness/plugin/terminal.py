@@ -35,7 +35,24 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
         else ""
     )
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
-    return f"rag: {len(trials)} trials, {said}{asked}"
+    return f"rag: {len(trials)} trials, {said}{asked}{_judged_by(session, selected)}"
+
+
+def _judged_by(session: RagSession, selected: Collected) -> str:
+    from rag_harness.errors import PrerequisiteError
+
+    try:
+        if not any(session.judged_names(name) for name in {trial.experiment for trial in selected.trials}):
+            return ""
+    except PrerequisiteError:
+        return ""  # whoever reads the gates says so
+    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.models.names import judge_name
+    from rag_harness.report.scorecard import judge_said, one_family
+
+    model = endpoint_of(session.settings, "judge").model
+    kin = one_family(model, [session.settings.chat_model])
+    return "".join(f"\nrag: {line}" for line in (f"judged by {judge_said(judge_name(session.settings), model)}", *kin))
 
 
 def _answers_by(selected: Collected, settings: Settings) -> str:

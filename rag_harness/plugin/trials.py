@@ -13,15 +13,17 @@ from rag_harness.local_work import harness_at_work
 from rag_harness.once import Once
 from rag_harness.plugin.ahead import Ahead
 from rag_harness.plugin.items import own_fixture, trial_id_of
+from rag_harness.plugin.judgements import Judgements
 
 if TYPE_CHECKING:
     import pytest
 
     from rag_harness.engine.inline import InlineLoop
     from rag_harness.engine.journal import Journal
+    from rag_harness.engine.judging import Judged
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.rows import Trial
-    from rag_harness.engine.stored import StoredRows
+    from rag_harness.engine.stored import Stored
     from rag_harness.engine.trial import Outcome
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
@@ -60,12 +62,14 @@ class Trials:
         self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
         self._stored_rows, self._prompts = Once(self._read_stored), Once(self._open_prompts)
         self.ahead = Ahead(session, self._submit_if_new, lambda: self._stored_rows.get().look_for_the_dead())
+        self.judgements = Judgements(session, self._engine.get, self._stored_rows.get)
+        self._asked: dict[TrialId, Trial] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()
         self._forgotten: set[TrialId] = set()
         self._fixture_of: dict[str, Any] = {}
 
-    def _make_engine(self) -> BackgroundLoop[Outcome] | InlineLoop[Outcome]:
+    def _make_engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
         from rag_harness.engine.inline import InlineLoop
         from rag_harness.engine.loop import BackgroundLoop
 
@@ -83,19 +87,28 @@ class Trials:
 
         return Journal(self._session.output / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
 
-    async def _keep(self, outcome: Outcome) -> None:
-        if outcome.row is not None:
-            await self._journal.get().keep(outcome.row.line().encode())
+    async def _keep(self, result: Outcome | Judged) -> None:
+        """Have what came back on disk; a row is then judged, before anybody has seen it."""
+        from rag_harness.engine.trial import Outcome
+
+        if not isinstance(result, Outcome):
+            if result.new:
+                await self._journal.get().keep(b"".join(result.new))
+        elif result.row is not None:
+            await self._journal.get().keep(result.row.line().encode())
+            asked = self._asked.pop(result.row.trial, None)
+            if asked is not None:
+                self.judgements.after(asked, result.row)
 
     def _open_prompts(self) -> PromptFiles:
         from rag_harness.results.prompts import PromptFiles
 
         return PromptFiles(self._session.output)
 
-    def _read_stored(self) -> StoredRows:
-        from rag_harness.engine.stored import StoredRows
+    def _read_stored(self) -> Stored:
+        from rag_harness.engine.stored import Stored
 
-        stored = StoredRows(self._session.output, self._run, self._session.settings.overwrite)
+        stored = Stored(self._session.output, self._run, self._session.settings.overwrite)
         stored.look_for_the_dead()
         return stored
 
@@ -113,8 +126,11 @@ class Trials:
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
             self._stored_rows.get().look_for_the_dead()
         self._check_only_pipeline(item, trial)
+        if self._session.settings.judge_repeats:
+            self.judgements.choose_repeated(found for each in item.session.items if (found := trial_id_of(each)))
         stored = self.stored(trial, experiment)
         if stored is not None:
+            self.judgements.after(trial, stored[0])
             return Shipped(*stored)
         self._submit(trial, experiment)
         self.ahead.run(item, trial.id, experiment)
@@ -137,7 +153,7 @@ class Trials:
         """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
         if not self._tests:
             self._tests.update(found for item in items if (found := trial_id_of(item)) is not None)
-        outcome = self._engine.get().result(trial_id)
+        outcome: Outcome = self._engine.get().result(trial_id)
         self._tests[trial_id] -= 1
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
             self._engine.get().forget(trial_id)
@@ -150,9 +166,12 @@ class Trials:
         return self._stored_rows.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
 
     def _submit_if_new(self, trial: Trial, experiment: Experiment) -> bool:
-        """Submit a trial ahead of its test, and return True; False where it need not be run."""
-        if trial.id in self._forgotten or self.stored(trial, experiment) is not None:
+        """Submit a trial ahead of its test, and return True; False where it need be neither run nor judged."""
+        if trial.id in self._forgotten:
             return False
+        stored = self.stored(trial, experiment)
+        if stored is not None:
+            return self.judgements.after(trial, stored[0])
         self._submit(trial, experiment)
         return True
 
@@ -162,6 +181,7 @@ class Trials:
         self._prepare(experiment)
         fingerprint, settings = self._session.fingerprint(experiment), self._session.settings
         pipeline, keep = experiment.pipeline, self._prompts.get().keep
+        self._asked.setdefault(trial.id, trial)
         self._engine.get().submit(trial.id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
 
     def _prepare(self, experiment: Experiment) -> None:
@@ -171,6 +191,10 @@ class Trials:
         with suppress(RecordingMissError), harness_at_work():
             experiment.prepare(self._session.queries(experiment))
         self._prepared.add(experiment.id)
+
+    def judged(self, trial: TrialId) -> Judged | None:
+        """Return what judging a trial came to, once; None where nothing of it is judged."""
+        return self.judgements.ship(trial, forget=self._tests[trial] <= 0)
 
     @property
     def in_flight(self) -> int | None:

@@ -15,7 +15,7 @@ from rag_harness.recording.scrubbing import Cleaner, is_secret, json_of, secrets
 
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")
-STORES = frozenset({"vectors", "pairs", "tokens", "chunks", "own"})
+STORES = frozenset({"vectors", "pairs", "tokens", "chunks", "judged", "own"})
 """Names of folders of a profile that are no model's."""
 _LONGEST = 100
 """Bytes of a folder's name; file systems end at 255, and a path has more parts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
+from rag_harness.measures import is_judged
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import RunManifest
 from rag_harness.results.row import first_problem
@@ -83,7 +84,8 @@ class SavedRun(_Saved):
     """A run: what it was made of and what came out.
 
     ``fingerprint`` has the parts ``data``, ``models`` and ``settings``, each as nested as you like. Runs whose ``data``
-    differ are not comparable; the rest is what is being compared. ``date`` is ISO 8601.
+    differ are not comparable; the rest is what is being compared. ``date`` is ISO 8601. ``judges`` are by suite: judge,
+    model and revision of whoever judged its answers.
     """
 
     schema_version: Literal[1] = 1
@@ -92,6 +94,18 @@ class SavedRun(_Saved):
     packages: dict[str, str] = {}
     fingerprint: _Parts
     suites: dict[str, SavedSuite]
+    judges: dict[str, list[tuple[str, str, str]]] = {}
+
+    def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
+        """Return how the judges of a measure differ in ``other``, for scores of two judges are not comparable."""
+        mine, theirs = self.judges.get(suite, []), other.judges.get(suite, [])
+        if mine == theirs or not is_judged(measure):
+            return ""
+        return f"judged by {_judges(theirs)}, this run by {_judges(mine)}"
+
+
+def _judges(authors: Sequence[tuple[str, str, str]]) -> str:
+    return " and ".join(f"{model} ({judge}, {revision[:8]})" for judge, model, revision in authors) or "nobody"
 
 
 def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedRun:
@@ -108,6 +122,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
             "settings": {name: settings[name] for name in _OTHER},
         },
         suites=suites,
+        judges={name: record.authors for name, record in manifest.suites.items() if record.authors},
     )
 
 

@@ -99,7 +99,7 @@ def compare(now: SavedRun, before: SavedRun) -> Comparison:
             f"compared:\n  {shown}\nSave a new baseline of the present data with --rag-save NAME."
         )
     both = [name for name in sorted(now.suites) if name in before.suites]
-    changes = [change for name in both for change in _changes(name, now.suites[name], before.suites[name])]
+    changes = [change for name in both for change in _changes(name, now, before)]
     return Comparison(_name(before), tuple(_others(before, now)), tuple(_notes(now, before)), tuple(changes))
 
 
@@ -107,9 +107,10 @@ def _cut(line: str) -> str:
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
-def _changes(name: str, now: SavedSuite, before: SavedSuite) -> list[Change]:
-    known = set(before.measures())
-    found = [_change(name, measure, now, before) for measure in now.measures() if measure in known]
+def _changes(name: str, now_run: SavedRun, before_run: SavedRun) -> list[Change]:
+    now, before = now_run.suites[name], before_run.suites[name]
+    measures = [each for each in now.measures() if not now_run.judged_otherwise(before_run, name, each)]
+    found = [_change(name, measure, now, before) for measure in measures if measure in set(before.measures())]
     changes = [change for change in found if change is not None]
     if not changes:
         return []
@@ -165,6 +166,9 @@ def _notes(now: SavedRun, before: SavedRun) -> Iterator[str]:
             continue
         for whose, suite in (("this run", new), ("the baseline", old)):
             yield from _incomplete(f"{name}: {whose}", suite)
+        common = set(new.measures()) & set(old.measures())
+        others = {why: None for each in sorted(common) if (why := now.judged_otherwise(before, name, each))}
+        yield from (f"{name}: judged measures are not compared: the baseline was {why}" for why in others)
 
 
 def _incomplete(whose: str, suite: SavedSuite) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.measures import Measure
+from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
 from rag_harness.stats import mean_or_none
 
@@ -66,6 +67,11 @@ class SuiteTable:
         states: ``State`` of each.
         columns: by the measure's name.
         totals: what the rows add up to.
+
+    Attributes:
+        categories: name of each answer's kind, in the order of the cases; "" where a case has none. None where the
+            suite was not judged on what they are made of.
+        said_again: values of a judge that was asked again, by measure and case.
     """
 
     def __init__(
@@ -77,6 +83,8 @@ class SuiteTable:
         totals: Totals,
     ) -> None:
         self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
+        self.categories: Sequence[str] | None = None
+        self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""
@@ -117,8 +125,13 @@ class SuiteTable:
 
     def unmeasured(self, measure: str, where: Slice, /) -> int:
         """Count the cases with an answer that the measure applies to, and that have no value."""
+        return self.failures(measure, where).total()
+
+    def failures(self, measure: str, where: Slice, /) -> Counter[str]:
+        """Count those by the reason."""
         column = self.columns[measure]
-        return int(np.isin(column.absent[self._selected(where)], list(column.unmeasured)).sum())
+        names = {column.reasons[number] for number in column.unmeasured}
+        return Counter({why: n for why, n in self.absent(measure, where).items() if why in names})
 
     def aggregate(self, measures: Sequence[str], where: Slice | None = None) -> dict[str, float | None]:
         """Return the mean of each measure; None where no case has a value."""
@@ -131,6 +144,12 @@ class SuiteTable:
         selected = [self.labels[n] for n in map(int, np.flatnonzero(self._selected({})))]
         found = {labels[key] for labels in selected if key in labels}
         return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
+
+    def shares(self, where: Slice | None = None) -> dict[str, float]:
+        """Return the share of each kind of answer among the selected answers; empty where there are no kinds."""
+        chosen = map(int, np.flatnonzero(self._selected(where or {})))
+        kinds = Counter(self.categories[n] for n in chosen if self.categories[n]) if self.categories else Counter()
+        return {kind: kinds[kind] / kinds.total() for kind in CATEGORIES} if kinds else {}
 
     def slices(self) -> dict[str, set[str]]:
         """Return every slice key with the values that cases in the data have."""

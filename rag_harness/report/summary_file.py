@@ -10,8 +10,11 @@ from typing import Any
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.gates import Verdict
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.speed import stage_quantiles
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.stats import bootstrap_interval, quantile
 from rag_harness.types import GOLDEN
 
 FILE = "summary.json"
@@ -53,7 +56,24 @@ def _aggregates(name: str, table: SuiteTable) -> dict[str, Any]:
         "lost": table.lost_of({}),
         **_measured(table.aggregate(measures)),
         "by_query_type": by_type,
+        **_judged(table),
         **_times_and_cost(name, table),
+    }
+
+
+def _judged(table: SuiteTable) -> dict[str, Any]:
+    """Return what only judged measures have: intervals, the tail of the risks, kinds of answers, what has no score."""
+    names = [
+        name for name, column in table.columns.items() if isinstance(column.measure, (JudgedMeasure, CompositeMeasure))
+    ]
+    values = {name: found for name in names if (found := list(table.values(name, {}).values()))}
+    if not names:
+        return {}
+    return {
+        "intervals": {name: list(bootstrap_interval(found)) for name, found in values.items()},
+        "p95": {name: quantile(sorted(found), 0.95) for name, found in values.items() if name.startswith("hri")},
+        "categories": table.shares(),
+        "unmeasured": {name: table.unmeasured(name, {}) for name in names},
     }
 
 

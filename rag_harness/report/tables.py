@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.files.log import log
-from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
+from rag_harness.measures import Measure
 from rag_harness.measures.hits import ranking_of
-from rag_harness.measures.ranking_arrays import Finder, Found
-from rag_harness.report.suite_table import Column, State, SuiteTable
+from rag_harness.measures.ranking_arrays import Finder
+from rag_harness.report.columns import Growing
+from rag_harness.report.judged import JudgedColumns
+from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.totals import Totals
-from rag_harness.results.cases import CaseFile, KeptCase
+from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen, read_manifest
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.score import SCORES
 from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
 """Says which measures are wanted of a suite."""
-_MOST_REASONS = 250
-_NO_ANSWER, _NO_ROW = "no answer", "no row"
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
 
 
@@ -56,6 +56,7 @@ def _read_table(
         row = row_or_none(line)
         if row is not None:
             reading.add(row)
+    reading.add_scores(output / SCORES / record.file)
     return reading.table()
 
 
@@ -68,7 +69,8 @@ class _Reading:
         self._lost = set(record.lost)
         self._states = _states_before(record, cases)
         self._totals = Totals(len(cases.ids))
-        self._columns = {measure.name: _Growing(measure, len(cases.ids)) for measure in measures}
+        self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
+        self._judged = JudgedColumns(self._columns, record.authors, len(cases.ids))
         self._finder = Finder()
         self._found: list[int] = []
 
@@ -87,6 +89,11 @@ class _Reading:
         if row.ok:
             self._finder.add(ranked, kept.case.qrels)
             self._found.append(position)
+            self._judged.note(position, kept.case, row)
+
+    def add_scores(self, file: Path) -> None:
+        """Take the judged scores of the rows that came."""
+        self._judged.read(file, self._cases.position)
 
     def table(self) -> SuiteTable:
         """Return the table, with the cases that no row came of."""
@@ -97,8 +104,11 @@ class _Reading:
         found = self._finder.found()
         for column in self._columns.values():
             column.fill(found, self._found)
+        self._judged.close()
         columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
-        return SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
+        table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
+        table.categories, table.said_again = self._judged.categories(), self._judged.said
+        return table
 
     def _unmet(self, measure: Measure) -> str:
         """Return what the experiment never does although the measure needs it; nothing where no row can tell."""
@@ -106,72 +116,6 @@ class _Reading:
         answers = self._name != GOLDEN and (totals.answers or totals.rows == totals.errors)
         does = {"retrieval": totals.retrieves or not totals.rows, "answer": answers}
         return next((_UNMET[need] for need in measure.needs if not does[need]), "")
-
-
-class _Growing:
-    """A column as it grows."""
-
-    def __init__(self, measure: Measure, cases: int) -> None:
-        self.measure = measure
-        self._values = np.full(cases, np.nan)
-        self._absent = np.zeros(cases, dtype=np.uint8)
-        self._reasons = {"": 0}
-        self._unmeasured: set[int] = set()
-
-    def add(self, position: int, kept: KeptCase, row: ExperimentResult | None) -> None:
-        """Score a row; None is that of a lost case."""
-        why = self.measure.applies(kept.case)
-        if why:
-            self._leave_out(position, why)
-        elif row is None or not row.ok:
-            self._without_answer(position, _NO_ROW if row is None else _NO_ANSWER)
-        elif isinstance(self.measure, RowMeasure) and not isinstance(self.measure, RankingMeasure):
-            self._put(position, _scored(self.measure, kept, row))
-
-    def fill(self, found: Found, positions: Sequence[int]) -> None:
-        """Score all rankings at once; ``positions`` says which cases they are of."""
-        if not isinstance(self.measure, RankingMeasure) or not positions:
-            return
-        where, values = np.array(positions), self.measure.batch(found)
-        applies = self._absent[where] == 0
-        self._values[where[applies]] = values[applies]
-
-    def finished(self, unmet: str) -> Column:
-        """Return the column; without a value where the experiment never does what the measure ``unmet`` needs."""
-        if unmet:
-            self._values[:] = np.nan
-            self._absent[:] = self._number(unmet)
-            self._unmeasured.clear()
-        return Column(self.measure, self._values, self._absent, list(self._reasons), frozenset(self._unmeasured))
-
-    def _without_answer(self, position: int, why: str) -> None:
-        if self.measure.worst is None:
-            self._leave_out(position, why)
-        else:
-            self._values[position] = self.measure.worst
-
-    def _put(self, position: int, score: Score) -> None:
-        if score.value is None:
-            self._leave_out(position, score.reason or "no value")
-            self._unmeasured.add(int(self._absent[position]))
-        else:
-            self._values[position] = score.value
-
-    def _leave_out(self, position: int, why: str) -> None:
-        self._absent[position] = self._number(why)
-
-    def _number(self, why: str) -> int:
-        known = why if why in self._reasons or len(self._reasons) < _MOST_REASONS else "another reason"
-        return self._reasons.setdefault(known, len(self._reasons))
-
-
-def _scored(measure: RowMeasure, kept: KeptCase, row: ExperimentResult) -> Score:
-    """Score a row; a measure that raises has not measured, and says so."""
-    try:
-        return measure.score(kept.case, row)
-    except Exception as error:
-        log.error("%s of %s failed", measure.name, row.trial_id, exc_info=error)
-        return Score(None, f"no value, for the measure raised {type(error).__name__}: {error}")
 
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:

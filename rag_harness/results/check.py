@@ -1,4 +1,4 @@
-"""Are result files whole? Schema of every row, and one row for every query."""
+"""Are result files whole? Schema of every row, and one row for every query; and each score of a row that is there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rag_harness.errors import DataError
-from rag_harness.results.row import SCHEMA_VERSION, ExperimentResult, first_problem, numbered_lines, parse_row
+from rag_harness.results.row import (
+    SCHEMA_VERSION,
+    ExperimentResult,
+    first_problem,
+    numbered_lines,
+    parse_row,
+    row_or_none,
+)
+from rag_harness.results.score import SCORES, parse_score, row_digest
 from rag_harness.types import GOLDEN
 
 
@@ -22,11 +30,13 @@ class FileCheck:
     rows: int = 0
     errors: int = 0
     problems: list[str] = field(default_factory=list)
+    what: str = "rows"
+    without: str = "with status error"
 
     def line(self) -> str:
         """Return the finding in one line."""
         state = "ok" if not self.problems else f"{len(self.problems)} problems"
-        return f"{self.file}: {self.rows} rows, {self.errors} with status error: {state}"
+        return f"{self.file}: {self.rows} {self.what}, {self.errors} {self.without}: {state}"
 
 
 def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
@@ -39,7 +49,29 @@ def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
     if not files:
         raise DataError(f"No result file at {path}: run pytest first, or name a .jsonl file or its folder.")
     wanted = list(query_ids)
-    return [_check_file(file, wanted) for file in files]
+    return [*(_check_file(file, wanted) for file in files), *(_check_scores(file) for file in _score_files(files))]
+
+
+def _score_files(files: Iterable[Path]) -> list[Path]:
+    """Return the files of scores of the rows in ``files``."""
+    return [scores for file in files if (scores := file.parent / SCORES / file.name).is_file()]
+
+
+def _check_scores(file: Path) -> FileCheck:
+    """Check that lines are scores, of rows that are there; those of an answer that is no more are no use."""
+    check = FileCheck(file, what="scores", without="without a value")
+    lines = (line for _, line, _ in numbered_lines(file.parent.parent / file.name))
+    rows = {row.query_id: row_digest(row) for row in map(row_or_none, lines) if row is not None}
+    for number, line, torn in numbered_lines(file):
+        score = parse_score(line)
+        if score is None:
+            check.problems.append(f"{file}:{number}: {'the line is torn' if torn else 'no score'}")
+            continue
+        check.rows += 1
+        check.errors += score.value is None
+        if rows.get(score.query_id) != score.row:
+            check.problems.append(f"{file}:{number}: {score.measure} of {score.trial} is of no row in ../{file.name}")
+    return check
 
 
 def _check_file(file: Path, wanted: list[str]) -> FileCheck:

@@ -43,6 +43,9 @@ class SuiteRecord(_Record):
         lost: selected, but no row came: a crash took them, or a test that never asked.
         not_run: selected, but not asked for: the budget was spent, or somebody interrupted the run.
         resumed: whose row an earlier run has made.
+        judged: what its rows were judged on, by name: measures that a judge was asked for, and what is made of them.
+        authors: whose judgements are of this run: judge, model and revision each.
+        judging: what judging took in this run: tokens, calls, and how many of the calls were replayed.
     """
 
     data: str
@@ -53,6 +56,9 @@ class SuiteRecord(_Record):
     lost: list[str] = []
     not_run: list[str] = []
     resumed: Some = []
+    judged: list[str] = []
+    authors: list[tuple[str, str, str]] = []
+    judging: dict[str, int] = {}
 
 
 class RunManifest(_Record):

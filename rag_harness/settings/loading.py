@@ -134,16 +134,25 @@ def _with_profile(settings: Settings, rootdir: Path) -> Settings:
     profile = known[settings.profile]
     if settings.chat_base_url not in ("", profile.chat_base_url):
         profile = replace(profile, chat_api_key_env="")  # a key goes to the endpoint it was made for and to no other
+    if settings.judge_base_url not in ("", profile.judge_base_url):
+        profile = replace(profile, judge_api_key_env="")
+    if settings.judge_base_url and not settings.judge_model:
+        profile = replace(profile, judge_model="")  # a server that is named is asked, for the answer's model
     unset = {each.name: getattr(profile, each.name) for each in fields(Profile) if not getattr(settings, each.name)}
     return replace(settings, **unset)
 
 
 def _with_named_key(settings: Settings, rootdir: Path) -> Settings:
-    """Look up the chat key by the name that the settings give; ``.env`` may hold a name that is no option."""
-    if settings.chat_api_key or not settings.chat_api_key_env:
-        return settings
+    """Look up the keys by the names that the settings give; ``.env`` may hold a name that is no option."""
+    for role in ("chat", "judge"):
+        name = getattr(settings, f"{role}_api_key_env")
+        if name and not getattr(settings, f"{role}_api_key"):
+            key: dict[str, Any] = {f"{role}_api_key": _named(name, rootdir)}
+            settings = replace(settings, **key)
+    return settings
+
+
+def _named(name: str, rootdir: Path) -> str:
     from dotenv import dotenv_values
 
-    name = settings.chat_api_key_env
-    key = os.environ.get(name) or dotenv_values(rootdir / ".env", encoding="utf-8-sig").get(name)
-    return replace(settings, chat_api_key=key or "")
+    return os.environ.get(name) or dotenv_values(rootdir / ".env", encoding="utf-8-sig").get(name) or ""

@@ -21,6 +21,9 @@ class Profile:
     rerank_model: str
     chat_api_key_env: str = ""
     embed_base_url: str = ""
+    judge_model: str = ""
+    judge_base_url: str = ""
+    judge_api_key_env: str = ""
 
 
 EMBEDDED_URL = "embedded://"
@@ -32,6 +35,7 @@ BUILT_IN_PROFILES: Mapping[str, Profile] = {
         chat_base_url=EMBEDDED_URL,
         embed_model="sentence-transformers/all-MiniLM-L6-v2",
         rerank_model="embedded/late-interaction",
+        judge_model="embedded/alignment",
     ),
     "openrouter": Profile(
         chat_model="x-ai/grok-beta",
@@ -46,6 +50,7 @@ BUILT_IN_PROFILES: Mapping[str, Profile] = {
         chat_base_url=EMBEDDED_URL,
         embed_model="mock/hashed-words",
         rerank_model="mock/word-overlap",
+        judge_model="mock/word-overlap",
     ),
 }
 

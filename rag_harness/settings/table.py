@@ -118,6 +118,26 @@ class Settings:
     compare: str = option("", "set this run against the baseline of this name", "nothing")
     baselines: str = path_option("baselines", "folder of saved baselines", "nothing")
 
+    measures: tuple[str, ...] = option(
+        (), "what is judged, by name, with commas between or repeatable; what a gate names is judged anyway", "nothing"
+    )
+    judge: str = option(
+        "", "how answers are judged: embedded, fused or ragas; default: embedded without an LLM, else fused", "judging"
+    )
+    judge_model: str = option("", "chat model that judges; default: the profile's, else the chat model", "judging")
+    judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
+    judge_repeats: int = option(
+        0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
+    )
+    judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
+    max_unmeasured: float = option(
+        0.05,
+        "share of cases without a value, though they could have one, above which a gate fails",
+        "nothing",
+        ge=0,
+        le=1,
+    )
+
     concurrency: int = option(16, "trials in flight at once, in the whole run", "nothing", ge=1)
     limit: int = option(0, "only the first N queries; 0 is all", "nothing", ge=0)
     timeout: float = option(60.0, "seconds one model call may take", "nothing", gt=0, allow_inf_nan=False)
@@ -138,8 +158,10 @@ class Settings:
     openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
+    judge_api_key: str = secret("key for the judge's own endpoint", "RAG_JUDGE_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)
+    judge_api_key_env: str = option("", "name of the variable that holds the judge's key", "nothing", flag=False)
     define: tuple[str, ...] = option(
         (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
     )

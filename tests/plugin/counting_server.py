@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import sleep
@@ -13,16 +13,19 @@ from typing import Any
 
 from tests.plugin.conftest import Suite
 
+Reply = Callable[[Any], str]
+"""A request's body -> what the model says."""
+
 
 class CountingServer(ThreadingHTTPServer):
-    """Answers every question after ``delay`` seconds."""
+    """Answers every question after ``delay`` seconds, with what ``reply`` says."""
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, delay: float) -> None:
+    def __init__(self, delay: float, reply: Reply) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.delay = delay
+        self.delay, self.reply = delay, reply
         self.calls: Counter[str] = Counter()
         self.in_flight = self.most = 0
         self.lock = threading.Lock()
@@ -41,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        question = body["messages"][-1]["content"].rpartition("Question: ")[2].strip()
+        question = _question(body)
         with self.server.lock:
             self.server.calls[question] += 1
             self.server.in_flight += 1
@@ -50,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.in_flight -= 1
         with suppress(OSError):
-            self._answer(json.dumps({"answer": f"about {question}"}))
+            self._answer(self.server.reply(body))
 
     def _answer(self, text: str) -> None:
         delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
@@ -68,10 +71,18 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the output of the tests quiet."""
 
 
+def _question(body: Any) -> str:
+    return str(body["messages"][-1]["content"]).rpartition("Question: ")[2].strip()
+
+
+def _about(body: Any) -> str:
+    return json.dumps({"answer": f"about {_question(body)}"})
+
+
 @contextmanager
-def counting_server(delay: float) -> Iterator[CountingServer]:
+def counting_server(delay: float, reply: Reply = _about) -> Iterator[CountingServer]:
     """Serve until the block is left."""
-    server = CountingServer(delay)
+    server = CountingServer(delay, reply)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -37,6 +37,12 @@ def test_readme_pipeline(suite: Suite) -> None:
     assert len(suite.rows("mine")) == 4
 
 
+def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
+    (code,) = _blocks("docs/judging.md")
+    suite.pytester.makepyfile("import pytest\npytestmark = pytest.mark.e3\n\n" + code)
+    suite.run().assert_outcomes(passed=4)
+
+
 def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline, test = _blocks("docs/add-an-experiment.md")
     # A copy of the package stands before the installed one, as if the file had been added to a clone.

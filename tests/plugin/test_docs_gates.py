@@ -20,7 +20,7 @@ from tests.plugin.study import replay
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
 MEASURES = (ROOT / "docs/measures.md").read_text(encoding="utf-8")
-OTHER_PAGES = ("docs/golden.md", "docs/measures.md", "CONTRIBUTING.md", "data/README.md")
+OTHER_PAGES = ("docs/golden.md", "docs/judging.md", "docs/measures.md", "CONTRIBUTING.md", "data/README.md")
 _FLAG = re.compile(r"--rag-[a-z-]*[a-z]")
 TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
 ENTRIES = [
@@ -92,18 +92,20 @@ def test_every_measure_is_in_the_table_with_its_unit_and_direction() -> None:
 
 
 def test_the_measure_on_the_page_measures(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,), (toml,) = blocks(MEASURES, "python"), blocks(MEASURES, "toml")
+    (code, judged), (toml,) = blocks(MEASURES, "python"), blocks(MEASURES, "toml")
     site = suite.path / "site"
     (site / "mine-1.0.dist-info").mkdir(parents=True)
     (site / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     points = toml.replace('[project.entry-points."rag_harness.measures"]', "[rag_harness.measures]").replace('"', "")
+    points += "groundedness = my_package.groundedness:Groundedness\n"
     (site / "mine-1.0.dist-info" / "entry_points.txt").write_text(points)
     (site / "my_package").mkdir()
     (site / "my_package" / "brevity.py").write_text(code)
+    (site / "my_package" / "groundedness.py").write_text(judged)
     monkeypatch.setenv("PYTHONPATH", str(site))
-    result = suite.run("--rag-gate=e3: brevity <= 60")
+    result = suite.run("--rag-gate=e3: brevity <= 60", "--rag-gate=e3: groundedness >= 0")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["passed *e3: brevity <= 60 *n=3"])
+    result.stdout.fnmatch_lines(["passed *e3: brevity <= 60 *n=3", "passed *e3: groundedness >= 0 *"])
 
 
 def test_workflows_are_yaml_that_runs_pytest() -> None:

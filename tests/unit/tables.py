@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_harness.measures import default_measures, measure_named
+from rag_harness.measures import columns_of, default_measures, measure_named
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import KeptCase, kept, write_cases
 from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
 from rag_harness.results.row import ExperimentResult
+from rag_harness.results.score import SCORES, ScoreLine
 from rag_harness.types import GOLDEN, Case, Query
 from tests.unit.rows import make_row
 
@@ -45,11 +46,12 @@ def write_run(
     rows: Sequence[ExperimentResult],
     cases: Sequence[Case | KeptCase] = (),
     selected: Mapping[str, Sequence[str]] | None = None,
+    scores: Sequence[ScoreLine] = (),
     **more: Mapping[str, Sequence[str]],
 ) -> None:
     """Write what a run leaves behind; without ``cases`` those of the rows, without ``selected`` all of them.
 
-    ``more`` are ``not_run`` and ``resumed``, by experiment.
+    ``more`` are ``not_run`` and ``resumed``, by experiment. Of ``scores`` those of the first one's author count.
     """
     known = cases or list({row.query_id: case_of(row) for row in rows}.values())
     kept_cases = [each if isinstance(each, KeptCase) else kept(each) for each in known]
@@ -64,6 +66,8 @@ def write_run(
             selected=list((selected or {}).get(name, [])) or "all",
             not_run=list(more.get("not_run", {}).get(name, ())),
             resumed=list(more.get("resumed", {}).get(name, ())),
+            judged=columns_of([score.measure for score in scores]),
+            authors=[(who.judge, who.model, who.revision) for who in (score.author for score in scores[:1])],
         )
         for name in names
     }
@@ -71,8 +75,17 @@ def write_run(
         write_cases(output, record.data, kept_cases)
     for name in names:
         (output / f"{name}.jsonl").write_text("".join(row.line() for row in rows if row.experiment == name))
+    write_scores(output, scores)
     settings = {"k": 10, "retriever": "dense", "profile": "mock", "mode": "auto"}
     write_manifest(output, RunManifest(date="2026-01-01T00:00:00+00:00", settings=settings, suites=suites))
+
+
+def write_scores(output: Path, scores: Sequence[ScoreLine]) -> None:
+    """Write the files of judged scores."""
+    for name in {score.experiment for score in scores}:
+        (output / SCORES).mkdir(exist_ok=True)
+        lines = [score.line() for score in scores if score.experiment == name]
+        (output / SCORES / f"{name}.jsonl").write_bytes(b"".join(lines))
 
 
 def tables_of(

@@ -5,6 +5,7 @@ One of your own is a class in a file, derived from ``JudgedMeasure``, registered
 
 from __future__ import annotations
 
+from rag_harness.measures.judged.categories import CATEGORIES, category_of
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import (
     Ask,
@@ -22,6 +23,7 @@ from rag_harness.measures.judged.opinion import (
 )
 
 __all__ = [
+    "CATEGORIES",
     "Ask",
     "Claim",
     "Judge",
@@ -35,5 +37,6 @@ __all__ = [
     "Usefulness",
     "Verdict",
     "Verdicts",
+    "category_of",
     "supported_share",
 ]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from rag_harness.measures.judged.measure import JudgedMeasure, supported_share
 from rag_harness.measures.judged.opinion import Material, Opinion, Support
+from rag_harness.measures.judged.reasons import ABSTAINED, no_context
 from rag_harness.measures.measure import Score
 from rag_harness.types import Case
-
-NO_CONTEXT = "no context: not defined without one"
-ABSTAINED = "an abstention, which claims nothing"
 
 
 class Faithfulness(JudgedMeasure):
@@ -20,9 +18,7 @@ class Faithfulness(JudgedMeasure):
 
     def undefined(self, material: Material) -> str:
         """Return why there is nothing to be faithful to, or nothing that is claimed."""
-        if not any(context.strip() for context in material.contexts):
-            return NO_CONTEXT
-        return ABSTAINED if material.abstained else ""
+        return no_context(material) or (ABSTAINED if material.abstained else "")
 
     async def judge(self, material: Material, opinion: Opinion) -> Score:  # noqa: ARG002
         return supported_share(await opinion.supported("answer", "contexts"), "answer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rag_harness.errors import SettingsError
@@ -62,14 +63,28 @@ def supported_share(found: Verdicts, of: str) -> Score:
     ``of`` says whose claims they are, for the reason where there are none.
     """
     detail = {**found.detail, "claims": [plain(verdict) for verdict in found.each]}
-    if not found.each:
-        return Score(None, f"no claim in the {of}", detail)
-    missing = [verdict for verdict in found.each if verdict.value is None]
-    if missing:
-        why = f"{len(missing)} of {len(found.each)} claims without a verdict: {missing[0].reason}"
+    why = unusable(found, of)
+    if why:
         return Score(None, why, detail)
-    share = found.share if found.share is not None else sum(values(found)) / len(found.each)
-    return Score(share, detail=detail)
+    share = sum(values(found)) / len(found.each) if found.share is None else found.share
+    return Score(share, detail=detail) if 0 <= share <= 1 else Score(None, f"share {share:g} is not in [0, 1]", detail)
+
+
+def unusable(found: Verdicts, of: str) -> str:
+    """Return why no score can be made of the verdicts on the claims of ``of``; empty where one can."""
+    if not found.each:
+        return f"no claim in the {of}"
+    return missing([(verdict.value, verdict.reason) for verdict in found.each], "claims")
+
+
+def missing(said: Sequence[tuple[float | None, str]], things: str) -> str:
+    """Return how many of the ``things`` have no value in [0, 1], with the reason of the first; empty where all do."""
+    without = [(value, reason) for value, reason in said if value is None or not 0 <= value <= 1]
+    if not without:
+        return ""
+    value, reason = without[0]
+    why = reason or "no reason given" if value is None else f"{value:g} is not in [0, 1]"
+    return f"{len(without)} of {len(said)} {things} without a verdict: {why}"
 
 
 def values(found: Verdicts) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 Text: TypeAlias = Literal["answer", "ground_truth", "nuggets"]
-"""What claims are taken from."""
+"""What claims are taken from. Of ``nuggets``, the quotes of the evidence, each is one claim as it stands."""
 Source: TypeAlias = Literal["contexts", "gold_pages", "answer", "ground_truth"]
 """What may support them."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.engine.journal import JOURNALS, Journal, abandoned
-from rag_harness.engine.stored import Adopted, StoredRows, adopt_journals
+from rag_harness.engine.stored import Adopted, Stored, adopt_journals
 from rag_harness.errors import CriticalError
 from rag_harness.results.row import read_rows
 from tests.unit.rows import failed_row, make_row
@@ -99,7 +99,7 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path / JOURNALS)]
     killed = subprocess.run(command, cwd=Path(__file__).parents[3], check=False, timeout=60)
     assert killed.returncode == -signal.SIGKILL
-    stored = StoredRows(tmp_path, "another", anew=False)
+    stored = Stored(tmp_path, "another", anew=False)
     stored.look_for_the_dead()
     row, earlier = stored.find("e3", "aaaa", "q1") or (None, None)
     assert (row is not None and row.query_id, earlier) == ("q1", True)
@@ -113,8 +113,8 @@ def test_what_a_killed_process_kept_is_adopted_once(tmp_path: Path) -> None:
 _LOOKS = """
 import sys, time
 from pathlib import Path
-from rag_harness.engine.stored import StoredRows
-stored = StoredRows(Path(sys.argv[1]), "another", anew=False)
+from rag_harness.engine.stored import Stored
+stored = Stored(Path(sys.argv[1]), "another", anew=False)
 time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
 stored.look_for_the_dead()
 print(len(stored._left_behind))
@@ -137,7 +137,7 @@ def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -
         journal = Journal(tmp_path / JOURNALS, f"{run}-gw0")
         keep(journal, make_row(query_id=run).line().encode(), failed_row(query_id=f"{run}-failed").line().encode())
         journal.close()
-    stored = StoredRows(tmp_path, "new", anew=True)
+    stored = Stored(tmp_path, "new", anew=True)
     stored.look_for_the_dead()
     found = {query: stored.find("e3", "aaaa", query) for query in ("old", "new", "new-failed")}
     assert {query: each and (each[0].query_id, each[1]) for query, each in found.items()} == {

@@ -10,6 +10,8 @@ import pytest
 
 from rag_harness.errors import SettingsError
 from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures, known_measures, measure_named
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.named import ANSWERS
 from rag_harness.registry import registered
 from rag_harness.types import Case, Query
@@ -50,13 +52,17 @@ def test_built_ins_come_in_by_the_common_door() -> None:
     assert set(known_measures()) == set(registered("measures"))
     for name in known_measures():
         made = registered("measures")[name].load()
-        assert issubclass(made, RowMeasure)
-        measure = made(3 if made.takes_cutoff else None)
-        assert measure.name == (f"{name}@3" if made.takes_cutoff else name)
+        assert issubclass(made, (RowMeasure, JudgedMeasure, CompositeMeasure))
+        cut = issubclass(made, RowMeasure) and made.takes_cutoff
+        measure = made(3 if cut else None)
+        assert measure.name == (f"{name}@3" if cut else name)
         assert measure.version >= 1
         assert (measure.better, measure.worst) in {("higher", 0.0), ("lower", 1.0), ("lower", None)}
-        # What can be as large as it likes has no worst value.
-        assert (measure.worst is None) == (measure.unit != "share")
+        # What can be as large as it likes has no worst value; nor has what no answer can do wrong.
+        if issubclass(made, RowMeasure):
+            assert (measure.worst is None) == (measure.unit != "share")
+        else:
+            assert (measure.worst is None) == (measure.better == "lower")
 
 
 def test_what_is_kept_of_every_run() -> None:

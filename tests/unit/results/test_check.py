@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from rag_harness.errors import DataError
 from rag_harness.results.check import check_results
 from rag_harness.results.row import ExperimentResult
+from rag_harness.results.score import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_row
 
 
@@ -77,3 +79,26 @@ def test_a_folder_is_checked_file_by_file(tmp_path: Path) -> None:
 def test_nothing_to_check_is_an_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match=r"run pytest first, or name a \.jsonl file or its folder"):
         check_results(tmp_path / name)
+
+
+def test_scores_beside_the_rows_are_checked_with_them(file: Path) -> None:
+    row = make_row(query_id="q1")
+    file.write_text(row.line() + "{}\n")
+    good = ScoreLine("faithfulness", 1, "e3", "q1", row_digest(row), "", Author("mock", "m", "1"), 0.5)
+    lines = [good, replace(good, value=None, reason="away"), replace(good, row="older"), replace(good, query_id="q2")]
+    scores = tmp_scores(file, *(line.line() for line in lines), b"{}\n", good.line()[:30])
+    check = check_results(file.parent)[1]
+    assert check.line() == f"{scores}: 4 scores, 1 without a value: 4 problems"
+    assert [problem.removeprefix(f"{scores}:") for problem in check.problems] == [
+        "3: faithfulness of e3-q1 is of no row in ../e3.jsonl",
+        "4: faithfulness of e3-q2 is of no row in ../e3.jsonl",
+        "5: no score",
+        "6: the line is torn",
+    ]
+
+
+def tmp_scores(file: Path, *lines: bytes) -> Path:
+    scores = file.parent / "scores" / file.name
+    scores.parent.mkdir()
+    scores.write_bytes(b"".join(lines))
+    return scores

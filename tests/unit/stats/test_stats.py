@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness import stats
+from rag_harness.stats import resampling
 
 shares = st.floats(0, 1)
 samples: dict[str, Callable[[np.random.Generator], object]] = {
@@ -64,7 +65,7 @@ def test_bootstrap_of_equal_values_is_that_value() -> None:
 def test_bootstrap_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).random(50)
     whole = stats.bootstrap_interval(values, resamples=1000, seed=7)
-    monkeypatch.setattr(stats, "_CHUNK", 170)
+    monkeypatch.setattr(resampling, "_CHUNK", 170)
     assert stats.bootstrap_interval(values, resamples=1000, seed=7) == pytest.approx(whole)
 
 

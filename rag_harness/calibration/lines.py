@@ -1,0 +1,96 @@
+"""The lines of a file of labels, JSON Lines or CSV, each with where it stands."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import DataError
+
+_LONGEST_FIELD = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One line: its values by name, and where it stands."""
+
+    values: Mapping[str, Any]
+    file: Path
+    number: int
+
+    @property
+    def where(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.number}"
+
+
+def read_lines(file: Path, problems: list[str]) -> Iterator[Found]:
+    """Yield the lines of ``file``; those that cannot be read are named in ``problems``.
+
+    Raises:
+        DataError: there is no such file, or it is no text.
+    """
+    text = _text(file)
+    if file.suffix.lower() == ".csv":
+        yield from _csv(text, file, problems)
+        return
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield from _json(line, file, number, problems)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        raise DataError(f"No file {file}. Name your labels: a .jsonl or .csv file.") from error
+    except UnicodeDecodeError as error:
+        line = file.read_bytes()[: error.start].count(b"\n") + 1
+        raise DataError(f"{file}:{line}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+
+
+def _json(line: str, file: Path, number: int, problems: list[str]) -> Iterator[Found]:
+    try:
+        values = json.loads(line)
+    except ValueError as error:
+        problems.append(f"{file}:{number}: no JSON: {error}")
+        return
+    if isinstance(values, dict):
+        yield Found(values, file, number)
+    else:
+        problems.append(
+            f"{file}:{number}: a line is an object with 'human' and what it is about; found {line.strip()[:60]}"
+        )
+
+
+def _csv(text: str, file: Path, problems: list[str]) -> Iterator[Found]:
+    # A spreadsheet of some countries writes semicolons.
+    head = text.partition("\n")[0]
+    reader = csv.DictReader(StringIO(text, newline=""), delimiter=";" if ";" in head and "," not in head else ",")
+    if "human" not in (reader.fieldnames or ()):
+        problems.append(f"{file}:1: no column 'human'; found {', '.join(reader.fieldnames or ()) or 'nothing'}")
+        return
+    # Contexts of a sheet are longer than the 128 kB that a field may have by default.
+    usual = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        for values, number in _numbered(reader):
+            if any(isinstance(value, str) and value.strip() for value in values.values()):
+                yield Found({name: value for name, value in values.items() if name and value is not None}, file, number)
+    except csv.Error as error:
+        problems.append(f"{file}:{reader.line_num}: no CSV: {error}")
+    finally:
+        csv.field_size_limit(usual)
+
+
+def _numbered(reader: csv.DictReader[str]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Yield each row with the line that it begins on: a field may hold line breaks."""
+    before = reader.line_num
+    for values in reader:
+        yield values, before + 1
+        before = reader.line_num

@@ -1,0 +1,132 @@
+"""Answers of a run with a judge's scores of them, read from ``output/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.errors import DataError, unknown
+from rag_harness.measures import measure_named
+from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.results.manifest import read_manifest
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
+from rag_harness.types import GOLDEN
+
+Item = tuple[str, str]
+"""Experiment and query of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The answers of a run, and one judge's scores of them.
+
+    ``scores`` has those that have a value, ``missing`` the reason of the others that were judged; ``author`` is None
+    where nothing was judged.
+    """
+
+    rows: Mapping[Item, ExperimentResult]
+    scores: Mapping[Item, float]
+    missing: Mapping[Item, str]
+    author: Author | None
+    version: int
+
+
+def read_scored(output: Path, measure: str, judge: str = "") -> Scored:
+    """Read rows and scores of ``output``; ``judge`` names whose, where there are scores of several.
+
+    Raises:
+        DataError: there are no answers, the measure is not judged, or it does not say whose scores are meant.
+    """
+    version = judged_measure(measure).version
+    rows = _rows(output)
+    if not rows:
+        raise DataError(f"No answers in {output}: run pytest first, or name the folder with --output DIR.")
+    lines = [line for line in _lines(output, rows) if (line.measure, line.version) == (measure, version)]
+    author = _author({line.author for line in lines if _meant(line.author, judge)}, output, judge, measure)
+    said = {(line.experiment, line.query_id): line for line in lines if line.author == author}
+    scores = {item: line.value for item, line in said.items() if line.value is not None}
+    missing = {item: line.reason for item, line in said.items() if line.value is None}
+    return Scored(rows, scores, missing, author, version)
+
+
+def judged_measure(name: str) -> JudgedMeasure:
+    """Return the judged measure of that name.
+
+    Raises:
+        SettingsError: there is no such measure.
+        DataError: it needs no judge.
+    """
+    found = measure_named(name)
+    if not isinstance(found, JudgedMeasure):
+        raise DataError(
+            f"{name} needs no judge, so there is nothing to calibrate. Name a judged measure: faithfulness."
+        )
+    return found
+
+
+def _rows(output: Path) -> dict[Item, ExperimentResult]:
+    files = [file for file in sorted(output.glob("*.jsonl")) if file.stem != GOLDEN]
+    found = (row_or_none(line) for file in files for _, line, _ in numbered_lines(file))
+    return {(row.experiment, row.query_id): row for row in found if row is not None and row.ok}
+
+
+def _lines(output: Path, rows: Mapping[Item, ExperimentResult]) -> list[ScoreLine]:
+    """Return the scores that are of these rows, as they are now."""
+    digests = {item: row_digest(row) for item, row in rows.items()}
+    files = sorted((output / SCORES).glob("*.jsonl"))
+    every = (line for file in files for line in read_scores(file))
+    return [line for line in every if digests.get((line.experiment, line.query_id)) == line.row]
+
+
+def _meant(author: Author, judge: str) -> bool:
+    return not judge or judge in (author.judge, author.model)
+
+
+def _author(found: set[Author], output: Path, judge: str, measure: str) -> Author | None:
+    latest = found & _of_last_run(output)
+    authors = sorted(latest or found, key=lambda author: (author.judge, author.model, author.revision))
+    if judge and not authors:
+        raise DataError(
+            f"No score of {measure} in {output / SCORES} is by {judge!r}. Judge with it first, or leave --judge."
+        )
+    if len(authors) > 1:
+        named = "; ".join(map(whole_name, authors))
+        raise DataError(
+            f"{output / SCORES} has scores of {measure} by {len(authors)} judges: {named}. Name one by its name "
+            "or model, --judge NAME; of several revisions run pytest again, so that one is the last."
+        )
+    return authors[0] if authors else None
+
+
+def whole_name(author: Author) -> str:
+    """Return a judge as a person reads it."""
+    return " ".join(part for part in (author.judge, author.model, author.revision) if part)
+
+
+def _of_last_run(output: Path) -> set[Author]:
+    try:
+        suites = read_manifest(output).suites.values()
+    except DataError:
+        return set()
+    return {Author(*author) for suite in suites for author in suite.authors}
+
+
+def missing_rows(items: Mapping[Item, str], rows: Mapping[Item, ExperimentResult]) -> list[str]:
+    """Say of each item that no row is of, with where it was named."""
+    known: Sequence[str] = sorted({experiment for experiment, _ in rows})
+    return [f"{where}: {_unknown_row(item, rows, known)}" for item, where in items.items() if item not in rows]
+
+
+def _unknown_row(item: Item, rows: Mapping[Item, ExperimentResult], known: Sequence[str]) -> str:
+    experiment, query_id = item
+    if experiment not in known:
+        return unknown("experiment", experiment, known)
+    return unknown_short("query", query_id, [query for name, query in rows if name == experiment], experiment)
+
+
+def unknown_short(kind: str, name: str, known: Sequence[str], where: str) -> str:
+    """Say that there is no such answer, with the nearest name: a run has too many to list."""
+    hint = unknown(kind, name, known).partition(" Known:")[0]
+    return f"{hint} {where} has {len(known)} answers."

@@ -1,0 +1,200 @@
+"""Judge a row: the measures that are wanted of it -> lines of scores. A judge that fails is a value, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_harness.deadline import Deadline
+from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.judges.scoring import judged
+from rag_harness.judges.spent import Spent, spending
+from rag_harness.local_work import inline
+from rag_harness.measures import Score
+from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Support
+from rag_harness.once import Once
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
+from rag_harness.types import Case
+
+PagesOf = Callable[[str, Case], Sequence[str]]
+"""Gives the texts of the relevant documents of a case that an experiment is asked about."""
+Find = Callable[[str, tuple[str, ...]], ScoreLine | None]
+"""Finds a score of an experiment that need not be judged again, by its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What judging a row came to: every score by its measure, the lines of those that are new, and what it took."""
+
+    author: Author
+    scores: Mapping[str, Score]
+    new: tuple[bytes, ...] = ()
+    spent: Spent = field(default_factory=Spent)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what the writer of the files needs, as xdist can ship it."""
+        who, used = self.author, self.spent.usage
+        return {
+            "author": [who.judge, who.model, who.revision],
+            "lines": [line.decode() for line in self.new],
+            "spent": [used.prompt_tokens, used.completion_tokens, used.calls, self.spent.recorded],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A measure of one row, with the digest of the texts beside the row that it looks at."""
+
+    measure: JudgedMeasure
+    row: str
+    gold: str
+
+    def line(self, row: ExperimentResult, author: Author, score: Score, repeat: int = 0) -> ScoreLine:
+        return ScoreLine(
+            measure=self.measure.name,
+            version=self.measure.version,
+            experiment=row.experiment,
+            query_id=row.query_id,
+            row=self.row,
+            gold=self.gold,
+            author=author,
+            value=score.value,
+            reason=score.reason,
+            undefined=score.undefined,
+            detail=score.detail if not repeat else {},
+            repeat=repeat,
+        )
+
+
+class Judging:
+    """The judge of one process.
+
+    Args:
+        make_judge: makes the judge on first use.
+        pages_of: gives gold pages; asked only for measures that look at them.
+        seconds: that judging a row may take.
+        anew: makes a judge that knows nothing of what was said before, for the nth repeat.
+    """
+
+    def __init__(
+        self,
+        make_judge: Callable[[], Judge],
+        pages_of: PagesOf,
+        seconds: float,
+        anew: Callable[[int], Judge] | None = None,
+    ) -> None:
+        self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
+        self._broken = ""
+
+    @property
+    def author(self) -> Author:
+        """Whose judgements these are.
+
+        Raises:
+            PrerequisiteError: the judge cannot be had.
+        """
+        judge = self._judge.get()
+        return Author(judge.name, judge.model, judge.revision)
+
+    async def row(
+        self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], find: Find, repeats: int = 0
+    ) -> Judged:
+        """Return the scores of a row that has an answer; those that ``find`` knows are not asked for again.
+
+        ``repeats`` is how often the judge is asked again, to see whether it is of one mind.
+        """
+        applying = [measure for measure in measures if not measure.applies(case)]
+        author, material = self._author_or_nobody(), self._material(row, case, applying)
+        wanted = [_wanted(measure, row, material) for measure in applying]
+        with spending() as spent:
+            turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
+        return Judged(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
+
+    async def _turn(
+        self,
+        row: ExperimentResult,
+        author: Author,
+        material: Material,
+        wanted: Sequence[_Wanted],
+        find: Find,
+        turn: int,
+    ) -> tuple[dict[str, Score], list[bytes]]:
+        """Return the scores of one turn, and the lines of those that are new."""
+        keys = {one.measure.name: one.line(row, author, Score(None), turn).key for one in wanted}
+        known = {name: line for name, key in keys.items() if (line := find(row.experiment, key))}
+        left = [one for one in wanted if one.measure.name not in known or known[one.measure.name].gold != one.gold]
+        said = await self._ask(material, [one.measure for one in left], turn)
+        lines = [one.line(row, author, said[one.measure.name], turn).line() for one in left]
+        return {name: _score(line) for name, line in known.items()} | dict(said), lines
+
+    def _author_or_nobody(self) -> Author:
+        try:
+            return self.author
+        except PrerequisiteError as error:
+            self._broken = self._broken or str(error)
+            return Author("nobody", "", "")
+
+    def _material(self, row: ExperimentResult, case: Case, measures: Collection[JudgedMeasure]) -> Material:
+        pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()
+        return Material(
+            question=row.query,
+            answer=row.llm_answer,
+            contexts=tuple(chunk.text for chunk in row.retrieved_chunks),
+            ground_truth=case.ground_truth,
+            gold_pages=tuple(pages),
+            quotes=tuple(evidence.quote for evidence in case.evidence),
+            abstained=row.abstained,
+            answerable=case.answerable,
+        )
+
+    def _pages(self, experiment: str, case: Case) -> Sequence[str]:
+        try:
+            return self._pages_of(experiment, case)
+        except (OSError, RagHarnessError) as error:
+            log.error("The relevant documents of %s cannot be read", case.query.query_id, exc_info=error)
+            return ()
+
+    async def _ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+        if not measures:
+            return {}
+        try:
+            return await self._in_time(material, measures, turn)
+        except (CriticalError, PrerequisiteError) as error:
+            # No later judgement can succeed: the others are not asked for, and say so.
+            self._broken = self._broken or f"{type(error).__name__}: {error}"
+            log.error("The judge cannot be asked", exc_info=error)
+            return _none(measures, self._broken)
+        except RagHarnessError as error:
+            return _none(measures, str(error))
+        except Exception as error:  # a measure of somebody's own, or a judge that will not even begin
+            log.error("A row could not be judged", exc_info=error)
+            return _none(measures, f"{type(error).__name__}: {error}")
+
+    async def _in_time(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+        if self._broken:
+            return _none(measures, self._broken)
+        work = judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
+        if inline.get():
+            return await work
+        why = f"deadline: not judged within {self._seconds:g} s. Allow more: --rag-deadline"
+        return await Deadline(self._seconds, why).bound(work)
+
+
+def _wanted(measure: JudgedMeasure, row: ExperimentResult, material: Material) -> _Wanted:
+    pages = material.gold_pages if _needs_pages(measure) else ()
+    return _Wanted(measure, row_digest(row), text_digest([*material.quotes, "", *pages]))
+
+
+def _needs_pages(measure: JudgedMeasure) -> bool:
+    return any(isinstance(ask, Support) and ask.source == "gold_pages" for ask in measure.asks)
+
+
+def _score(line: ScoreLine) -> Score:
+    return Score(line.value, line.reason, line.detail, line.undefined)
+
+
+def _none(measures: Sequence[JudgedMeasure], why: str) -> dict[str, Score]:
+    return {measure.name: Score(None, why) for measure in measures}

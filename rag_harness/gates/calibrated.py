@@ -1,0 +1,90 @@
+"""Gates on what people would say: the judge's scores, corrected by a saved calibration of that judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from rag_harness.errors import DataError
+from rag_harness.gates.grammar import Gate
+from rag_harness.gates.verdict import Interval, State, Verdict, holds
+
+if TYPE_CHECKING:
+    from rag_harness.calibration.correct import Scores
+
+
+class PeoplesMean(NamedTuple):
+    """The mean that people would give, its 95 % interval, and how it came about."""
+
+    value: float
+    interval: Interval
+    said: str
+
+
+Correct: TypeAlias = Callable[[Gate, Mapping[str, float]], PeoplesMean]
+"""Corrects the mean of the values of each case; a DataError says why it cannot."""
+
+
+def not_at_hand(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:  # noqa: ARG001 - what a Correct takes
+    """Refuse: whoever judges has no calibrations.
+
+    Raises:
+        DataError: always.
+    """
+    raise DataError("no calibration is at hand here")
+
+
+def corrections(judges: Path, output: Path) -> Correct:
+    """Return what corrects by the calibrations in ``judges`` the scores of the run in ``output``."""
+
+    def correct(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:
+        from rag_harness.calibration.correct import corrected_mean
+        from rag_harness.calibration.saved import read_calibrations
+
+        scores = _scores(gate, values, output)
+        others = [value for case, value in values.items() if case not in scores.values]
+        found = corrected_mean(scores, read_calibrations(judges), others)
+        return PeoplesMean(found.value, found.interval, found.said)
+
+    return correct
+
+
+def corrected_verdict(
+    gate: Gate, values: Mapping[str, float], threshold: float, correct: Correct, remarks: tuple[bool, str]
+) -> Verdict:
+    """Judge the corrected mean; one that cannot be corrected fails with the reason."""
+    lost, reason = remarks
+    try:
+        found = correct(gate, values)
+    except DataError as why:
+        return Verdict(gate, "failed", reason=f"cannot be calibrated: {why}", n=len(values))
+    state: State = "passed" if holds(found.value, gate.op, threshold) and not lost else "failed"
+    said = ", ".join(part for part in (found.said, reason) if part)
+    return Verdict(gate, state, found.value, threshold, len(values), found.interval, said)
+
+
+def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:
+    """Return the judge's scores that ``values`` are of: those of this run, by its one judge."""
+    from rag_harness.calibration.correct import Scores
+    from rag_harness.results.manifest import read_manifest
+    from rag_harness.results.score import SCORES, Author, read_scores
+
+    suite = read_manifest(output).suites[gate.suite]
+    ours = {Author(*author) for author in suite.authors}
+    lines = {
+        line.query_id: line
+        for line in read_scores(output / SCORES / suite.file)
+        if line.measure == gate.measure and line.author in ours and line.value == values.get(line.query_id)
+    }
+    judges = {(line.author, line.version) for line in lines.values()}
+    if not judges:
+        raise DataError(
+            f"no judge has scored {gate.measure} of {gate.suite} in this run; only judged measures have one"
+        )
+    if len(judges) > 1:
+        raise DataError(f"{len(judges)} judges have scored {gate.measure} of {gate.suite} in this run; use one")
+    ((author, version),) = judges
+    found = {case: line.value for case, line in lines.items() if line.value is not None}
+    rows = {case: line.row for case, line in lines.items()}
+    return Scores(gate.suite, gate.measure, version, author, found, rows)

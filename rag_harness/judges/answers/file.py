@@ -1,0 +1,119 @@
+"""Anybody's answers, a JSON object a line -> what a judge is given. Read line by line, twice: checked, then judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, StringConstraints, ValidationError, field_validator
+
+from rag_harness.errors import DataError
+from rag_harness.measures.judged import Material
+
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class AnswerLine(BaseModel):
+    """One line. Fields of other names are passed over, except where one was probably meant for these."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    id: Any
+    question: _Words
+    contexts: tuple[StrictStr, ...]
+    answer: StrictStr
+    ground_truth: StrictStr = ""
+    gold_pages: tuple[StrictStr, ...] = ()
+    quotes: tuple[StrictStr, ...] = ()
+    answerable: StrictBool = True
+    abstained: StrictBool | None = None
+
+    @field_validator("id")
+    @classmethod
+    def _text_or_number(cls, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+            raise ValueError("an id is a text or a whole number")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer with what it is judged by. ``id`` is as it was given: a text or a number."""
+
+    id: str | int
+    material: Material
+
+
+def check_answers(file: Path) -> int:
+    """Return how many answers ``file`` holds.
+
+    Raises:
+        DataError: there is none, or lines are malformed, or ids stand twice; lists every problem as ``file:line: …``.
+    """
+    problems: list[str] = []
+    first_line: dict[str, int] = {}
+    for number, line in _lines(file):
+        read, found = _parse(line)
+        problems += [f"{file}:{number}: {problem}" for problem in found]
+        if read is None:
+            continue
+        seen = first_line.setdefault(str(read.id), number)
+        if seen != number:
+            problems.append(f"{file}:{number}: id {read.id!r} stands already on line {seen}.")
+    if problems:
+        raise DataError("\n".join(problems))
+    if not first_line:
+        raise DataError(f"{file} holds no answer: each line is an object with id, question, contexts and answer.")
+    return len(first_line)
+
+
+def read_answers(file: Path, abstains: Callable[[str], bool]) -> Iterator[GivenAnswer]:
+    """Yield the answers of a file that was checked; ``abstains`` judges those that do not say it themselves."""
+    for _, line in _lines(file):
+        read = AnswerLine.model_validate_json(line)
+        abstained = abstains(read.answer) if read.abstained is None else read.abstained
+        material = Material(
+            question=read.question,
+            answer=read.answer,
+            contexts=read.contexts,
+            ground_truth=read.ground_truth,
+            gold_pages=read.gold_pages,
+            quotes=read.quotes,
+            abstained=abstained,
+            answerable=read.answerable,
+        )
+        yield GivenAnswer(read.id, material)
+
+
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank, numbered from 1; a byte order mark is none of their text."""
+    if not file.is_file():
+        raise DataError(f"No file {file}. Name one with an answer on each line: id, question, contexts, answer.")
+    with file.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if text.strip():
+                yield number, text
+
+
+def _parse(line: bytes) -> tuple[AnswerLine | None, list[str]]:
+    try:
+        read = AnswerLine.model_validate_json(line)
+    except ValidationError as error:
+        return None, [f"{_where(each['loc'])}: {each['msg']}" for each in error.errors()]
+    return read, [_misspelt(name, meant) for name in read.model_extra or () if (meant := _meant(name, read))]
+
+
+def _where(place: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in place) or "line"
+
+
+def _meant(name: str, read: AnswerLine) -> str:
+    left_out = [field for field in AnswerLine.model_fields if field not in read.model_fields_set]
+    return next(iter(get_close_matches(name, left_out, n=1, cutoff=0.8)), "")
+
+
+def _misspelt(name: str, meant: str) -> str:
+    return f"{name} is no field that is read. Did you mean {meant!r}? Else call it otherwise."

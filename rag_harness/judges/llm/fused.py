@@ -1,0 +1,69 @@
+"""``fused``: few calls that ask much. Each text is taken apart once, and everything numbered is judged in one call.
+
+What an answer costs, in calls; requests that were made before, word for word, are not made again in a process:
+
+====================================================  =====================================================
+faithfulness, context precision, answer relevancy     3: A takes the answer apart (claims, and the questions that it
+                                                      would answer), B judges all claims, C all chunks, beside A.
+                                                      One more where something was left out or unreadable: 4 at
+                                                      most, 3 in a row at most
+context precision alone                               1; 0 for chunks that were judged for the same question before
+answer relevancy alone, faithfulness alone            1, 2
+each further pair of claims and source                1: factuality; claims of the answer by the ground truth; of the
+                                                      ground truth by contexts or answer; nuggets by the answer
+the ground truth, where its claims are wanted         1 for all experiments
+====================================================  =====================================================
+
+and one more for each further pair whose verdicts were not all there. Nothing is asked for an empty text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+
+from rag_harness.files.sources import json_digest
+from rag_harness.judges.llm.asking import asking_of, revision_of
+from rag_harness.judges.llm.fused_opinion import FusedOpinion, Tools
+from rag_harness.judges.llm.known import Known
+from rag_harness.judges.llm.nearness import Nearness
+from rag_harness.measures.judged import Ask, Material
+from rag_harness.once import Once
+from rag_harness.protocols import JudgeParts
+from rag_harness.settings import access_of
+
+
+class FusedJudge:
+    """Asks the model of role ``judge`` as little as it can.
+
+    Args:
+        parts: the run's.
+    """
+
+    name = "fused"
+
+    def __init__(self, parts: JudgeParts) -> None:
+        self._parts = parts
+        self._tools = Tools(asking_of(parts, shares=True), Once(self._known), Nearness(parts.embedder))
+
+    @property
+    def model(self) -> str:
+        return self._tools.asking.chat.model
+
+    @cached_property
+    def revision(self) -> str:
+        """Digest of prompts and source, and of the embedder, which relevancy is measured with."""
+        embedder = self._parts.embedder()
+        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
+
+    def opinion(self, material: Material, asks: Collection[Ask]) -> FusedOpinion:
+        return FusedOpinion(self._tools, material, asks)
+
+    def _known(self) -> Known:
+        store = self._parts.stores.open("judged", self.model, revision_of(self.name))
+        return Known(store, keeps_missing=access_of(self._parts.settings).records)
+
+
+def create(parts: JudgeParts) -> FusedJudge:
+    """Return the judge of role ``judge`` that asks few calls."""
+    return FusedJudge(parts)

@@ -1,0 +1,151 @@
+"""What the fused judge says of one answer: which questions it puts, and when one may be put again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from rag_harness.errors import ModelOutputError, RagHarnessError, RecordingMissError
+from rag_harness.judges.llm import judging
+from rag_harness.judges.llm.asking import Asking
+from rag_harness.judges.llm.judging import Judged, asked_twice
+from rag_harness.judges.llm.known import Known
+from rag_harness.judges.llm.limits import too_many
+from rag_harness.judges.llm.nearness import Nearness
+from rag_harness.judges.llm.reading import Missing, Said
+from rag_harness.judges.llm.splitting import Part, Parts, Split, form_first, split
+from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
+from rag_harness.measures.judged import (
+    Ask,
+    Claim,
+    Material,
+    Relevancy,
+    Source,
+    Support,
+    Text,
+    Usefulness,
+    Verdict,
+    Verdicts,
+)
+from rag_harness.once import Once
+
+_FAITHFULNESS = Support("answer", "contexts")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What all opinions of a judge share."""
+
+    asking: Asking
+    known: Once[Known]
+    nearness: Nearness
+
+
+class FusedOpinion:
+    """What the judge says of one answer."""
+
+    def __init__(self, tools: Tools, material: Material, asks: Collection[Ask]) -> None:
+        self._tools, self._material, self._asks = tools, material, asks
+        self._asking = tools.asking
+
+    async def supported(self, claims: Text, source: Source) -> Verdicts:
+        passages = passages_of(self._material, source)
+        if not passages:
+            return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
+        found, judged = await self._supported(claims, source)
+        places = list(passages)
+        return Verdicts(tuple(_verdict(*each, places) for each in zip(found, judged.each, strict=True)))
+
+    async def usefulness(self) -> Sequence[Usefulness]:
+        material = self._material
+        if not material.ground_truth.strip():
+            return [Usefulness(None, NOTHING_TO_JUDGE_BY)] * len(material.contexts)
+        said = await self._tools.known.get().of(
+            material.question, material.ground_truth, material.contexts, self._asked_usefulness
+        )
+        return [Usefulness(each.value, _reason(each.missing)) for each in said]
+
+    async def relevancy(self) -> Relevancy:
+        found = await self._answer("questions")
+        if found.questions is None:
+            return Relevancy(None, reason=Missing.UNREADABLE.value)
+        if not found.questions:
+            return Relevancy(None, reason="no text in the answer")
+        return await self._tools.nearness.relevancy(self._material.question, found.questions, found.noncommittal)
+
+    async def _supported(self, claims: Text, source: Source) -> tuple[tuple[Claim, ...], Judged]:
+        """Return the claims with what is said of each."""
+        found, may_ask_again = await self._claims(claims)
+        passages = list(passages_of(self._material, source).values())
+
+        async def ask(texts: Sequence[str], again: bool) -> Sequence[Said]:
+            return await judging.support(self._asking, texts, passages, again)
+
+        async def allowed() -> bool:
+            return may_ask_again
+
+        texts = [claim.text for claim in found]
+        return found, await asked_twice(texts, ask, allowed) if texts else Judged(())
+
+    async def _claims(self, which: Text) -> tuple[tuple[Claim, ...], bool]:
+        """Return what ``which`` claims, and whether the one call that may be made again is left."""
+        if which == "nuggets":
+            return tuple(Claim(quote) for quote in self._material.quotes if quote.strip()), True
+        if which == "answer":
+            found = await self._answer("claims")
+        else:
+            found = await split(self._asking, self._material.question, self._material.ground_truth, ("claims",))
+        if found.claims is None:
+            raise ModelOutputError(f"no claims of the {which.replace('_', ' ')}: {Missing.UNREADABLE.value}")
+        if unbelievable := too_many(len(found.claims)):
+            raise ModelOutputError(unbelievable)
+        return found.claims, not found.again
+
+    async def _answer(self, needed: Part) -> Split:
+        """Return the answer taken apart. A recording of a run that measured more, or less, may have it in another form.
+
+        Raises:
+            RecordingMissError: no form of it is recorded.
+        """
+        miss: RecordingMissError | None = None
+        for form in form_first(self._wanted, needed):
+            try:
+                return await split(self._asking, self._material.question, self._material.answer, form)
+            except RecordingMissError as error:
+                miss = miss or error
+        assert miss is not None
+        raise miss
+
+    @property
+    def _wanted(self) -> Parts:
+        claims = any(isinstance(ask, Support) and ask.claims == "answer" for ask in self._asks)
+        found: tuple[tuple[Part, bool], ...] = (("claims", claims), ("questions", "relevancy" in self._asks))
+        return tuple(part for part, is_wanted in found if is_wanted)
+
+    async def _asked_usefulness(self, chunks: Sequence[str]) -> Sequence[Said]:
+        material = self._material
+
+        async def ask(texts: Sequence[str], again: bool) -> Sequence[Said]:
+            return await judging.usefulness(self._asking, material.question, material.ground_truth, texts, again)
+
+        return (await asked_twice(chunks, ask, self._has_a_call_left)).each
+
+    async def _has_a_call_left(self) -> bool:
+        """Return whether no other question about this answer was put again: decided by what was said, not by who is
+        first, so that a replay asks the same."""
+        if not self._wanted:
+            return True
+        try:
+            if (await self._answer(self._wanted[0])).again:
+                return False
+            return _FAITHFULNESS not in self._asks or not (await self._supported(*_FAITHFULNESS))[1].again
+        except RagHarnessError:
+            return False
+
+
+def _verdict(claim: Claim, said: Said, places: Sequence[int]) -> Verdict:
+    return Verdict(claim, said.value, places[said.passage - 1] if said.passage else None, _reason(said.missing))
+
+
+def _reason(missing: Missing | None) -> str:
+    return missing.value if missing else ""

@@ -1,0 +1,84 @@
+"""Usefulness by (judge, its prompts, question, ground truth, chunk): known once, for every experiment and every run.
+
+What is asked for a row depends on what was known before it. So a recording holds the verdicts themselves, those that
+could not be had too: in replay nothing is asked that depends on who came first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from rag_harness.judges.llm.reading import Missing, Said
+from rag_harness.judges.llm.shared import followed
+from rag_harness.protocols import Store
+from rag_harness.recording.store import key_of
+
+Ask = Callable[[Sequence[str]], Awaitable[Sequence[Said]]]
+"""Chunks -> what is said of each."""
+_MISSING = list(Missing)
+
+
+class Known:
+    """What is known of chunks.
+
+    Args:
+        store: verdicts by key: 1, 0, or -n where the nth reason of ``Missing`` stands in a verdict's place.
+        keeps_missing: keep those too. In a recording they are what the judge said; in a cache it could never try again.
+    """
+
+    def __init__(self, store: Store, keeps_missing: bool) -> None:
+        self._store, self._keeps_missing = store, keeps_missing
+        self._missing: dict[bytes, Said] = {}
+        self._coming: dict[bytes, asyncio.Task[Mapping[bytes, Said]]] = {}
+
+    async def of(self, question: str, ground_truth: str, chunks: Sequence[str], ask: Ask) -> list[Said]:
+        """Return what is said of each of ``chunks``; only those that nobody asked about are asked about.
+
+        Raises:
+            RagHarnessError: of the chat model, as it is; also where another row asked.
+        """
+        keys = {chunk: key_of("usefulness", question, ground_truth, chunk) for chunk in chunks}
+        said = self._recalled(keys.values())
+        coming = {key: self._coming[key] for key in keys.values() if key in self._coming}
+        new = {key: chunk for chunk, key in keys.items() if key not in said and key not in coming}
+        if new:
+            said |= await asyncio.shield(self._begin(new, ask))
+        for key, task in coming.items():
+            said[key] = (await followed(task))[key]
+        return [said[keys[chunk]] for chunk in chunks]
+
+    def _recalled(self, keys: Collection[bytes]) -> dict[bytes, Said]:
+        stored = zip(keys, self._store.get(list(keys)), strict=True)
+        found = {key: _said(float(array[0, 0])) for key, array in stored if array is not None}
+        return {key: self._missing[key] for key in keys if key in self._missing} | found
+
+    def _begin(self, new: Mapping[bytes, str], ask: Ask) -> asyncio.Task[Mapping[bytes, Said]]:
+        task = asyncio.create_task(self._asked(new, ask))
+        self._coming |= dict.fromkeys(new, task)
+        task.add_done_callback(lambda done: self._arrived(new, done))
+        return task
+
+    async def _asked(self, new: Mapping[bytes, str], ask: Ask) -> Mapping[bytes, Said]:
+        said = dict(zip(new, await ask(list(new.values())), strict=True))
+        self._missing |= {key: each for key, each in said.items() if each.missing}
+        kept = {key: each for key, each in said.items() if self._keeps_missing or not each.missing}
+        self._store.put({key: np.array([[_number(each)]], np.float32) for key, each in kept.items()})
+        return said
+
+    def _arrived(self, keys: Iterable[bytes], task: asyncio.Task[Mapping[bytes, Said]]) -> None:
+        for key in keys:
+            del self._coming[key]
+        # Asked for its exception even where nobody is left to hear it: asyncio would complain.
+        if not task.cancelled():
+            task.exception()
+
+
+def _number(said: Said) -> float:
+    return -1.0 - _MISSING.index(said.missing) if said.missing else float(said.value or 0.0)
+
+
+def _said(number: float) -> Said:
+    return Said(number) if number >= 0 else Said(missing=_MISSING[int(-number) - 1])

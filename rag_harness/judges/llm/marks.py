@@ -1,0 +1,33 @@
+"""What is judged, set between marks that it cannot hold: their key is made from its digest.
+
+Derived, not drawn by lot: the same material makes the same request, which is how recordings find it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rag_harness.recording.store import key_of
+
+Section = tuple[str, str]
+"""A name that we give, and a text that others wrote."""
+_KEY_LENGTH = 8
+
+
+def marked(sections: Sequence[Section]) -> str:
+    """Return ``sections`` in their order, each below its ``<<name | key>>``; ``<<end | key>>`` ends the last."""
+    key = _key([text for _, text in sections])
+    return "\n".join([*(f"<<{name} | {key}>>\n{text}" for name, text in sections), f"<<end | {key}>>"])
+
+
+def numbered(name: str, texts: Iterable[str]) -> list[Section]:
+    """Return a section for each text: ``passage 1``, ``passage 2``, …"""
+    return [(f"{name} {number}", text) for number, text in enumerate(texts, 1)]
+
+
+def _key(texts: Sequence[str]) -> str:
+    """Return a key that no text holds: one that was guessed, or searched for, is left for the next."""
+    key = key_of(*texts).hex()[:_KEY_LENGTH]
+    while any(key in text for text in texts):
+        key = key_of(key, *texts).hex()[:_KEY_LENGTH]
+    return key

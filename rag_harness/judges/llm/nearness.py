@@ -1,0 +1,93 @@
+"""Cosines of questions with a question; rows that ask meanwhile are embedded in one batch, off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rag_harness.local_work import on_local_thread
+from rag_harness.measures.judged import Relevancy
+from rag_harness.protocols import Embedder
+from rag_harness.types import Matrix
+
+_TOGETHER = 32
+"""Texts in one batch, or one row's own."""
+NOT_A_NUMBER = "a cosine is no number: the embedder gave a vector without a length"
+
+Waiting = tuple[Sequence[str], "asyncio.Future[Matrix]"]
+
+
+class Nearness:
+    """How near questions are to each other.
+
+    Args:
+        embedder: returns the embedder; called when the first text comes.
+    """
+
+    def __init__(self, embedder: Callable[[], Embedder]) -> None:
+        self._embedder = embedder
+        self._waiting: list[Waiting] = []
+        self._busy: asyncio.Task[None] | None = None
+
+    async def relevancy(self, question: str, asked: Sequence[str], noncommittal: bool) -> Relevancy:
+        """Return the mean cosine of ``asked`` with ``question``; None where one is no number.
+
+        Raises:
+            RagHarnessError: of the embedder, as it is.
+        """
+        vectors = await self._embedded([question, *asked])
+        cosines = _cosines(np.asarray(vectors, np.float64))
+        detail = {"questions": list(asked), "cosines": [value if np.isfinite(value) else None for value in cosines]}
+        if not np.isfinite(cosines).all():
+            return Relevancy(None, noncommittal, NOT_A_NUMBER, detail)
+        return Relevancy(float(np.mean(cosines)), noncommittal, detail=detail)
+
+    async def _embedded(self, texts: Sequence[str]) -> Matrix:
+        future: asyncio.Future[Matrix] = asyncio.get_running_loop().create_future()
+        self._waiting.append((texts, future))
+        if self._busy is None:
+            self._busy = asyncio.create_task(self._work_off())
+        return await future
+
+    async def _work_off(self) -> None:
+        try:
+            while self._waiting:
+                await self._do(self._next())
+        finally:
+            self._busy = None
+
+    def _next(self) -> list[Waiting]:
+        batch = [self._waiting.pop(0)]
+        while self._waiting and sum(len(texts) for texts, _ in batch) + len(self._waiting[0][0]) <= _TOGETHER:
+            batch.append(self._waiting.pop(0))
+        return batch
+
+    async def _do(self, batch: list[Waiting]) -> None:
+        texts = [text for each, _ in batch for text in each]
+        try:
+            vectors = await on_local_thread(lambda: self._embedder().embed_queries(texts))
+        except Exception as error:
+            await self._fail(batch, error)
+            return
+        for wanted, future in batch:
+            own, vectors = vectors[: len(wanted)], vectors[len(wanted) :]
+            if not future.done():  # its row may have been cancelled
+                future.set_result(own)
+
+    async def _fail(self, batch: list[Waiting], error: Exception) -> None:
+        if len(batch) > 1:
+            # One text that cannot be embedded must not take the others with it.
+            for each in batch:
+                await self._do([each])
+        elif not batch[0][1].done():
+            batch[0][1].set_exception(error)
+
+
+def _cosines(vectors: Matrix) -> list[float]:
+    """Return the cosine of each vector with the first; NaN where one has no length."""
+    first, others = vectors[0], vectors[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosines = others @ first / (np.linalg.norm(others, axis=1) * np.linalg.norm(first))
+    return [float(value) for value in cosines]

@@ -1,0 +1,165 @@
+"""``ragas``: the definitions of RAGAS 0.4.3, call for call, in our own words (``ragas/metrics/collections``).
+
+Context precision asks once a chunk, one after the other; faithfulness twice; answer relevancy three times: 10 calls at
+five chunks. Each further pair of claims and source is 1 more, and 1 for the first of the ground truth, whose statements
+a row makes once, as those of its answer: measures that set two verdicts side by side need the same statements. Nothing
+is asked again, and nothing shared between rows.
+Where RAGAS gives NaN, or divides by the verdicts that came back, ours is None with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from rag_harness.errors import ModelOutputError
+from rag_harness.files.sources import json_digest
+from rag_harness.judges.llm.asking import Asking, asking_of, prompt, revision_of
+from rag_harness.judges.llm.limits import check_length, too_many
+from rag_harness.judges.llm.marks import Section, numbered
+from rag_harness.judges.llm.nearness import Nearness
+from rag_harness.judges.llm.reading import Missing, json_of, objects_of, whole, words_of
+from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
+from rag_harness.judges.llm.shared import Shared
+from rag_harness.judges.llm.spans import placed
+from rag_harness.judges.llm.texts import NOTHING_TO_JUDGE_BY, passages_of
+from rag_harness.measures.judged import (
+    Ask,
+    Claim,
+    Material,
+    Relevancy,
+    Source,
+    Text,
+    Usefulness,
+    Verdict,
+    Verdicts,
+)
+from rag_harness.protocols import JudgeParts
+
+STRICTNESS = 3
+"""Questions that relevancy is the mean of; each is asked for as one of three, since the same request would have the
+same recorded reply."""
+_BIT: Schema = {"type": "integer", "enum": [0, 1]}
+_VERDICT = {"statement": TEXT, "reason": TEXT, "verdict": _BIT}
+
+
+class RagasJudge:
+    """Asks the model of role ``judge`` what RAGAS asks.
+
+    Args:
+        parts: the run's.
+    """
+
+    name = "ragas"
+
+    def __init__(self, parts: JudgeParts) -> None:
+        self._parts = parts
+        self.asking = asking_of(parts, shares=False)
+        self.nearness = Nearness(parts.embedder)
+
+    @property
+    def model(self) -> str:
+        return self.asking.chat.model
+
+    @cached_property
+    def revision(self) -> str:
+        """Digest of prompts and source, and of the embedder, which relevancy is measured with."""
+        embedder = self._parts.embedder()
+        return json_digest([revision_of(self.name), embedder.model, embedder.revision])
+
+    def opinion(self, material: Material, asks: Collection[Ask]) -> RagasOpinion:  # noqa: ARG002 - nothing is shared
+        return RagasOpinion(self, material)
+
+
+class RagasOpinion:
+    """What the judge says of one answer."""
+
+    def __init__(self, judge: RagasJudge, material: Material) -> None:
+        self._asking: Asking = judge.asking
+        self._nearness, self._material = judge.nearness, material
+        self._split: Shared[tuple[Claim, ...]] = Shared()
+
+    async def supported(self, claims: Text, source: Source) -> Verdicts:
+        passages = passages_of(self._material, source)
+        if not passages:
+            return Verdicts((Verdict(Claim(claims), None, reason=NOTHING_TO_JUDGE_BY),))
+        found = await self._split.get(claims, lambda: self._statements(claims))
+        return Verdicts(await self._verdicts(found, "\n".join(passages.values())) if found else ())
+
+    async def usefulness(self) -> Sequence[Usefulness]:
+        return [await self._useful(context) for context in self._material.contexts]
+
+    async def relevancy(self) -> Relevancy:
+        if not self._material.answer.strip():
+            return Relevancy(None, reason="no text in the answer")
+        check_length("an answer", self._material.answer)
+        said = [await self._question(number) for number in range(1, STRICTNESS + 1)]
+        if None in said:
+            return Relevancy(None, reason=Missing.UNREADABLE.value)
+        questions, noncommittal = zip(*(each for each in said if each), strict=True)
+        return await self._nearness.relevancy(self._material.question, questions, all(noncommittal))
+
+    async def _useful(self, context: str) -> Usefulness:
+        material = self._material
+        if not material.ground_truth.strip():
+            return Usefulness(None, NOTHING_TO_JUDGE_BY)
+        given = [("question", material.question), ("answer", material.ground_truth), ("context", context)]
+        found = await self._asked("usefulness", given, {"reason": TEXT, "verdict": _BIT})
+        return Usefulness(*_bit(found))
+
+    async def _statements(self, which: Text) -> tuple[Claim, ...]:
+        material = self._material
+        if which == "nuggets":
+            return tuple(Claim(quote) for quote in material.quotes if quote.strip())
+        text = material.answer if which == "answer" else material.ground_truth
+        if not text.strip():
+            return ()
+        check_length("a text", text)
+        given = [("question", material.question), ("answer", text)]
+        found = await self._asked("statements", given, {"statements": list_schema(TEXT)})
+        listed = found.get("statements") if found is not None else None
+        statements = [words_of(each) for each in listed] if isinstance(listed, list) else [""]
+        if not all(statements):
+            raise ModelOutputError(f"no statements of the {which.replace('_', ' ')}: {Missing.UNREADABLE.value}")
+        if unbelievable := too_many(len(statements)):
+            raise ModelOutputError(unbelievable)
+        return placed([(each, "") for each in statements], text)
+
+    async def _verdicts(self, claims: Sequence[Claim], context: str) -> tuple[Verdict, ...]:
+        """Judge all statements in one call; they are told apart by their order, so their number must be right."""
+        given: list[Section] = [("context", context), *numbered("statement", [claim.text for claim in claims])]
+        found = await self._asked("verdicts", given, {"statements": list_schema(object_schema(_VERDICT))})
+        listed = objects_of(found, "statements")
+        if listed is None or len(listed) != len(claims):
+            why = (Missing.UNREADABLE if listed is None else Missing.NUMBERS).value
+            return tuple(Verdict(claim, None, reason=why) for claim in claims)
+        bits = [_bit(each) for each in listed]
+        return tuple(Verdict(claim, bit, reason=why) for claim, (bit, why) in zip(claims, bits, strict=True))
+
+    async def _question(self, number: int) -> tuple[str, int] | None:
+        reply = {"question": TEXT, "noncommittal": _BIT}
+        end = f"This is question {number} of {STRICTNESS}."
+        found = await self._asked("question", [("answer", self._material.answer)], reply, end) or {}
+        question, noncommittal = words_of(found.get("question")), whole(found.get("noncommittal"))
+        return (question, noncommittal) if question and noncommittal in (0, 1) else None
+
+    async def _asked(
+        self, task: str, given: Sequence[Section], reply: Mapping[str, Schema], end: str = ""
+    ) -> Mapping[str, Any] | None:
+        return json_of(await self._asking.ask(prompt(f"ragas_{task}"), given, reply, end))
+
+
+def _bit(found: Mapping[str, Any] | None) -> tuple[float | None, str]:
+    """Return a verdict of 0 or 1; None with the reason where there is none."""
+    if found is None:
+        return None, Missing.UNREADABLE.value
+    bit = whole(found.get("verdict"))
+    if bit is None and "verdict" not in found:
+        return None, Missing.LEFT_OUT.value
+    return (float(bit), "") if bit in (0, 1) else (None, Missing.WORD.value)
+
+
+def create(parts: JudgeParts) -> RagasJudge:
+    """Return the judge of role ``judge`` that asks what RAGAS asks."""
+    return RagasJudge(parts)

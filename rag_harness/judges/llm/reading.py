@@ -1,0 +1,110 @@
+"""Reads a judge's reply. What is not there, or not as it was asked for, has a name; nothing is guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+_THOUGHT = "</think>"
+
+
+class Missing(Enum):
+    """Why there is no verdict. The place in this list is what stores of verdicts keep: add at the end."""
+
+    UNREADABLE = "the judge's reply is not the JSON that was asked for"
+    LEFT_OUT = "the judge gave no verdict for it"
+    TWICE = "the judge gave two verdicts for it"
+    WORD = "the judge gave a verdict that it was not offered"
+    NUMBERS = "the judge's numbers do not fit what it was asked"
+    PASSAGE = "the judge named a passage that is not there"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A verdict, 1 or 0, with the number of the passage that it stands on; or why there is none."""
+
+    value: float | None = None
+    passage: int | None = None
+    missing: Missing | None = None
+
+
+def json_of(text: str) -> Mapping[str, Any] | None:
+    """Return the JSON object in a reply, with prose or a fence around it; None where there is none that is whole.
+
+    What a model thinks aloud before it may hold drafts in braces.
+    """
+    found = _object_in(text)
+    return found if found is not None or _THOUGHT not in text else _object_in(text.rpartition(_THOUGHT)[2])
+
+
+def _object_in(text: str) -> Mapping[str, Any] | None:
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        found = json.loads(text[start : end + 1]) if 0 <= start < end else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def read_verdicts(text: str, count: int, words: Mapping[str, float], passages: int = 0) -> list[Said]:
+    """Return what a reply says of items 1 to ``count``, in their order.
+
+    Args:
+        text: the reply.
+        count: how many items were asked about.
+        words: the verdicts that were offered, with their values.
+        passages: how many passages there were; 0 where no verdict names one.
+    """
+    entries = objects_of(json_of(text), "verdicts")
+    if entries is None:
+        return [Said(missing=Missing.UNREADABLE)] * count
+    by_number: dict[int | None, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        by_number.setdefault(whole(entry.get("index")), []).append(entry)
+    if not by_number.keys() <= set(range(1, count + 1)):
+        # Counted from 0, say: then no other number can be trusted either.
+        return [Said(missing=Missing.NUMBERS)] * count
+    return [_said(by_number.get(number, []), words, passages) for number in range(1, count + 1)]
+
+
+def objects_of(found: Mapping[str, Any] | None, name: str) -> Sequence[Mapping[str, Any]] | None:
+    """Return the list of objects under ``name``; None where it is none: one that is no object spoils the list."""
+    listed = found.get(name) if found is not None else None
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        return None
+    return listed
+
+
+def _said(entries: Sequence[Mapping[str, Any]], words: Mapping[str, float], passages: int) -> Said:
+    if len(entries) != 1:
+        return Said(missing=Missing.TWICE if entries else Missing.LEFT_OUT)
+    value = _value(entries[0].get("verdict"), words)
+    if value is None:
+        return Said(missing=Missing.WORD)
+    passage = whole(entries[0].get("passage")) or 0
+    if not value or not passage:
+        return Said(value)
+    return Said(value, passage) if 1 <= passage <= passages else Said(missing=Missing.PASSAGE)
+
+
+def _value(said: object, words: Mapping[str, float]) -> float | None:
+    return words.get(said.strip().lower()) if isinstance(said, str) else None
+
+
+def whole(said: object) -> int | None:
+    """Return a whole number, also one that was written as text; None where it is none."""
+    if isinstance(said, str) and said.strip().isdecimal() and len(said) <= 9:
+        return int(said)
+    if isinstance(said, bool) or not isinstance(said, (int, float)):
+        return None
+    return int(said) if abs(said) < 1e9 and said == int(said) else None
+
+
+def words_of(said: object) -> str:
+    """Return a text; empty where it is none, or blank. Halves of characters are replaced: no file could hold them."""
+    if not isinstance(said, str) or not said.strip():
+        return ""
+    return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,36 @@
+"""Finds in a text what a judge quotes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rag_harness.measures.judged import Claim
+
+
+def placed(said: Sequence[tuple[str, str]], text: str) -> tuple[Claim, ...]:
+    """Return claims with the place of their quotes in ``text``; where it is not there, that of the claim itself.
+
+    Two claims that quote the same words stand at the same place, unless these come again further on.
+    """
+    claims: list[Claim] = []
+    at = 0
+    for claim, quote in said:
+        start, end = find(quote or claim, text, at)
+        if start < 0 and quote:
+            start, end = find(claim, text, at)
+        claims.append(Claim(claim, start, end))
+        at = max(at, start)
+    return tuple(claims)
+
+
+def find(words: str, text: str, after: int = 0) -> tuple[int, int]:
+    """Return start and end of ``words`` in ``text``, at or after ``after`` if they are there; -1 where they are not.
+
+    Spaces and ends of lines are as good as each other.
+    """
+    if not words.strip():
+        return -1, -1
+    pattern = re.compile(r"\s+".join(map(re.escape, words.split())))
+    found = pattern.search(text, after) or pattern.search(text)
+    return found.span() if found else (-1, -1)

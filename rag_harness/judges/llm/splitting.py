@@ -1,0 +1,105 @@
+"""Takes a text apart: what it claims, and the questions that it would answer, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rag_harness.judges.llm.asking import Asking, prompt
+from rag_harness.judges.llm.limits import check_length
+from rag_harness.judges.llm.reading import json_of, words_of
+from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
+from rag_harness.judges.llm.spans import placed
+from rag_harness.measures.judged import Claim
+
+Part = Literal["claims", "questions"]
+Parts = tuple[Part, ...]
+FORMS: tuple[Parts, ...] = (("claims",), ("questions",), ("claims", "questions"))
+QUESTIONS = 3
+"""As RAGAS: their mean is what relevancy is made of."""
+
+_CLAIM = object_schema({"quote": TEXT, "claim": TEXT})
+_REPLIES: Mapping[Part, Mapping[str, Schema]] = {
+    "claims": {"claims": list_schema(_CLAIM)},
+    "questions": {"questions": list_schema(TEXT), "noncommittal": BOOLEAN},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A text taken apart.
+
+    ``claims`` and ``questions`` are None where they were not asked for, or cannot be read; ``again`` says that the
+    judge was asked a second time.
+    """
+
+    claims: tuple[Claim, ...] | None = None
+    questions: tuple[str, ...] | None = None
+    noncommittal: bool = False
+    again: bool = False
+
+    def lacks(self, wanted: Parts) -> Parts:
+        """Return what of ``wanted`` is not there."""
+        found: Mapping[Part, object] = {"claims": self.claims, "questions": self.questions}
+        return tuple(part for part in wanted if found[part] is None)
+
+
+async def split(asking: Asking, question: str, text: str, wanted: Parts) -> Split:
+    """Return ``text`` taken apart; what cannot be read is asked for once more.
+
+    Raises:
+        ModelOutputError: the text is too long.
+        RagHarnessError: of the chat model, as it is.
+    """
+    if not text.strip():
+        return Split((), ())
+    check_length("a text", text)
+    first = await _asked(asking, question, text, wanted)
+    missing = first.lacks(wanted)
+    if not missing:
+        return first
+    second = await _asked(asking, question, text, missing, prompt("fused_again"))
+    return Split(
+        second.claims if "claims" in missing else first.claims,
+        second.questions if "questions" in missing else first.questions,
+        second.noncommittal if "questions" in missing else first.noncommittal,
+        again=True,
+    )
+
+
+async def _asked(asking: Asking, question: str, text: str, wanted: Parts, end: str = "") -> Split:
+    """Ask for ``wanted``. Questions are read off the text alone: the real one is only shown where claims are wanted."""
+    sections = [("question", question)] if "claims" in wanted else []
+    task = "\n\n".join(["You are given a text.", *(prompt(f"fused_{part}") for part in wanted)])
+    reply = {name: schema for part in wanted for name, schema in _REPLIES[part].items()}
+    found = json_of(await asking.ask(task, [*sections, ("text", text)], reply, end)) or {}
+    return Split(_claims(found, text), *_questions(found))
+
+
+def _claims(found: Mapping[str, Any], text: str) -> tuple[Claim, ...] | None:
+    """Read the claims; one that cannot be read spoils the list: without it the denominator would shrink."""
+    listed = found.get("claims")
+    if not isinstance(listed, list):
+        return None
+    said = [_claim(entry) for entry in listed]
+    return placed(said, text) if all(claim for claim, _ in said) else None
+
+
+def _claim(entry: object) -> tuple[str, str]:
+    """Return a claim and its quote; the claim is empty where it cannot be read."""
+    claim, quote = (entry.get("claim"), entry.get("quote")) if isinstance(entry, Mapping) else (entry, "")
+    return words_of(claim), words_of(quote)
+
+
+def _questions(found: Mapping[str, Any]) -> tuple[tuple[str, ...] | None, bool]:
+    listed, noncommittal = found.get("questions"), found.get("noncommittal")
+    questions = tuple(words_of(each) for each in listed) if isinstance(listed, list) else ()
+    if len(questions) != QUESTIONS or not all(questions) or not isinstance(noncommittal, bool):
+        return None, False
+    return questions, noncommittal
+
+
+def form_first(wanted: Parts, needed: Part) -> Sequence[Parts]:
+    """Return the forms that have ``needed``, ``wanted`` first where it is one of them."""
+    return sorted((form for form in FORMS if needed in form), key=lambda form: form != wanted)

@@ -1,0 +1,73 @@
+"""The judge that the settings name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from rag_harness.judges.spent import CountedParts
+from rag_harness.measures.judged import Judge
+from rag_harness.models.names import judge_name
+from rag_harness.protocols import ChatModel, JudgeParts, TextEmbedder
+from rag_harness.recording.store import ArrayStore
+from rag_harness.registry import resolve
+from rag_harness.settings import Settings
+
+
+def judge_of(parts: JudgeParts) -> Judge:
+    """Return the judge of a run, made of its parts.
+
+    Raises:
+        RegistryError: no judge has the name that the settings say.
+        PrerequisiteError: it needs a package that is not installed.
+    """
+    return cast("Judge", resolve("judges", judge_name(parts.settings))(CountedParts(parts)))
+
+
+def asked_anew(parts: JudgeParts, repeat: int) -> Judge:
+    """Return the same judge, that knows nothing of what was said before: each repeat has a seed of its own."""
+    return judge_of(_Anew(parts, repeat))
+
+
+def says_the_same(settings: Settings) -> bool:
+    """Whether asking the judge again tells nothing, for it computes and is not asked."""
+    return judge_name(settings) == "embedded"
+
+
+class _Anew:
+    """The parts of a run with another seed, and stores that are empty and keep nothing."""
+
+    def __init__(self, parts: JudgeParts, repeat: int) -> None:
+        self._parts, self._seed = parts, parts.settings.seed + repeat
+
+    @property
+    def settings(self) -> Settings:
+        return self._parts.settings
+
+    @property
+    def stores(self) -> Any:
+        return self
+
+    @property
+    def cassettes(self) -> Any:
+        return self._parts.cassettes
+
+    def open(self, kind: str, model: str, revision: str) -> ArrayStore:  # noqa: ARG002 - every store is empty
+        return ArrayStore([Path()])
+
+    def flush(self) -> None:
+        """Keep nothing."""
+
+    def chat(
+        self,
+        role: str = "answer",
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        seed: int | None = None,
+    ) -> ChatModel:
+        wanted = self._seed if seed is None else seed
+        return self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=wanted)
+
+    def embedder(self, model: str = "") -> TextEmbedder:
+        return self._parts.embedder(model)

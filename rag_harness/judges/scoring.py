@@ -1,0 +1,50 @@
+"""One answer -> its judged scores. A judge that fails is a value: a score of None with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from rag_harness.errors import BudgetError, CriticalError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.measures import Score
+from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Opinion
+
+Scores = Mapping[str, Score]
+"""By the measure's name."""
+
+
+async def judged(material: Material, measures: Sequence[JudgedMeasure], judge: Judge) -> dict[str, Score]:
+    """Return the score of each measure; all of them are asked of one opinion, at once.
+
+    Raises:
+        CriticalError: no later judgement can succeed either.
+    """
+    scores = {measure.name: _undefined(measure, material) for measure in measures}
+    wanted = [measure for measure in measures if scores[measure.name] is None]
+    opinion = judge.opinion(material, {ask for measure in wanted for ask in measure.asks})
+    said = await asyncio.gather(*(_score(measure, material, opinion) for measure in wanted))
+    found = dict(zip((measure.name for measure in wanted), said, strict=True))
+    return {name: score or found[name] for name, score in scores.items()}
+
+
+def _undefined(measure: JudgedMeasure, material: Material) -> Score | None:
+    why = measure.undefined(material)
+    return Score(None, why, undefined=True) if why else None
+
+
+async def _score(measure: JudgedMeasure, material: Material, opinion: Opinion) -> Score:
+    try:
+        return await measure.judge(material, opinion)
+    except CriticalError:
+        raise
+    except BudgetError as error:
+        return Score(None, f"not judged: budget: {error}")
+    except Exception as error:
+        log.error("%s could not be judged", measure.name, exc_info=error)
+        return Score(None, _why(error))
+
+
+def _why(error: Exception) -> str:
+    said = str(error) or repr(error)
+    return said if isinstance(error, RagHarnessError) else f"{type(error).__name__}: {said}"

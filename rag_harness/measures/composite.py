@@ -1,0 +1,56 @@
+"""Measures made of other measures of the same row: no judge is asked for them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from rag_harness.errors import SettingsError
+from rag_harness.measures.measure import Better, Need, Score, Unit
+from rag_harness.registry import resolve
+from rag_harness.types import Case
+
+
+class CompositeMeasure(ABC):
+    """A formula over the scores of one row. Derive from it, set what differs, and register the class.
+
+    Args:
+        cutoff: what stands behind the ``@`` of the name; composites take none.
+
+    Raises:
+        SettingsError: there is a cutoff.
+    """
+
+    called: ClassVar[str]
+    parts: ClassVar[tuple[str, ...]]
+    """Names of the judged measures that it is made of."""
+    version: int = 1
+    unit: Unit = "share"
+    better: Better = "higher"
+    worst: float | None = 0.0
+    needs: tuple[Need, ...] = ("answer",)
+
+    def __init__(self, cutoff: int | None = None) -> None:
+        if cutoff is not None:
+            raise SettingsError(
+                f"Measure '{self.called}@{cutoff}' has a cutoff, but {self.called} takes none. Write {self.called!r}."
+            )
+        self.cutoff = cutoff
+        self.name = self.called
+
+    def applies(self, case: Case) -> str:
+        """Return why a part means nothing for ``case``; empty where all apply."""
+        return next(filter(None, (resolve("measures", part)(None).applies(case) for part in self.parts)), "")
+
+    def score(self, parts: Mapping[str, Score]) -> Score:
+        """Return the score; None where a part is None, with that part's reason."""
+        for name in self.parts:
+            part = parts[name]
+            if part.value is None:
+                return Score(None, f"{name}: {part.reason}", undefined=part.undefined)
+        return Score(self.combine({name: part.value for name, part in parts.items() if part.value is not None}))
+
+    @abstractmethod
+    def combine(self, values: Mapping[str, float]) -> float:
+        """Return the value, from the values of the parts by name."""

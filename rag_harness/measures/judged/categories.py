@@ -1,0 +1,38 @@
+"""What kind of answer it is: one name an answer, from context precision (CP), faithfulness (F), relevancy (AR)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rag_harness.measures.measure import Score
+
+PARTS = ("context_precision", "faithfulness", "answer_relevancy")
+CORRECT_ABSTENTION, WRONG_ABSTENTION = "Correct Abstention", "Wrong Abstention"
+UNCLASSIFIED, UNMEASURED = "Unclassified", "Unmeasured"
+
+_RULES: Mapping[str, Callable[[float, float, float], bool]] = {
+    "Clean Pass": lambda cp, f, ar: cp > 0.7 and f > 0.7 and ar > 0.7,
+    "Hallucination": lambda cp, f, _: cp > 0.6 and f < 0.4,
+    "Retrieval Failure": lambda cp, f, _: cp < 0.4 and f > 0.7,
+    "Irrelevant": lambda _, f, ar: ar < 0.4 and f > 0.7,
+    "Total Failure": lambda cp, f, ar: cp < 0.4 and f < 0.4 and ar < 0.4,
+}
+CATEGORIES: tuple[str, ...] = (*_RULES, UNCLASSIFIED, CORRECT_ABSTENTION, WRONG_ABSTENTION, UNMEASURED)
+"""All of them, in the order in which they are tried and shown."""
+
+
+def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:
+    """Return the category of an answer; the first rule that holds, where two do.
+
+    Args:
+        scores: of its measures, by name.
+        abstained: the answer says that it does not know.
+        answerable: the documents have the answer.
+    """
+    if abstained:
+        return WRONG_ABSTENTION if answerable else CORRECT_ABSTENTION
+    values = [scores[name].value for name in PARTS if name in scores]
+    measured = [value for value in values if value is not None]
+    if len(measured) < len(PARTS):
+        return UNMEASURED
+    return next((name for name, holds in _RULES.items() if holds(*measured)), UNCLASSIFIED)

@@ -1,0 +1,71 @@
+"""Are the facts there that the answer needs? Nuggets, as TREC counts them; ours are the quotes of the evidence."""
+
+from __future__ import annotations
+
+import re
+
+from rag_harness.measures.judged.measure import plain, unusable, values
+from rag_harness.measures.judged.opinion import Material, Opinion, Support
+from rag_harness.measures.judged.reasons import no_truth, says_nothing
+from rag_harness.measures.judged.truth import AgainstGroundTruth
+from rag_harness.measures.measure import Score
+from rag_harness.types import Case
+
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+_CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")
+_LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
+_NO_QUOTES = "no evidence quotes"
+_OKAY = 0.5
+
+
+class NuggetRecall(AgainstGroundTruth):
+    """(Σ vital + ½ Σ okay) / (vital nuggets + ½ okay nuggets), each sum over the nuggets that the answer has.
+
+    TREC's weighted nugget recall (Pradeep et al. 2024, arXiv 2411.09607). Which are vital: ``vital``.
+    """
+
+    called = "nugget_recall"
+    asks = (Support("nuggets", "answer"),)
+
+    def applies(self, case: Case) -> str:
+        """Return why there is no nugget, or nothing that tells the vital ones."""
+        return no_truth(case) or ("" if any(one.quote.strip() for one in case.evidence) else _NO_QUOTES)
+
+    def undefined(self, material: Material) -> str:
+        """Return the same of an answer."""
+        return no_truth(material) or ("" if any(quote.strip() for quote in material.quotes) else _NO_QUOTES)
+
+    async def judge(self, material: Material, opinion: Opinion) -> Score:
+        if says_nothing(material):
+            return Score(0.0)
+        found = await opinion.supported("nuggets", "answer")
+        needed = [vital(verdict.claim.text, material.ground_truth) for verdict in found.each]
+        claims = [{**plain(verdict), "vital": is_vital} for verdict, is_vital in zip(found.each, needed, strict=True)]
+        detail = {**found.detail, "claims": claims}
+        why = unusable(found, "evidence quotes")
+        if why:
+            return Score(None, why, detail)
+        weights = [1.0 if is_vital else _OKAY for is_vital in needed]
+        there = sum(weight * value for weight, value in zip(weights, values(found), strict=True))
+        return Score(min(1.0, there / sum(weights)), detail=detail)
+
+
+def vital(nugget: str, ground_truth: str) -> bool:
+    """Return whether the ground truth has a figure of ``nugget``, or at least half of its content words.
+
+    Else it is okay: a premise that the ground truth builds on without saying it. A content word has four letters or
+    more; the number of a list item is no figure.
+    """
+    nugget = _LIST_NUMBER.sub("", nugget, count=1) if _LIST_NUMBER.match(nugget) else nugget
+    if _figures(nugget) & _figures(ground_truth):
+        return True
+    words = _content_words(nugget)
+    return bool(words) and 2 * len(words & _content_words(ground_truth)) >= len(words)
+
+
+def _figures(text: str) -> set[str]:
+    return set(_FIGURE.findall(text))
+
+
+def _content_words(text: str) -> set[str]:
+    return set(_CONTENT_WORD.findall(text.lower()))

@@ -1,0 +1,28 @@
+"""Why a judged measure means nothing for a case or an answer, as what that has."""
+
+from __future__ import annotations
+
+from rag_harness.measures.judged.opinion import Material
+from rag_harness.types import Case
+
+NOT_ANSWERABLE = "no answer in the documents"
+NO_GROUND_TRUTH = "no ground truth"
+NO_CONTEXT = "no context: not defined without one"
+ABSTAINED = "an abstention, which claims nothing"
+
+
+def no_truth(of: Case | Material) -> str:
+    """Return why there is no right answer to hold anything against; empty where there is one."""
+    if not of.answerable:
+        return NOT_ANSWERABLE
+    return "" if of.ground_truth.strip() else NO_GROUND_TRUTH
+
+
+def no_context(material: Material) -> str:
+    """Return why there is nothing that was retrieved; empty where there is something."""
+    return "" if any(context.strip() for context in material.contexts) else NO_CONTEXT
+
+
+def says_nothing(material: Material) -> bool:
+    """Return whether the answer is an abstention, or blank."""
+    return material.abstained or not material.answer.strip()

@@ -1,0 +1,20 @@
+"""Judged measures against the ground truth: what all of them need."""
+
+from __future__ import annotations
+
+from rag_harness.measures.judged.measure import JudgedMeasure
+from rag_harness.measures.judged.opinion import Material
+from rag_harness.measures.judged.reasons import no_context, no_truth
+from rag_harness.types import Case
+
+
+class AgainstGroundTruth(JudgedMeasure):
+    """Means something where the case has a right answer and, if the measure needs retrieval, there is a context."""
+
+    def applies(self, case: Case) -> str:
+        """Return why the case has no right answer."""
+        return no_truth(case)
+
+    def undefined(self, material: Material) -> str:
+        """Return which of the two is not there."""
+        return no_truth(material) or (no_context(material) if "retrieval" in self.needs else "")

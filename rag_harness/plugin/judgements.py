@@ -1,0 +1,150 @@
+"""From a row to its judged scores: stored, or judged now, right after the row is there and ahead of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.once import Once
+
+if TYPE_CHECKING:
+    from rag_harness.engine.judging import Judged, Judging
+    from rag_harness.engine.rows import Trial
+    from rag_harness.engine.stored import Stored
+    from rag_harness.measures import Score
+    from rag_harness.measures.judged import JudgedMeasure
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.results.row import ExperimentResult
+    from rag_harness.types import Case, TrialId
+
+
+REPEATED = 50
+"""Rows that --rag-judge-repeats judges again."""
+
+
+class Judgements:
+    """The judging of one process.
+
+    Args:
+        session: state of the run.
+        engine: runs jobs by key.
+        stored: finds what need not be judged again.
+    """
+
+    def __init__(self, session: RagSession, engine: Callable[[], Any], stored: Callable[[], Stored]) -> None:
+        self._session, self._engine, self._stored = session, engine, stored
+        self._judging = Once(self._make_judging)
+        self._under_way: set[TrialId] = set()
+        self._done: dict[TrialId, Judged] = {}
+        self._shipped: set[TrialId] = set()
+        self._repeated: frozenset[TrialId] | None = None
+
+    def _make_judging(self) -> Judging:
+        from rag_harness.engine.judging import Judging
+        from rag_harness.judges.made import asked_anew, judge_of
+
+        parts, session = self._session.parts, self._session
+        seconds = session.settings.deadline * (1 + session.settings.judge_repeats)
+        return Judging(lambda: judge_of(parts), session.gold_pages, seconds, lambda turn: asked_anew(parts, turn))
+
+    def choose_repeated(self, trials: Iterable[TrialId]) -> None:
+        """Choose at random which trials are judged again, of all that were selected: every process chooses the same."""
+        from rag_harness.judges.made import says_the_same
+
+        settings = self._session.settings
+        if self._repeated is None:
+            judged = [trial for trial in trials if self._session.judged_measures(trial.experiment)]
+            wanted = settings.judge_repeats and not says_the_same(settings)
+            self._repeated = frozenset(sorted(set(judged), key=_lot)[: REPEATED if wanted else 0])
+
+    def after(self, trial: Trial, row: ExperimentResult) -> bool:
+        """Judge a row that has come, where something is wanted of it; return whether there is anything to judge."""
+        measures = self._session.judged_measures(trial.experiment) if row.ok else []
+        if not measures or trial.id in self._under_way or trial.id in self._shipped:
+            return False
+        self._under_way.add(trial.id)
+        self._submit((trial.id, "judged"), trial, row, measures)
+        return True
+
+    def _submit(self, key: Any, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> None:
+        judging, find = self._judging.get(), self._stored().score
+        repeats = self._session.settings.judge_repeats if trial.id in (self._repeated or ()) else 0
+        self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, repeats), first=True)
+
+    def ship(self, trial: TrialId, forget: bool) -> Judged | None:
+        """Return what judging a trial came to, for the writer of the files: once, and None where nothing is judged."""
+        judged = self._result(trial)
+        is_new = judged is not None and trial not in self._shipped
+        if judged is not None:
+            self._shipped.add(trial)
+        if forget:
+            self._done.pop(trial, None)
+        return judged if is_new else None
+
+    def _result(self, trial: TrialId) -> Judged | None:
+        if trial in self._under_way:
+            key = trial, "judged"
+            self._done[trial] = self._engine().result(key)
+            self._engine().forget(key)
+            self._under_way.discard(trial)
+        return self._done.get(trial)
+
+    def of(self, trial: Trial, row: ExperimentResult) -> LazyScores:
+        """Return the scores of a trial, by measure; each is waited for when it is asked for."""
+        names = [measure.name for measure in self._session.judged_measures(trial.experiment)]
+        return LazyScores(names, lambda name: self._score(trial, row, name))
+
+    def _score(self, trial: Trial, row: ExperimentResult, name: str) -> Score:
+        from rag_harness.measures import Score
+
+        if not row.ok:
+            return Score(None, "no answer")
+        wanted = self._session.judged_measures(trial.experiment, [name])
+        judged = self._result(trial.id)
+        found = dict(judged.scores) if judged is not None else {}
+        missing = [measure for measure in wanted if measure.name not in found and not measure.applies(trial.case)]
+        if missing:
+            found |= self._judge_now(trial, row, missing)
+        return _of(name, wanted, found, trial.case)
+
+    def _judge_now(self, trial: Trial, row: ExperimentResult, measures: list[JudgedMeasure]) -> Mapping[str, Score]:
+        """Judge what nobody has named before the run; it is no part of the files."""
+        key = trial.id, *(measure.name for measure in measures)
+        self._submit(key, trial, row, measures)
+        judged: Judged = self._engine().result(key)
+        self._engine().forget(key)
+        return judged.scores
+
+
+def _lot(trial: TrialId) -> bytes:
+    return blake2b(str(trial).encode()).digest()
+
+
+def _of(name: str, wanted: Sequence[JudgedMeasure], found: Mapping[str, Score], case: Case) -> Score:
+    from rag_harness.measures import Score, measure_named
+    from rag_harness.measures.composite import CompositeMeasure
+
+    not_applying = {m.name: Score(None, why, undefined=True) for m in wanted if (why := m.applies(case))}
+    measure: object = measure_named(name)
+    scores = {**found, **not_applying}
+    return measure.score(scores) if isinstance(measure, CompositeMeasure) else scores[name]
+
+
+class LazyScores(Mapping[str, "Score"]):
+    """Scores by measure. Those that were named before the run are iterated; any other is judged when asked for."""
+
+    def __init__(self, names: Sequence[str], score: Callable[[str], Score]) -> None:
+        self._names, self._score_of = names, score
+
+    def __getitem__(self, name: str) -> Score:
+        return self._score_of(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

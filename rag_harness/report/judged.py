@@ -1,0 +1,95 @@
+"""Judged scores beside the rows that they are of: columns of measures, composites, and the kind of each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rag_harness.measures import Score
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged import JudgedMeasure, category_of
+from rag_harness.measures.judged.categories import PARTS
+from rag_harness.report.columns import Growing
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.score import Author, read_scores, row_digest
+from rag_harness.types import Case
+
+_NOT_JUDGED = "no judgement"
+
+
+class JudgedColumns:
+    """The columns of a suite that are no row's to fill.
+
+    Args:
+        columns: all columns of the suite, by measure.
+        authors: whose scores count: judge, model, revision.
+        cases: how many there are in the data.
+
+    Attributes:
+        said: what the judge said when it was asked again, by measure and case.
+    """
+
+    def __init__(self, columns: Mapping[str, Growing], authors: Sequence[tuple[str, str, str]], cases: int) -> None:
+        self._columns = columns
+        self._authors = {Author(*author) for author in authors}
+        self._judged = {name: column for name, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
+        self._composites = [column for column in columns.values() if isinstance(column.measure, CompositeMeasure)]
+        self._digests: dict[int, str] = {}
+        self.said: dict[str, dict[str, list[float | None]]] = {}
+        self._abstained, self._answerable = np.zeros(cases, np.bool_), np.ones(cases, np.bool_)
+
+    def note(self, position: int, case: Case, row: ExperimentResult) -> None:
+        """Note a row with an answer, whose scores are read later."""
+        if self._judged or self._composites:
+            self._digests[position] = row_digest(row)
+            self._abstained[position], self._answerable[position] = row.abstained, case.answerable
+
+    def read(self, file: Path, position_of: Mapping[str, int]) -> None:
+        """Take the scores of ``file`` that are of these rows; of the same measure and row the last one holds."""
+        for line in read_scores(file) if self._judged else ():
+            position, column = position_of.get(line.query_id, -1), self._judged.get(line.measure)
+            if column is None or self._digests.get(position) != line.row or line.author not in self._authors:
+                continue
+            if line.version == column.measure.version and line.repeat:
+                self.said.setdefault(line.measure, {}).setdefault(line.query_id, []).append(line.value)
+            elif line.version == column.measure.version:
+                failed = line.value is None and not line.undefined
+                reason = f"no verdict: {line.reason}" if failed else line.reason
+                column.put(position, Score(line.value, reason, undefined=line.undefined))
+
+    def close(self) -> None:
+        """Say of rows without a score that there is none, and make composites of the others."""
+        for position in self._digests:
+            for column in self._judged.values():
+                if column.is_open(position):
+                    column.put(position, Score(None, _NOT_JUDGED))
+            for column in self._composites:
+                if column.is_open(position):
+                    column.put(position, self._composed(column, position))
+
+    def _composed(self, column: Growing, position: int) -> Score:
+        measure: object = column.measure
+        assert isinstance(measure, CompositeMeasure)
+        parts = {name: self._score(name, position) for name in measure.parts}
+        return measure.score(parts)
+
+    def _score(self, name: str, position: int) -> Score:
+        return self._columns[name].score_at(position) if name in self._columns else Score(None, _NOT_JUDGED)
+
+    def categories(self) -> list[str] | None:
+        """Return the kind of each answer, "" where there is none; None where its measures were never defined."""
+        if not set(PARTS) <= set(self._judged) or not any(self._has_value(position) for position in self._digests):
+            return None
+        found = [""] * len(self._abstained)
+        for position in self._digests:
+            scores = {name: self._score(name, position) for name in PARTS}
+            found[position] = category_of(scores, bool(self._abstained[position]), bool(self._answerable[position]))
+        return found
+
+    def _has_value(self, position: int) -> bool:
+        return all(score.value is not None for score in self._parts_at(position))
+
+    def _parts_at(self, position: int) -> Iterator[Score]:
+        return (self._score(name, position) for name in PARTS)

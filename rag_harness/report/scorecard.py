@@ -1,0 +1,156 @@
+"""The study's scorecard: means of the judged measures with their intervals, and the kinds of answers. 100 columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+
+from rag_harness.calibration.repeats import repeatability
+from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
+from rag_harness.models.families import maker_of
+from rag_harness.report.money import money
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import table
+from rag_harness.results.manifest import SuiteRecord
+from rag_harness.settings.prices import Prices
+from rag_harness.stats import bootstrap_interval, quantile
+from rag_harness.types import GOLDEN
+
+_SHORT = {
+    "context_precision": "CP",
+    "faithfulness": "F",
+    "answer_relevancy": "AR",
+    "g_mean": "G_mean",
+    "hri": "HRI",
+    "hri_gold": "HRI_gold",
+}
+_FIRST = ("context_precision", "faithfulness", "answer_relevancy", "g_mean", "hri")
+_WIDTH = 100
+_ACROSS = 6
+"""Measures in one table: more would not fit 100 columns."""
+
+
+def scorecard_lines(
+    tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], prices: Prices | None = None
+) -> list[str]:
+    """Return the lines; none where nothing was judged. ``suites`` say whose judgement it is, and what it took."""
+    judged = {name: suite for name, suite in sorted(tables.items()) if name != GOLDEN and _measures(suite)}
+    if not judged:
+        return []
+    authors = dict.fromkeys(author[:2] for name in judged for author in suites[name].authors)
+    whose = " and ".join(judge_said(*author) for author in authors)
+    answering = {model for suite in judged.values() for model in suite.totals.models}
+    kin = [line for _, model in authors for line in one_family(model, answering)]
+    took = _took([suites[name] for name in judged], [model for _, model in authors], prices)
+    return [
+        f"judged by {whose}",
+        *kin,
+        *took,
+        *_means(judged),
+        *_categories(judged),
+        *_again(judged),
+        *_unmeasured(judged),
+    ]
+
+
+def _took(records: Sequence[SuiteRecord], models: Sequence[str], prices: Prices | None) -> list[str]:
+    """Say what was asked of the judge's model, where there is one."""
+    spent: Counter[str] = Counter()
+    for record in records:
+        spent.update(record.judging)
+    if not spent["calls"]:
+        return []
+    cost = prices.cost(models[0], spent["prompt_tokens"], spent["completion_tokens"]) if prices and models else None
+    replayed = f", {spent['recorded']} of them replayed" if spent["recorded"] else ""
+    tokens = f"{spent['prompt_tokens']:,} tokens in, {spent['completion_tokens']:,} out"
+    return [f"judging took {spent['calls']} calls{replayed}; {tokens}" + (f"; {money(cost)}" if cost else "")]
+
+
+def judge_said(judge: str, model: str) -> str:
+    """Name who judged, for people to read: what is no LLM is not presented as one."""
+    if model.startswith(("embedded/", "mock/")):
+        return f"{model} (words and vectors compared, no LLM)"
+    return f"{model} (an LLM, method {judge})" if model else "nobody: the judge cannot be had"
+
+
+def one_family(judge: str, answering: Iterable[str]) -> list[str]:
+    """Return a warning where the judge and a model that answered are of one maker."""
+    same = [model for model in sorted(answering) if model and maker_of(model) and maker_of(model) == maker_of(judge)]
+    if not same:
+        return []
+    return [f"The judge {judge} and {same[0]}, which answered, are one family: a judge favours its own."]
+
+
+def _measures(suite: SuiteTable) -> list[str]:
+    """Return the judged measures and composites of a suite, the study's first."""
+    composed = {"g_mean", "hri", "hri_gold"}
+    found = [
+        name for name, column in suite.columns.items() if isinstance(column.measure, JudgedMeasure) or name in composed
+    ]
+    return [*(name for name in _FIRST if name in found), *(name for name in found if name not in _FIRST)]
+
+
+def _means(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for suite in judged.values() for name in _measures(suite)))
+    columns = [column for name in names for column in ([name, "p95"] if name.startswith("hri") else [name])]
+    for start in range(0, len(columns), _ACROSS):
+        yield from table(_block(judged, columns, start))
+
+
+def _block(judged: Mapping[str, SuiteTable], columns: Sequence[str], start: int) -> list[list[str]]:
+    shown = range(start, min(start + _ACROSS, len(columns)))
+    head = ["experiment", *(_SHORT.get(columns[n], columns[n]) for n in shown)]
+    rows = [[name, *(_cell(suite, columns, n) for n in shown)] for name, suite in judged.items()]
+    return [head, *rows]
+
+
+def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
+    is_tail = columns[n] == "p95"
+    name = columns[n - 1] if is_tail else columns[n]
+    values = list(suite.values(name, {}).values()) if name in suite.columns else []
+    if not values:
+        return "-"
+    if is_tail:
+        return f"{quantile(sorted(values), 0.95):.2f}"
+    mean = f"{sum(values) / len(values):.2f}"
+    if len(values) == 1:
+        return mean  # one case bounds nothing
+    low, high = bootstrap_interval(values)
+    return f"{mean} ±{(high - low) / 2:.2f}"
+
+
+def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
+    """Return a line a kind of answer, in per cent of the answers, a column an experiment."""
+    shares = {name: suite.shares() for name, suite in judged.items()}
+    if not any(shares.values()):
+        return []
+    rows = [
+        [kind, *(f"{share[kind]:.1%}" if share else "-" for share in shares.values())]
+        for kind in CATEGORIES
+        if any(share.get(kind) for share in shares.values())
+    ]
+    return table([["answers", *shares], *rows])
+
+
+def _again(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say of a judge that was asked again whether it is of one mind."""
+    for measure in dict.fromkeys(name for suite in judged.values() for name in suite.said_again):
+        values: dict[Hashable, list[float | None]] = {}
+        for name, suite in judged.items():
+            first = suite.values(measure, {}) if measure in suite.columns else {}
+            for case, more in suite.said_again.get(measure, {}).items():
+                values[name, case] = [first.get(case), *more]
+        yield f"{measure}: {repeatability(values).line()}"
+
+
+def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say what has no score though it could have one, and why; of composites their parts say it."""
+    for name, suite in judged.items():
+        for measure in _measures(suite):
+            is_part = isinstance(suite.columns[measure].measure, JudgedMeasure)
+            failures = suite.failures(measure, {})
+            if failures and is_part:
+                said = ", ".join(f"{n} of {suite.selected_of({})} have {why}" for why, n in failures.most_common(1))
+                more = f", {len(failures) - 1} more reasons" if len(failures) > 1 else ""
+                yield from wrap(f"{name}: {measure}: {said}{more}", _WIDTH, subsequent_indent="  ")

@@ -1,0 +1,142 @@
+"""``scores/<experiment>.jsonl``: one line a score, so that a new judge judges again without answering again.
+
+A line says what was judged (``row``, a digest of the row's judged fields, and ``gold``, one of the texts beside them)
+and by whom. Readers may rely on what readers of rows may: keys are only ever added; ignore those that you do not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from rag_harness.results.row import ExperimentResult, numbered_lines, storable
+from rag_harness.types import TrialId
+
+SCORES = "scores"
+"""Folder beside the result files."""
+BEGIN = b'{"measure":'
+"""How a line of a score begins, in a journal that has rows too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Whose judgement a score is: how it judges, its model, and the digest of its prompts or coefficients."""
+
+    judge: str
+    model: str
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreLine:
+    """One score. ``value`` is None where there is none; ``undefined`` says that there was nothing to measure.
+
+    ``repeat`` counts how often the judge was asked again, to see whether it is of one mind; the score is that of 0.
+    """
+
+    measure: str
+    version: int
+    experiment: str
+    query_id: str
+    row: str
+    gold: str
+    author: Author
+    value: float | None
+    reason: str = ""
+    undefined: bool = False
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 0
+
+    @property
+    def trial(self) -> TrialId:
+        """The trial whose row was judged."""
+        return TrialId(self.experiment, self.query_id)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it need not be judged again: a judge that failed may not fail the next time."""
+        return self.value is not None or self.undefined
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes a score one of its own; of two lines with the same key the later one holds."""
+        who = self.author
+        what = (self.query_id, self.measure, str(self.version), self.row)
+        return *what, who.judge, who.model, who.revision, str(self.repeat)
+
+    def line(self) -> bytes:
+        """Return the score as one line of JSON, newline included."""
+        content = {
+            "measure": self.measure,
+            "version": self.version,
+            "experiment": self.experiment,
+            "query_id": self.query_id,
+            "row": self.row,
+            "gold": self.gold,
+            "judge": self.author.judge,
+            "model": self.author.model,
+            "revision": self.author.revision,
+            "value": self.value,
+            "reason": self.reason,
+            "undefined": self.undefined,
+            "detail": dict(self.detail),
+            **({"repeat": self.repeat} if self.repeat else {}),
+        }
+        return _encode(content) + b"\n"
+
+
+def _encode(content: Mapping[str, Any]) -> bytes:
+    try:
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+    except (TypeError, ValueError):  # a judge's own detail may hold what JSON has no word for
+        return json.dumps(storable(content), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def parse_score(line: bytes | str) -> ScoreLine | None:
+    """Read one line; None where it is no score."""
+    try:
+        said = json.loads(line)
+        return ScoreLine(
+            measure=said["measure"],
+            version=int(said["version"]),
+            experiment=said["experiment"],
+            query_id=said["query_id"],
+            row=said["row"],
+            gold=said.get("gold", ""),
+            author=Author(said["judge"], said["model"], said["revision"]),
+            value=None if said["value"] is None else float(said["value"]),
+            reason=said.get("reason", ""),
+            undefined=bool(said.get("undefined")),
+            detail=said.get("detail") or {},
+            repeat=int(said.get("repeat") or 0),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def read_scores(file: Path) -> Iterator[ScoreLine]:
+    """Yield the scores of a file, in its order; lines that are none, as a kill leaves them, are passed over."""
+    for _, line, _ in numbered_lines(file):
+        found = parse_score(line)
+        if found is not None:
+            yield found
+
+
+def row_digest(row: ExperimentResult) -> str:
+    """Return the digest of what is judged of a row: question, chunks of the prompt, answer, ground truth."""
+    chunks = [chunk.text for chunk in row.retrieved_chunks]
+    return text_digest([row.query, row.llm_answer, "abstained" if row.abstained else "", row.ground_truth, *chunks])
+
+
+def text_digest(texts: Sequence[str]) -> str:
+    """Return the digest of texts in their order."""
+    state = blake2b(digest_size=12)
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        state.update(len(encoded).to_bytes(8, "big") + encoded)
+    return state.hexdigest()

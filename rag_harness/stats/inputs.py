@@ -1,0 +1,59 @@
+"""What the functions of this room take: checked, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Values: TypeAlias = "Sequence[float] | npt.NDArray[np.float64]"
+Floats = npt.NDArray[np.float64]
+
+
+class UndefinedError(ValueError):
+    """The values do not define the statistic; the message says why, to stand behind its name."""
+
+
+def differences_of(a: Values, b: Values, who: str) -> Floats:
+    """Return a - b; ``who`` is named where they are no pairs."""
+    first, second = pairs_of(a, b, who)
+    return first - second
+
+
+def pairs_of(a: Values, b: Values, who: str) -> tuple[Floats, Floats]:
+    """Return both as arrays of one length; ``who`` is named where they have two."""
+    first, second = floats(a, who), floats(b, who)
+    if len(first) != len(second):
+        raise ValueError(f"{who} needs pairs, one value of each per query; got {len(first)} and {len(second)} values.")
+    return first, second
+
+
+def floats(values: Values, who: str) -> Floats:
+    """Return the values as an array.
+
+    Raises:
+        ValueError: there are none, they are not flat, or one is NaN or infinite; ``who`` is named.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{who} needs a flat list of at least one value; got shape {array.shape}.")
+    bad = int(np.count_nonzero(~np.isfinite(array)))
+    if bad:
+        raise ValueError(f"{who} got {bad} NaN or infinite of {array.size} values. Leave out what was not measured.")
+    return array
+
+
+def checked(confidence: float) -> float:
+    """Return a confidence that is one."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is a share between 0 and 1, e.g. 0.95; got {confidence}.")
+    return confidence
+
+
+def positive(resamples: int) -> int:
+    """Return a number of resamples that is one."""
+    if resamples < 1:
+        raise ValueError(f"resamples must be 1 or more; got {resamples}.")
+    return resamples

@@ -1,0 +1,148 @@
+"""A mean that people would give to everything, from few labels of theirs and a judge's scores of everything: PPI++.
+
+The judge's scores only narrow the interval: where they are useless lambda is near 0, and what remains is the mean of
+the labels with its own interval (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rag_harness.stats.estimate import members_of
+from rag_harness.stats.inputs import Floats, Values, checked, floats, pairs_of, positive
+from rag_harness.stats.intervals import Interval
+from rag_harness.stats.ppi_sums import Rest, Weighed, added, cluster_sums, rest_of, weigh
+from rag_harness.stats.students_t import t_quantile
+
+FEW_LABELS = 100
+"""Below, the interval is a bootstrap-t."""
+_DEGENERATE = 0.005
+"""Share of resamples that may lack spread before the tails of a bootstrap-t mean nothing."""
+
+
+class Corrected(NamedTuple):
+    """What people would say of everything, on average.
+
+    ``lam`` says how much the judge's scores count, 0 to 1; ``people`` is the mean of the labels alone; ``interval`` is
+    None where the labels are too few, and ``reason`` then says so.
+    """
+
+    value: float
+    interval: Interval | None
+    lam: float
+    people: float
+    labels: int
+    clusters: int
+    unlabelled: int
+    method: str
+    reason: str = ""
+
+
+def ppi_mean(
+    labels: Values,
+    scores: Values,
+    unlabelled: Values,
+    clusters: Sequence[Hashable] | None = None,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Corrected:
+    """Return the corrected mean: lambda times the mean of ``unlabelled``, plus the mean of labels - lambda * scores.
+
+    Args:
+        labels: what people say of the labelled items, from 0 to 1.
+        scores: what the judge says of the same items.
+        unlabelled: what it says of the others; empty where everything is labelled.
+        clusters: of each labelled item, where some are alike: a conversation, a document.
+        confidence: of the interval. It comes from a bootstrap-t over clusters below 100 labels, from Student's t with
+            a degree of freedom less than clusters above; where labels are all 0 or 1, whose resamples lack spread, from
+            Student's t with a label 0 and a label 1 added, as Agresti & Coull 1998 add them to a proportion.
+        resamples: of the bootstrap-t.
+        seed: of the same.
+
+    Raises:
+        ValueError: labels and scores are no pairs, a number is NaN or infinite, or a label lies outside 0 to 1.
+    """
+    y, f = pairs_of(labels, scores, "ppi_mean")
+    if y.min() < 0 or y.max() > 1:
+        raise ValueError(f"ppi_mean needs labels from 0 to 1; got {y.min():g} to {y.max():g}. Scale the ratings.")
+    rest = rest_of(floats(unlabelled, "ppi_mean") if len(unlabelled) else np.empty(0))
+    sums = cluster_sums(y, f, members_of(clusters, len(y)))
+    found = weigh(np.ones((1, len(sums))), sums, rest)
+    lam, value = float(found.lam[0]), float(np.clip(found.value[0], 0, 1))
+    interval, method = _bounds(sums, y, f, rest, (1 + checked(confidence)) / 2, positive(resamples), seed)
+    reason = "" if interval else "the labels are of one item or cluster, so no interval"
+    return Corrected(value, interval, lam, float(y.mean()), len(y), len(sums), rest.n, method, reason)
+
+
+def rogan_gladen(labels: Values, verdicts: Values, unlabelled: Values) -> float:
+    """Return the share of 1 in ``unlabelled``, corrected by the judge's errors on the labels (Rogan & Gladen 1978).
+
+    (share + specificity - 1) / (sensitivity + specificity - 1), held to 0 … 1. All values are 0 or 1. With a weak judge
+    its interval is several times as wide as that of the labels alone: prefer ``ppi_mean``.
+
+    Raises:
+        ValueError: a value is neither, a class has no label, or sensitivity + specificity is not above 1.
+    """
+    from rag_harness.stats.agreement import confusion
+
+    found = confusion(labels, verdicts)
+    ones, zeros = found.true_positive + found.false_negative, found.true_negative + found.false_positive
+    if not ones or not zeros:
+        raise ValueError(f"Rogan-Gladen needs labels of both classes; got {ones} that are 1 and {zeros} that are 0.")
+    sensitivity, specificity = found.true_positive / ones, found.true_negative / zeros
+    gain = sensitivity + specificity - 1
+    if gain <= 0:
+        raise ValueError(
+            f"Rogan-Gladen needs a judge better than chance; sensitivity {sensitivity:.3f} + specificity "
+            f"{specificity:.3f} is not above 1. Use the labels alone, or another judge."
+        )
+    share = floats(unlabelled, "rogan_gladen").mean()
+    return float(np.clip((share + specificity - 1) / gain, 0, 1))
+
+
+def _bounds(
+    sums: Floats, y: Floats, f: Floats, rest: Rest, share: float, resamples: int, seed: int
+) -> tuple[Interval | None, str]:
+    if len(sums) < 2:
+        return None, "none"
+    verdicts = bool(np.isin(y, (0, 1)).all())
+    if not verdicts and len(y) >= FEW_LABELS:
+        return _by_t(sums, rest, share), "Student's t"
+    bounds = None if verdicts else _by_bootstrap(sums, rest, share, resamples, np.random.default_rng(seed))
+    if bounds is not None:
+        return bounds, "bootstrap-t"
+    return _by_t(added(sums, float(f.mean()), (0.0, 1.0)), rest, share), "Student's t, two labels added"
+
+
+def _by_t(sums: Floats, rest: Rest, share: float) -> Interval:
+    found = weigh(np.ones((1, len(sums))), sums, rest)
+    half = t_quantile(share, len(sums) - 1) * found.error[0]
+    return _held(found.value[0] - half, found.value[0] + half)
+
+
+def _by_bootstrap(sums: Floats, rest: Rest, share: float, resamples: int, rng: np.random.Generator) -> Interval | None:
+    """Bound by the bootstrap-t (Efron & Tibshirani 1993, 12.5); None where resamples lack spread."""
+    count = len(sums)
+    found = weigh(np.ones((1, count)), sums, rest)
+    drawn = weigh(rng.multinomial(count, np.full(count, 1 / count), resamples).astype(float), sums, rest)
+    value, error = found.value[0], found.error[0]
+    if np.mean(drawn.error <= 1e-6 * error) > _DEGENERATE or not error:
+        return None
+    usable = drawn.error > 1e-6 * error
+    ratios = _with_rest(drawn, rest, rng)[usable] - value
+    low, high = np.quantile(ratios / drawn.error[usable], [1 - share, share])
+    return _held(value - high * error, value - low * error)
+
+
+def _with_rest(drawn: Weighed, rest: Rest, rng: np.random.Generator) -> Floats:
+    """Let the mean of the unlabelled vary too: they are many, so it does by the normal distribution."""
+    return np.asarray(drawn.value + drawn.lam * rest.error * rng.standard_normal(len(drawn.value)))
+
+
+def _held(low: float, high: float) -> Interval:
+    return Interval(float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1)))

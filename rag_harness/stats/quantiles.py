@@ -1,0 +1,45 @@
+"""Quantiles and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, inf
+
+import numpy as np
+
+from rag_harness.stats.inputs import Floats, Values, checked, floats
+from rag_harness.stats.intervals import Interval
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the value that ``share`` of the ordered values do not exceed (nearest rank); 0 where there are none."""
+    if not ordered:
+        return 0.0
+    rank = ceil(round(share * len(ordered), 9))  # rounded, because 0.07 * 100 is a little more than 7
+    return ordered[max(rank, 1) - 1]
+
+
+def quantile_interval(values: Values, share: float, confidence: float = 0.95) -> Interval:
+    """Bound a quantile of what the values were drawn from, in their unit, whatever its distribution.
+
+    The bounds are two of the ordered values (David & Nagaraja 2003, Order Statistics, 7.1): the i-th is at most the
+    quantile unless fewer than i values fall below it, which has a binomial probability. Each tail is at most
+    (1 - confidence) / 2; where no value is far enough out, the bound is infinite.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"quantile_interval needs a share between 0 and 1, e.g. 0.95; got {share}.")
+    ordered = np.sort(floats(values, "quantile_interval"))
+    n, tail = len(ordered), (1 - checked(confidence)) / 2
+    at_most = _binomial_distribution(n, share)
+    # The i-th value, counted from 1, lies above the quantile where at most i - 1 values lie below it.
+    low = int(np.count_nonzero(at_most <= tail))
+    high = int(np.argmax(at_most >= 1 - tail)) + 1
+    return Interval(float(ordered[low - 1]) if low else -inf, float(ordered[high - 1]) if high <= n else inf)
+
+
+def _binomial_distribution(n: int, share: float) -> Floats:
+    """Return P(X <= i) for i = 0 … n of n tries that succeed with ``share``, by logarithms: factorials overflow."""
+    i = np.arange(n + 1)
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
+    terms = logs[n] - logs[i] - logs[n - i] + i * np.log(share) + (n - i) * np.log1p(-share)
+    return np.asarray(np.minimum(np.cumsum(np.exp(terms)), 1.0))

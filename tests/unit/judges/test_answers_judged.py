@@ -1,0 +1,163 @@
+"""Answers -> scores: in their order, bounded in flight; whatever a judge does is a line with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import PrerequisiteError, SettingsError
+from rag_harness.judges.answers.file import GivenAnswer
+from rag_harness.judges.answers.judged import Asked, JudgedAnswer, judge_answers
+from rag_harness.judges.answers.scored import Tally, score_file
+from rag_harness.measures import Score
+from rag_harness.measures.judged import Material
+from rag_harness.settings import Settings
+from tests.unit.judges.answers import Obeying, line, written
+
+
+def given(*answers: str) -> Iterator[GivenAnswer]:
+    return (GivenAnswer(place, Material("?", answer, ("c",))) for place, answer in enumerate(answers))
+
+
+def judged(
+    answers: Iterator[GivenAnswer], judge: Obeying, in_flight: int = 4, seconds: float = 9
+) -> list[JudgedAnswer]:
+    async def collected() -> list[JudgedAnswer]:
+        found = judge_answers(answers, Asked(["faithfulness"]), judge, in_flight, seconds)
+        return [answer async for answer in found]
+
+    return asyncio.run(collected())
+
+
+def reasons(*answers: str, **limits: Any) -> list[str]:
+    return [answer.scores["faithfulness"].reason for answer in judged(given(*answers), Obeying(), **limits)]
+
+
+def test_the_order_is_that_of_the_answers() -> None:
+    answers = ("slow", "supported", "made up") * 4
+    found = judged(given(*answers), Obeying(), in_flight=2)
+    assert [answer.given.id for answer in found] == list(range(12))
+    assert [answer.scores["faithfulness"].value for answer in found] == [1, 1, 0] * 4
+
+
+def test_no_more_are_judged_at_once_than_may_be_and_no_more_are_read_than_can_wait() -> None:
+    read: list[int] = []
+
+    def reading() -> Iterator[GivenAnswer]:
+        for answer in given(*["slow"] * 20):
+            read.append(len(read))
+            yield answer
+
+    async def first() -> int:
+        found = judge_answers(reading(), Asked(["faithfulness"]), judge, 3, 9)
+        await anext(found)
+        await found.aclose()
+        return judge.most
+
+    judge = Obeying()
+    assert asyncio.run(first()) == 3
+    assert len(read) == 13
+
+
+def test_what_a_judge_fails_at_is_a_reason() -> None:
+    assert reasons("unreadable", "supported", "no opinion") == [
+        "half a JSON",
+        "",
+        "OSError: the disk is gone",
+    ]
+
+
+def test_a_judge_that_never_ends_is_left() -> None:
+    assert reasons("never", "supported", seconds=0.05) == ["deadline: not judged within 0.05 s", ""]
+
+
+def test_where_no_judgement_can_succeed_no_more_are_asked_for() -> None:
+    judge = Obeying()
+    found = judged(given("supported", "rejected", "supported", "supported"), judge, in_flight=1)
+    assert [answer.scores["faithfulness"].reason for answer in found] == ["", *["the key was rejected"] * 3]
+    assert judge.asked == ["supported", "rejected"]
+
+
+def test_what_is_asked_for_is_judged() -> None:
+    assert [part.name for part in Asked(["hri", "faithfulness"]).parts] == ["faithfulness", "answer_relevancy"]
+    for names, message in (
+        (["recall@5"], "'recall@5' is no judged measure. Judged are: answer_correctness, "),
+        (["gmean"], "Did you mean 'g_mean'"),
+        ([], "No measure is named. Judged are: answer_correctness, "),
+    ):
+        with pytest.raises(SettingsError) as refused:
+            Asked(names)
+        assert message in str(refused.value)
+
+
+def score(folder: Path, names: list[str], *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], Tally]:
+    scores = folder / "deep" / "scores.jsonl"
+    work = score_file(
+        written(folder, *lines), scores, Asked(names), Obeying(), Settings(), lambda answer: answer == "no"
+    )
+    tally = asyncio.run(work)
+    return [json.loads(one) for one in scores.read_text(encoding="utf-8").splitlines()], tally
+
+
+def test_a_line_of_scores(tmp_path: Path) -> None:
+    names = ["faithfulness", "context_precision", "hri"]
+    (first, second), _ = score(tmp_path, names, line(1, ground_truth="So."), line("b", contexts=[], answer="made up"))
+    assert first == {
+        "id": 1,
+        "judge": "obeying",
+        "model": "mock/obeying",
+        "revision": "1",
+        "scores": {"faithfulness": 1.0, "context_precision": 1.0, "hri": 0.0},
+        "reasons": {},
+        "undefined": [],
+        "hallucinated": False,
+        "details": {
+            "faithfulness": {
+                "hallucinated": False,
+                "claims": [{"text": "supported", "value": 1.0, "start": 0, "end": 1}],
+            },
+            "context_precision": {"chunks": [{"value": 1.0}]},
+        },
+    }
+    no_context = "no context: not defined without one"
+    assert (second["id"], second["undefined"]) == ("b", names)
+    assert second["reasons"] == {
+        "faithfulness": no_context, "context_precision": "no ground truth", "hri": f"faithfulness: {no_context}"
+    }  # fmt: skip
+    assert "hallucinated" not in second
+
+
+def test_what_is_told_of_all(tmp_path: Path) -> None:
+    answers = ["supported", "made up", "unreadable", "no opinion", "no"]
+    lines, tally = score(tmp_path, ["faithfulness"], *(line(answer, answer=answer) for answer in answers))
+    assert [one["scores"]["faithfulness"] for one in lines] == [1, 0, None, None, None]
+    assert tally.lines() == [
+        "faithfulness: 0.500 (n = 2)",
+        "  2 not measured: half a JSON (1); OSError: the disk is gone (1)",
+        "  1 undefined: an abstention, which claims nothing",
+    ]
+    assert tally.measured
+
+
+def test_of_many_reasons_the_most_frequent_are_told() -> None:
+    tally = Tally(["faithfulness"])
+    for reason in ["a", "b", "b", "c", "d", "e"]:
+        tally.add({"faithfulness": Score(None, reason)})
+    assert tally.lines() == [
+        "faithfulness: not measured (n = 0)",
+        "  6 not measured: b (2); a (1); c (1); 2 other reasons",
+    ]
+    assert not tally.measured
+
+
+def test_scores_cannot_take_the_place_of_their_answers(tmp_path: Path) -> None:
+    file = written(tmp_path, line())
+    for scores, message in ((file, "holds the answers"), (file / "below", "cannot be written")):
+        with pytest.raises(PrerequisiteError, match=message):
+            asyncio.run(score_file(file, scores, Asked(["faithfulness"]), Obeying(), Settings(), bool))
+    assert file.read_text().startswith('{"id"')

@@ -1,0 +1,139 @@
+"""The study's composites and categories, and which judged measures a list of names needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.errors import SettingsError
+from rag_harness.measures import Score, measure_named, parts_of
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged import CATEGORIES, category_of
+from rag_harness.types import Case, Query
+
+SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
+
+
+def scores(cp: float | None, f: float | None, ar: float | None) -> dict[str, Score]:
+    values = {"context_precision": cp, "faithfulness": f, "factuality": f, "answer_relevancy": ar}
+    return {name: Score(value, "" if value is not None else "cut off") for name, value in values.items()}
+
+
+def composite(name: str) -> CompositeMeasure:
+    measure: object = measure_named(name)
+    assert isinstance(measure, CompositeMeasure)
+    return measure
+
+
+def value(name: str, parts: Mapping[str, Score]) -> float | None:
+    return composite(name).score(parts).value
+
+
+def test_values_worked_by_hand() -> None:
+    parts = scores(0.8, 0.5, 0.625)
+    assert value("g_mean", parts) == pytest.approx(0.25 ** (1 / 3))
+    assert value("g_mean", scores(1, 1, 1)) == 1.0
+    assert value("hri", parts) == pytest.approx(0.3125)
+    assert value("hri_gold", parts) == pytest.approx(0.3125)
+    assert value("hri_gold", {**parts, "factuality": Score(0.9)}) == pytest.approx(0.0625)
+
+
+def test_a_negative_relevancy_is_0_in_composites() -> None:
+    assert [value(name, scores(0.9, 0.2, -0.4)) for name in ("g_mean", "hri", "hri_gold")] == [0, 0, 0]
+
+
+@given(SHARE, SHARE, COSINE)
+def test_composites_are_shares(cp: float, f: float, ar: float) -> None:
+    for name in ("g_mean", "hri", "hri_gold"):
+        found = value(name, scores(cp, f, ar))
+        assert isinstance(found, float)
+        assert 0 <= found <= 1
+
+
+@given(SHARE, SHARE, SHARE, SHARE)
+def test_more_faithful_is_never_riskier_and_never_a_lower_mean(cp: float, ar: float, one: float, two: float) -> None:
+    low, high = (scores(cp, f, ar) for f in sorted((one, two)))
+    less, more = value("g_mean", low), value("g_mean", high)
+    riskier, safer = value("hri", low), value("hri", high)
+    assert None not in (less, more, riskier, safer)
+    assert less <= more  # type: ignore[operator]
+    assert safer <= riskier  # type: ignore[operator]
+
+
+def test_a_part_that_is_missing_gives_its_reason() -> None:
+    found = composite("g_mean").score(scores(0.8, None, 0.5))
+    assert (found.value, found.reason, found.undefined) == (None, "faithfulness: cut off", False)
+    parts = {**scores(0.8, 0.5, 0.5), "faithfulness": Score(None, "no context", undefined=True)}
+    assert composite("hri").score(parts) == Score(None, "faithfulness: no context", undefined=True)
+
+
+def test_a_composite_does_not_apply_where_a_part_does_not() -> None:
+    case = Case(Query("q", "?"), "direct", "", {"a.md": 1})
+    assert composite("g_mean").applies(case) == "no ground truth"
+    assert composite("hri_gold").applies(case) == composite("hri").applies(case) == ""
+
+
+def test_whose_answer_is_missing_has_invented_nothing() -> None:
+    for name in ("hri", "hri_gold"):
+        assert (composite(name).better, composite(name).worst) == ("lower", None)
+    assert (composite("g_mean").better, composite("g_mean").worst) == ("higher", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("cp", "f", "ar", "expected"),
+    [
+        (0.71, 0.71, 0.71, "Clean Pass"),
+        (0.7, 0.8, 0.8, "Unclassified"),
+        (0.8, 0.7, 0.8, "Unclassified"),
+        (0.8, 0.8, 0.7, "Unclassified"),
+        (0.61, 0.39, 0.9, "Hallucination"),
+        (0.61, 0.39, 0.1, "Hallucination"),
+        (0.6, 0.39, 0.9, "Unclassified"),
+        (0.61, 0.4, 0.9, "Unclassified"),
+        (0.39, 0.71, 0.9, "Retrieval Failure"),
+        (0.39, 0.71, 0.1, "Retrieval Failure"),
+        (0.4, 0.71, 0.9, "Unclassified"),
+        (0.4, 0.71, 0.39, "Irrelevant"),
+        (0.9, 0.71, -0.2, "Irrelevant"),
+        (0.9, 0.7, 0.39, "Unclassified"),
+        (0.39, 0.39, 0.39, "Total Failure"),
+        (0.4, 0.39, 0.39, "Unclassified"),
+        (0.39, 0.39, 0.4, "Unclassified"),
+    ],
+)
+def test_categories_and_their_borders(cp: float, f: float, ar: float, expected: str) -> None:
+    assert category_of(scores(cp, f, ar), abstained=False, answerable=True) == expected
+
+
+def test_what_the_five_cannot_say() -> None:
+    good = scores(0.9, 0.9, 0.9)
+    assert category_of(good, abstained=True, answerable=False) == "Correct Abstention"
+    assert category_of(good, abstained=True, answerable=True) == "Wrong Abstention"
+    assert category_of(scores(0.9, None, 0.9), abstained=False, answerable=True) == "Unmeasured"
+    assert category_of({}, abstained=False, answerable=False) == "Unmeasured"
+
+
+def test_the_order_of_the_categories() -> None:
+    assert CATEGORIES == (
+        "Clean Pass", "Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Unclassified",
+        "Correct Abstention", "Wrong Abstention", "Unmeasured",
+    )  # fmt: skip
+
+
+@given(SHARE, SHARE, COSINE)
+def test_every_answer_has_a_category(cp: float, f: float, ar: float) -> None:
+    assert category_of(scores(cp, f, ar), abstained=False, answerable=True) in CATEGORIES[:6]
+
+
+def test_names_need_their_parts_once() -> None:
+    assert [part.name for part in parts_of(["hri", "recall@5", "g_mean", "faithfulness"])] == [
+        "faithfulness", "answer_relevancy", "context_precision"
+    ]  # fmt: skip
+    assert parts_of([]) == []
+    with pytest.raises(SettingsError, match="Did you mean 'g_mean'"):
+        parts_of(["gmean"])
+    with pytest.raises(SettingsError, match="takes none"):
+        parts_of(["hri@5"])

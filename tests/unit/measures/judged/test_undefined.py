@@ -1,0 +1,72 @@
+"""What each measure is not defined for, and that case and answer give the same reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_harness.measures import known_measures, measure_named
+from rag_harness.measures.judged import JudgedMeasure, Material
+from rag_harness.types import Case, Evidence, Query
+from tests.unit.measures.judged.opinions import FULL, judged_measure
+
+ALL = [name for name in known_measures() if "@" not in name and name not in {
+    "recall", "precision", "hit", "all", "mrr", "map", "ndcg"}]  # fmt: skip
+JUDGED = [name for name in ALL if isinstance(measure_named(name), JudgedMeasure)]
+CASE = Case(Query("q", "?"), "direct", "5 euros.", {"a.md": 1}, (Evidence("a.md", "The price is 5 euros."),))
+NO_CONTEXT = "no context: not defined without one"
+CLAIMS_NOTHING = "an abstention, which claims nothing"
+AGAINST_TRUTH = {
+    "context_precision", "context_recall", "answer_correctness", "nugget_recall", "noise_sensitivity", "self_knowledge",
+    "context_utilisation",
+}  # fmt: skip
+OF_CONTEXT = {
+    "faithfulness", "context_precision", "context_recall", "noise_sensitivity", "self_knowledge", "context_utilisation"
+}  # fmt: skip
+
+
+def undefined(material: Material) -> dict[str, str]:
+    reasons = {name: judged_measure(name).undefined(material) for name in JUDGED}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def not_applying(case: Case) -> dict[str, str]:
+    reasons = {name: judged_measure(name).applies(case) for name in JUDGED}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def test_there_are_ten_and_all_are_defined_where_everything_is_there() -> None:
+    assert len(JUDGED) == 10
+    assert undefined(FULL) == {}
+    assert not_applying(CASE) == {}
+
+
+@pytest.mark.parametrize("contexts", [(), ("", " \n")])
+def test_without_context(contexts: tuple[str, ...]) -> None:
+    assert undefined(replace(FULL, contexts=contexts)) == dict.fromkeys(OF_CONTEXT, NO_CONTEXT)
+    assert all("retrieval" in judged_measure(name).needs for name in OF_CONTEXT)
+
+
+def test_without_ground_truth() -> None:
+    expected = dict.fromkeys(AGAINST_TRUTH, "no ground truth")
+    assert undefined(replace(FULL, ground_truth=" ")) == expected
+    assert not_applying(replace(CASE, ground_truth=" ")) == expected
+
+
+def test_without_an_answer_in_the_documents() -> None:
+    expected = dict.fromkeys(AGAINST_TRUTH, "no answer in the documents")
+    assert undefined(replace(FULL, answerable=False)) == expected
+    assert not_applying(replace(CASE, answerable=False)) == expected
+
+
+def test_without_evidence_or_pages() -> None:
+    assert undefined(replace(FULL, quotes=(" ",))) == {"nugget_recall": "no evidence quotes"}
+    assert not_applying(replace(CASE, evidence=())) == {"nugget_recall": "no evidence quotes"}
+    assert undefined(replace(FULL, gold_pages=())) == {"factuality": "no text of a relevant document"}
+    assert not_applying(replace(CASE, qrels={})) == {"factuality": "no relevant document"}
+
+
+def test_an_abstention_claims_nothing() -> None:
+    of_claims = {"faithfulness", "factuality", "noise_sensitivity", "self_knowledge"}
+    assert undefined(replace(FULL, abstained=True)) == dict.fromkeys(of_claims, CLAIMS_NOTHING)
