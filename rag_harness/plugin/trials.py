@@ -62,9 +62,7 @@ class Trials:
         self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
         self._stored_rows, self._prompts = Once(self._read_stored), Once(self._open_prompts)
         self.ahead = Ahead(session, self._submit_if_new, lambda: self._stored_rows.get().look_for_the_dead())
-        self.judgements = Judgements(
-            session, self._engine.get, self._stored_rows.get, lambda: self._journal.get().file
-        )
+        self.judgements = Judgements(session, self._engine.get, self._stored_rows.get, lambda: self._journal.get().file)
         self._asked: dict[TrialId, Trial] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()

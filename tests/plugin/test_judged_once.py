@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.plugin.conftest import Suite
-from tests.plugin.test_judged import COUNTING, FAILING, REAL, asked, judged, scores
+from tests.plugin.test_judged import asked, judged, scores
 
 __all__ = ["judged"]
 FAITHFUL = "--rag-measures=faithfulness"
@@ -124,7 +122,7 @@ class Pipeline:
 def rag_pipeline():
     return Pipeline()
 
-@pytest.mark.rag_experiment("own")
+@pytest.mark.e3
 @pytest.mark.parametrize("n", [0, 1])
 def test_it(rag_result, n):
     assert rag_result.ok
@@ -132,13 +130,13 @@ def test_it(rag_result, n):
 
 
 def test_scores_of_a_row_that_was_not_taken_are_not_taken(judged: Suite) -> None:
-    """With a distribution of the user's own, two workers run one trial; the first row counts, and what is said of it."""
+    """Two workers run one trial, as with --dist=each; the first row counts, and what is said of it."""
     only(judged, TWO_ANSWERS)
-    gate = "--rag-gate=own: factuality >= 0"
-    result = judged.run("--rag-measures=factuality", "-n2", "--dist=each")
+    judged.run("--rag-measures=factuality", "-n2", "--dist=each")
+    gate = "--rag-gate=e3: factuality >= 0"
     result = judged.run("--rag-measures=factuality", "-n2", "--dist=each", "--rag-overwrite", gate)
-    result.stdout.fnmatch_lines(["passed      own: factuality >= 0 *n=3*"])
-    lines = scores(judged, "own")
+    result.stdout.fnmatch_lines(["passed      e3: factuality >= 0 *n=3*"])
+    lines = scores(judged)
     assert len(lines) == len({line["query_id"] for line in lines}) == 3
 
 
