@@ -9,8 +9,8 @@ from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.measures import Score
 from rag_harness.pipelines import result_name
 from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
-from rag_harness.results.row import ExperimentResult, row_or_none
-from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.results.score_file import take_over_scores
 from rag_harness.types import TrialId
 
@@ -137,7 +137,7 @@ def adopt_journals(output: Path) -> Adopted:
             else:
                 by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
         adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
-        adopted.scores = sum(take_over_scores(file, lines) for file, lines in scores.items())
+        adopted.scores = sum(take_over_scores(file, _of_rows(file, lines)) for file, lines in scores.items())
         adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
         # What is in them is removed elsewhere.
         for file in safe:
@@ -145,6 +145,13 @@ def adopt_journals(output: Path) -> Adopted:
         for journal in journals:
             remove(journal)
     return adopted
+
+
+def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[ScoreLine, bytes]]:
+    """Leave out scores of a row that nobody took: two workers may have run one trial, and its first row counts."""
+    lines = (line for _, line, _ in numbered_lines(file.parent.parent / file.name))
+    rows = {(row.query_id, row_digest(row)) for row in map(row_or_none, lines) if row is not None}
+    return [(score, line) for score, line in scores if (score.query_id, score.row) in rows]
 
 
 def _lines_in_files(output: Path) -> dict[int, Path]:
