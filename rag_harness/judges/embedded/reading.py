@@ -1,4 +1,7 @@
-"""Texts in, arrays out: what is computed for a judgement, with the vectors of sources kept in memory."""
+"""Texts in, arrays out: what is computed for a judgement, with the vectors of sources kept in memory.
+
+All arrays have two columns: a store holds one width.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ from rag_harness.judges.embedded.source import Passage, passage_of
 from rag_harness.judges.embedded.words import read
 from rag_harness.protocols import TextEmbedder
 
-_REMEMBERED = 80_000
-"""Words of sources whose vectors are in memory: 120 MB. Experiments retrieve the same chunks."""
+_REMEMBERED = 160_000
+"""Words of sources whose vectors are in memory: 123 MB. Experiments retrieve the same chunks."""
 
 
 class Reading:
@@ -55,9 +58,10 @@ class Reading:
         return np.array([*rows, (found.hallucinated, found.share)], np.float64)
 
     def alignments(self, wanted: str, passages: Sequence[str]) -> Doubles:
-        """Return how much of ``wanted`` each passage has, shape (n, 1)."""
+        """Return (how much of ``wanted`` it has, its place) of each passage, shape (n, 2)."""
         text = self._source(wanted)
-        return np.array([[alignment_with(text, self._source(passage))] for passage in passages]).reshape(-1, 1)
+        rows = [(alignment_with(text, self._source(passage)), place) for place, passage in enumerate(passages)]
+        return np.array(rows, np.float64).reshape(-1, 2)
 
     def cosine(self, question: str, answer: str) -> Doubles:
         """Return the cosine of question and answer, and in how many blocks the answer was embedded; shape (1, 2).
