@@ -10,11 +10,11 @@ from rag_harness.calibration.repeats import repeatability
 from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
-from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.suite_table import SuiteTable, span_of
 from rag_harness.report.summary import table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
-from rag_harness.stats import bootstrap_interval, quantile
+from rag_harness.stats import mean_interval, quantile
 from rag_harness.types import GOLDEN
 
 _SHORT = {
@@ -116,7 +116,7 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
     mean = f"{sum(values) / len(values):.2f}"
     if len(values) == 1:
         return mean  # one case bounds nothing
-    low, high = bootstrap_interval(values)
+    low, high = mean_interval(values, span_of(suite.columns[name].measure, values))
     return f"{mean} ±{(high - low) / 2:.2f}"
 
 

@@ -168,3 +168,8 @@ class SuiteTable:
             return np.ones(len(self.ids), dtype=np.bool_)
         wanted = where.items()
         return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))
+
+
+def span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the least and the greatest value of a share; None where that is not known, or a value lies outside."""
+    return (0.0, 1.0) if measure.unit == "share" and values and min(values) >= 0 and max(values) <= 1 else None

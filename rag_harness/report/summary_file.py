@@ -13,8 +13,8 @@ from rag_harness.gates import Verdict
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.speed import stage_quantiles
-from rag_harness.report.suite_table import SuiteTable
-from rag_harness.stats import bootstrap_interval, quantile
+from rag_harness.report.suite_table import SuiteTable, span_of
+from rag_harness.stats import mean_interval, quantile
 from rag_harness.types import GOLDEN
 
 FILE = "summary.json"
@@ -32,16 +32,23 @@ def write_summary_file(
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
+    evidence = {"confidence": verdict.gate.confidence / 100} if verdict.gate.confidence is not None else {}
     return {
         "gate": str(verdict.gate),
         "state": verdict.state,
         "value": verdict.value,
         "threshold": verdict.threshold,
-        "interval": [end if isfinite(end) else None for end in verdict.interval] if verdict.interval else None,
+        "interval": _ends(verdict.interval),
         "n": verdict.n,
         "unit": verdict.unit,
         "reason": verdict.reason,
+        **({**evidence, "bounds": _ends(verdict.bounds)} if evidence else {}),
     }
+
+
+def _ends(interval: tuple[float, float] | None) -> list[float | None] | None:
+    """Return the ends; null for one that is open."""
+    return [end if isfinite(end) else None for end in interval] if interval else None
 
 
 def _aggregates(name: str, table: SuiteTable) -> dict[str, Any]:
@@ -70,7 +77,10 @@ def _judged(table: SuiteTable) -> dict[str, Any]:
     if not names:
         return {}
     return {
-        "intervals": {name: list(bootstrap_interval(found)) for name, found in values.items()},
+        "intervals": {
+            name: list(mean_interval(found, span_of(table.columns[name].measure, found)))
+            for name, found in values.items()
+        },
         "p95": {name: quantile(sorted(found), 0.95) for name, found in values.items() if name.startswith("hri")},
         "categories": table.shares(),
         "unmeasured": {name: table.unmeasured(name, {}) for name in names},
