@@ -112,7 +112,8 @@ def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
     assert open_.reason == "0.786 to 0.965 for cases like these; about 189 more would settle it"
     even = weigh("e3: recall@5 >= 0.9 @95%", e3=scores)
     assert even.reason.endswith("; at exactly the threshold no number of cases would settle it")
-    assert verdict_lines([weigh("e3: recall@5 >= 0.75 @95%", e3=scores), open_]) == [
+    lines = "\n".join(verdict_lines([weigh("e3: recall@5 >= 0.75 @95%", e3=scores), open_]))
+    assert lines.split("\n") == [
         "passed        e3: recall@5 >= 0.75 @95%   0.900 [0.77, 0.96]  n=40",
         "              at least 0.786 for cases like these",
         "inconclusive  e3: recall@5 >= 0.85 @95%   0.900 [0.77, 0.96]  n=40",
