@@ -3,7 +3,7 @@
 Each draw weighs the cases by a Dirichlet distribution, and one case more that has the worst value of the range: what
 the sample has not shown could be as bad as that. Of values that are 0 or 1 it is Clopper & Pearson's bound; unlike t
 and bootstraps it does not collapse where a sample happens to miss the rare bad cases (Gaffke 2005; Learned-Miller &
-Thomas 2019, arXiv 1905.06208, who find no case in which it fails, though nobody has proved that there is none).
+Thomas 2020, who find no case in which it fails, though nobody has proved that there is none).
 """
 
 from __future__ import annotations
