@@ -29,7 +29,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """What people would say on average, with its 95 % interval; ``said`` is how it came about, for a verdict's line."""
+    """What people would say on average, with its interval; ``said`` is how it came about, for a verdict's line."""
 
     value: float
     interval: Interval
@@ -37,7 +37,9 @@ class CorrectedMean:
     said: str
 
 
-def corrected_mean(scores: Scores, calibrations: Sequence[Calibration], others: Sequence[float] = ()) -> CorrectedMean:
+def corrected_mean(
+    scores: Scores, calibrations: Sequence[Calibration], others: Sequence[float] = (), confidence: float = 0.95
+) -> CorrectedMean:
     """Return the corrected mean of an experiment, by the newest calibration of the judge that gave the scores.
 
     Only labels of this experiment's own answers count, or of answers that stand alone: what another pipeline got right
@@ -51,7 +53,8 @@ def corrected_mean(scores: Scores, calibrations: Sequence[Calibration], others: 
     current = {label.query_id for label in labels if label.row and scores.rows.get(label.query_id) == label.row}
     rest = [value for query_id, value in scores.values.items() if query_id not in current]
     human, judge = [label.human for label in labels], [label.score for label in labels]
-    found = ppi_mean(human, judge, rest, [label.cluster or f" {label.query_id}" for label in labels])
+    clusters = [label.cluster or f" {label.query_id}" for label in labels]
+    found = ppi_mean(human, judge, rest, clusters, confidence=confidence)
     if found.interval is None:
         raise DataError(f"{calibration.name}.json cannot correct it: {found.reason}. Label more answers, then: {AGAIN}")
     return _joined(found, found.interval, len(scores.values), others, _said(found, labels, len(labels) - len(current)))

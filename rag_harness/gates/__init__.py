@@ -8,12 +8,14 @@
     e3: recall@5 >= baseline - 0.02
     e3: faithfulness~calibrated >= 0.8           as people would say, by a saved calibration of the judge
     recall@k >= 0.95                             golden; k is the option's
+    e4: g_mean >= e3 - 0.02 @95%                 passed, or failed, only where the cases show it so surely
 
 Importing this imports neither NumPy nor pydantic, because every pytest session of a suite that has gates does.
 """
 
 from __future__ import annotations
 
+from rag_harness.gates.evidence import Rules
 from rag_harness.gates.grammar import BASELINE, Gate, Known, Reference, check_gate, parse_gate
 from rag_harness.gates.judging import SuiteScores, judge
 from rag_harness.gates.verdict import Verdict, verdict_lines
@@ -23,6 +25,7 @@ __all__ = [
     "Gate",
     "Known",
     "Reference",
+    "Rules",
     "SuiteScores",
     "Verdict",
     "check_gate",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rag_harness.errors import DataError
+from rag_harness.gates.evidence import by_bounds
 from rag_harness.gates.grammar import Gate
 from rag_harness.gates.verdict import Interval, State, Verdict, holds
 
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class PeoplesMean(NamedTuple):
-    """The mean that people would give, its 95 % interval, and how it came about."""
+    """The mean that people would give, its interval, and how it came about.
+
+    The interval is the 95 % one; of a gate that asks for evidence, each end holds by itself with the gate's confidence.
+    """
 
     value: float
     interval: Interval
@@ -44,24 +49,28 @@ def corrections(judges: Path, output: Path) -> Correct:
 
         scores = _scores(gate, values, output)
         others = [value for case, value in values.items() if case not in scores.values]
-        found = corrected_mean(scores, read_calibrations(judges), others)
+        # Each bound of a gate that asks for evidence holds by itself: both together hold less surely.
+        confidence = 0.95 if gate.confidence is None else 2 * gate.confidence / 100 - 1
+        found = corrected_mean(scores, read_calibrations(judges), others, confidence)
         return PeoplesMean(found.value, found.interval, found.said)
 
     return correct
 
 
 def corrected_verdict(
-    gate: Gate, values: Mapping[str, float], threshold: float, correct: Correct, remarks: tuple[bool, str]
+    gate: Gate, values: Mapping[str, float], threshold: float, correct: Correct, remarks: tuple[bool, str], unit: str
 ) -> Verdict:
     """Judge the corrected mean; one that cannot be corrected fails with the reason."""
     lost, reason = remarks
     try:
-        found = correct(gate, values)
+        found = correct(replace(gate, confidence=None), values)
+        bounds = correct(gate, values).interval if gate.confidence is not None else None
     except DataError as why:
         return Verdict(gate, "failed", reason=f"cannot be calibrated: {why}", n=len(values))
     state: State = "passed" if holds(found.value, gate.op, threshold) and not lost else "failed"
     said = ", ".join(part for part in (found.said, reason) if part)
-    return Verdict(gate, state, found.value, threshold, len(values), found.interval, said)
+    point = Verdict(gate, state, found.value, threshold, len(values), found.interval, said)
+    return point if bounds is None else by_bounds(point, bounds, lost, unit, "more labels would settle it")
 
 
 def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:

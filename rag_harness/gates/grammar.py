@@ -27,6 +27,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 # A sign needs a space before it, because names may hold a hyphen: gpt-4.
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
+_CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*")
 _QUANTILE = re.compile(r"p(50|95|99)\s*\(\s*(.*?)\s*\)")
 
 
@@ -45,7 +46,8 @@ class Reference:
 class Gate:
     """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives the text that is read as it.
 
-    ``calibrated`` asks for the mean that people would give, by their labels of some of the answers.
+    ``calibrated`` asks for the mean that people would give, by their labels of some of the answers. ``confidence``, in
+    per cent, asks for evidence: what the cases do not show so surely is neither passed nor failed.
     """
 
     suite: str
@@ -55,10 +57,12 @@ class Gate:
     right: float | Reference
     quantile: int | None = None
     calibrated: bool = False
+    confidence: float | None = None
 
     def __str__(self) -> str:
         right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
-        return f"{self.where}: {self.what} {self.op} {right}"
+        evidence = f" @{_text(self.confidence)}%" if self.confidence is not None else ""
+        return f"{self.where}: {self.what} {self.op} {right}{evidence}"
 
     @property
     def what(self) -> str:
@@ -105,6 +109,7 @@ def parse_gate(text: str, k: int) -> Gate:
     if not _NAME.fullmatch(name):
         raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
+    right, confidence = _confidence(text, right)
     share = _QUANTILE.fullmatch(what)
     measure, tilde, kind = (share[2] if share else what).partition("~")
     measure = measure.strip()
@@ -116,7 +121,10 @@ def parse_gate(text: str, k: int) -> Gate:
     threshold = _right(text, right)
     if tilde and (share or isinstance(threshold, Reference)):
         raise _wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
-    return Gate(name, _slice(text, pairs), measure, op, threshold, int(share[1]) if share else None, bool(tilde))
+    if share and confidence and isinstance(threshold, Reference):
+        raise _wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
+    quantile = int(share[1]) if share else None
+    return Gate(name, _slice(text, pairs), measure, op, threshold, quantile, bool(tilde), confidence)
 
 
 def check_gate(gate: Gate, known: Known) -> None:
@@ -136,6 +144,8 @@ def check_gate(gate: Gate, known: Known) -> None:
         known.check_measure(gate.measure)
     except SettingsError as error:
         raise SettingsError(f"Gate '{gate}': {error}") from error
+    if known.is_share(gate.measure) and isinstance(gate.right, Reference) and abs(gate.right.offset) > 1:
+        raise _wrong(str(gate), f"two of {gate.measure} differ by 1 at most; {_text(abs(gate.right.offset))} is more")
     if known.is_share(gate.measure) and not isinstance(gate.right, Reference) and not 0 <= gate.right <= 1:
         raise _wrong(
             str(gate), f"{gate.measure} lies between 0 and 1; {_text(gate.right)} does not. Write 0.95 for 95 %"
@@ -166,6 +176,22 @@ def _body(text: str, body: str) -> tuple[str, str, str]:
     if found[0] not in _OPERATORS:
         raise _wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
     return body[: found.start()].strip(), found[0], body[found.end() :].strip()
+
+
+def _confidence(text: str, right: str) -> tuple[str, float | None]:
+    """Part the right side from the confidence behind it, in per cent."""
+    found = _CONFIDENCE.fullmatch(right)
+    if not found:
+        return right, None
+    try:
+        confidence = float(found[2])
+    except ValueError:
+        raise _wrong(text, f"{found[2]!r} behind '@' is no confidence; write @95%") from None
+    if not found[3]:
+        raise _wrong(text, "a confidence is in per cent; write @95%")
+    if not 50 < confidence < 100:
+        raise _wrong(text, f"a confidence lies above 50 % and below 100 %; {_text(confidence)} does not. Write @95%")
+    return found[1], confidence
 
 
 def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import fsum, isfinite
 from typing import Protocol
 
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
+from rag_harness.gates.evidence import Found, Rules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.gates.verdict import Interval, State, Verdict, holds
 
@@ -57,21 +58,32 @@ def judge(
     partial: bool = False,
     baseline: Mapping[str, SuiteScores] | None = None,
     unit: str = "share",
-    max_unmeasured: float = 1.0,
     correct: Correct = not_at_hand,
+    rules: Rules | None = None,
 ) -> Verdict:
     """Judge ``gate``. ``partial`` judges a selection as if it were everything; ``baseline`` is the saved run.
 
-    ``unit`` is that of the gate's measure; ``max_unmeasured`` the share of cases that may be without a value, though
-    they could have one. ``correct`` gives the mean that people would give, for a gate that asks for it.
+    ``unit`` is that of the gate's measure. ``correct`` gives the mean that people would give, for a gate that asks for
+    it; ``rules`` say how many cases may be without a value, and how evidence is weighed.
 
     Two suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
     """
-    verdict = _judged(gate, suites, partial, baseline or {}, correct)
+    rules = rules or Rules()
+    ways = _Ways(correct, rules, unit)
+    verdict = _judged(gate, suites, partial, baseline or {}, ways)
     if verdict.value is not None:
         other = [suites[gate.right.name]] if isinstance(gate.right, Reference) and gate.right.name in suites else []
-        verdict = _if_measured(verdict, [suites[gate.suite], *other], max_unmeasured)
+        verdict = _if_measured(verdict, [suites[gate.suite], *other], rules.max_unmeasured)
     return replace(verdict, unit=unit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How values become a verdict."""
+
+    correct: Correct
+    rules: Rules
+    unit: str
 
 
 def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) -> Verdict:
@@ -92,14 +104,14 @@ def _judged(
     suites: Mapping[str, SuiteScores],
     partial: bool,
     baseline: Mapping[str, SuiteScores],
-    correct: Correct,
+    ways: _Ways,
 ) -> Verdict:
     mine = suites.get(gate.suite)
     absent = _absent(gate, mine)
     if mine is None or absent:
         return absent or Verdict(gate, "silent")
     if not isinstance(gate.right, Reference):
-        return _left_out(gate, [("", mine)], partial) or _against_number(gate, mine, gate.right, correct)
+        return _left_out(gate, [("", mine)], partial) or _against_number(gate, mine, gate.right, ways)
     theirs = baseline.get(gate.suite) if gate.right.name == BASELINE else suites.get(gate.right.name)
     if theirs is None:
         return _without_other(gate, gate.right)
@@ -107,7 +119,7 @@ def _judged(
     return (
         _left_out(gate, sides, partial)
         or _not_comparable(gate, mine, theirs, gate.right)
-        or _against_other(gate, mine, theirs, gate.right)
+        or _against_other(gate, mine, theirs, gate.right, ways)
     )
 
 
@@ -152,30 +164,38 @@ def _returns(name: str, depth: int) -> str:
     return f"{name} returns at most {depth} hit{'s' * (depth != 1)}"
 
 
-def _against_number(gate: Gate, scores: SuiteScores, threshold: float, correct: Correct) -> Verdict:
+def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Ways) -> Verdict:
     found = scores.values(gate.measure, dict(gate.slice))
     values = list(found.values())
     if problem := _unusable(gate, values, [scores]):
         return Verdict(gate, "failed", reason=problem)
-    sides = {gate.suite: scores}
+    remarks = _remarks(gate, {gate.suite: scores})
     if gate.calibrated:
-        return corrected_verdict(gate, found, threshold, correct, _remarks(gate, sides))
-    return _weighed(gate, values, threshold, _interval(gate, values), _remarks(gate, sides))
+        return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
+    point = _by_value(gate, values, threshold, _interval(gate, values, ways.unit), remarks)
+    evidence = Found(found, threshold, _population(gate, scores, len(values)), remarks[0])
+    return weighed(point, evidence, ways.rules, ways.unit)
 
 
-def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference) -> Verdict:
+def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference, ways: _Ways) -> Verdict:
     ours, others = (scores.values(gate.measure, dict(gate.slice)) for scores in (mine, theirs))
     both = [case for case in ours if case in others]
     first, second = [ours[case] for case in both], [others[case] for case in both]
     if problem := _unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
-    interval = None
-    if gate.quantile is None:
-        from rag_harness.stats import paired_bootstrap_interval
-
-        interval = paired_bootstrap_interval(first, second)
+    differences = {case: ours[case] - others[case] for case in both}
+    interval = _interval_of_mean(list(differences.values()), ways.unit, -1) if gate.quantile is None else None
     threshold = _aggregate(gate, second) + right.offset
-    return _weighed(gate, first, threshold, interval, _remarks(gate, {gate.suite: mine, right.name: theirs}))
+    remarks = _remarks(gate, {gate.suite: mine, right.name: theirs})
+    point = _by_value(gate, first, threshold, interval, remarks)
+    evidence = Found(differences, right.offset, _population(gate, mine, len(both)), remarks[0])
+    return weighed(point, evidence, ways.rules, ways.unit)
+
+
+def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
+    """Return how many cases of the data the mean of ``n`` is about: those that were left out have a value as often."""
+    where = dict(gate.slice)
+    return round(n * scores.total_of(where) / scores.selected_of(where))
 
 
 def _unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
@@ -215,7 +235,7 @@ def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
     return [_returns(name, depth) for name, depth in depths.items() if cutoff and depth and depth < cutoff]
 
 
-def _weighed(
+def _by_value(
     gate: Gate, values: Sequence[float], threshold: float, interval: Interval | None, remarks: tuple[bool, str]
 ) -> Verdict:
     value, (lost, reason) = _aggregate(gate, values), remarks
@@ -231,11 +251,21 @@ def _aggregate(gate: Gate, values: Sequence[float]) -> float:
     return quantile(sorted(values), gate.quantile / 100)
 
 
-def _interval(gate: Gate, values: Sequence[float]) -> Interval:
-    from rag_harness.stats import bootstrap_interval, quantile_interval, wilson_interval
+def _interval(gate: Gate, values: Sequence[float], unit: str) -> Interval:
+    from rag_harness.stats import quantile_interval, wilson_interval
 
     if gate.quantile is not None:
         return quantile_interval(values, gate.quantile / 100)
     if set(values) <= {0.0, 1.0}:
         return wilson_interval(int(sum(values)), len(values))
-    return bootstrap_interval(values)
+    return _interval_of_mean(values, unit, 0)
+
+
+def _interval_of_mean(values: Sequence[float], unit: str, least: float) -> Interval:
+    from rag_harness.stats import mean_interval
+
+    if unit == "share" and least <= min(values) <= max(values) <= 1:
+        return mean_interval(values, (least, 1))
+    low, high = mean_interval(values)
+    # Times, costs and counts are not below 0; their differences, and scores, may be.
+    return (low, high) if least or unit == "score" or min(values) < 0 else (max(low, 0.0), high)

@@ -11,7 +11,7 @@ from typing import Literal
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart
 
-State = Literal["passed", "failed", "not judged", "silent"]
+State = Literal["passed", "failed", "inconclusive", "not judged", "silent"]
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
 _WIDTH = 100
@@ -23,7 +23,8 @@ class Verdict:
 
     ``interval`` is the 95 % interval of ``value``, open where the cases are too few to bound it; where two suites are
     compared, of their mean difference per case, and ``threshold`` is then what the other suite has, with the gate's
-    offset. ``unit`` is the measure's.
+    offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each of them holds with its
+    confidence; of a comparison, they are of the mean difference per case.
     """
 
     gate: Gate
@@ -34,20 +35,25 @@ class Verdict:
     interval: Interval | None = None
     reason: str = ""
     unit: str = "share"
+    bounds: Interval | None = None
 
-    def line(self, width: int = 0) -> str:
-        """Return the verdict in a line, or more where it would be too wide; the gate's text is padded to ``width``."""
-        narrow = f"{self.state:<{_STATE_WIDTH}}  {self.gate}"
-        head = narrow.ljust(_STATE_WIDTH + 2 + width)
+    def line(self, width: int = 0, states: int = 0) -> str:
+        """Return the verdict in a line, or more where it would be too wide.
+
+        The gate's text is padded to ``width``, the state to ``states``.
+        """
+        states = max(states, _STATE_WIDTH, len(self.state))
+        narrow = f"{self.state:<{states}}  {self.gate}"
+        head = narrow.ljust(states + 2 + width)
         parts = [part for part in (self._numbers(), self.reason) if part]
         line = "   ".join([head, *parts])
         if len(line) <= _WIDTH:
             return line
         first = next((h for h in (head, narrow) if parts and len(f"{h}   {parts[0]}") <= _WIDTH), "")
         lines = [f"{first}   {parts.pop(0)}"] if first else [narrow]
-        room = _WIDTH - _STATE_WIDTH - 2
+        room = _WIDTH - states - 2
         lines += [wrapped for part in parts for wrapped in textwrap.wrap(part, room, break_on_hyphens=False)]
-        return f"\n{' ' * (_STATE_WIDTH + 2)}".join(lines)
+        return f"\n{' ' * (states + 2)}".join(lines)
 
     def _numbers(self) -> str:
         if self.value is None or self.threshold is None:
@@ -64,7 +70,8 @@ def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
     """Return the text of each gate that has something to say, aligned where that fits; at most 100 columns wide."""
     spoken = [verdict for verdict in verdicts if verdict.state != "silent"]
     width = max((len(str(verdict.gate)) for verdict in spoken), default=0)
-    return [verdict.line(width) for verdict in spoken]
+    states = max((len(verdict.state) for verdict in spoken), default=0)
+    return [verdict.line(width, states) for verdict in spoken]
 
 
 def equal(value: float, threshold: float) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -14,7 +14,7 @@ from rag_harness.types import GOLDEN
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_harness.gates import Gate, Verdict
+    from rag_harness.gates import Gate, Rules, Verdict
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 NODE = "rag gate"
+_Outcome = Literal["passed", "failed", "skipped"]
+_OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "inconclusive": "skipped"}
+_CATEGORIES = {"passed": "gates passed", "failed": "failed", "skipped": "gates inconclusive"}
 
 
 class GateKeeper:
@@ -43,11 +46,12 @@ class GateKeeper:
         """
         from rag_harness.gates.belonging import check_data
         from rag_harness.gates.reading import read_gates
+        from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings
         named = [text for spec in settings.data if not spec.instead for text in spec.gates]
         check_data(settings.data, settings.k, session.data_of)
-        return read_gates([*named, *settings.gate], settings.k, self._names, self._slices_of)
+        return asked(read_gates([*named, *settings.gate], settings.k, self._names, self._slices_of), settings)
 
     @property
     def _names(self) -> list[str]:
@@ -75,9 +79,11 @@ class GateKeeper:
     def _check(self, experiments: Collection[str]) -> None:
         from rag_harness.errors import PrerequisiteError
         from rag_harness.gates import Reference
+        from rag_harness.plugin.gate_rules import check_clusters
 
         try:
             gates, _ = self.gates, self.baseline
+            check_clusters(gates, self._session)
             self._session.check_judge(experiments)
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
@@ -111,11 +117,14 @@ class GateKeeper:
             self.verdicts = [*self._judged(bool(refused)), *self._elsewhere()]
             self._leave_behind()
         except (PrerequisiteError, OSError) as error:
-            refused.append(_report("write results", False, str(error)))
-        judged = [verdict for verdict in self.verdicts if verdict.state in ("passed", "failed")]
-        reports = [_report(str(verdict.gate), verdict.state == "passed", verdict.line()) for verdict in judged]
+            refused.append(_report("write results", "failed", str(error)))
+        reports = [self._report(verdict) for verdict in self.verdicts if verdict.state in _OUTCOMES]
         for report in [*refused, *reports]:
             session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _report(self, verdict: Verdict) -> pytest.TestReport:
+        is_red = verdict.state == "inconclusive" and self._session.settings.inconclusive == "fail"
+        return _report(str(verdict.gate), "failed" if is_red else _OUTCOMES[verdict.state], verdict.line())
 
     def _judged(self, refused: bool) -> list[Verdict]:
         return [self._verdict(gate, refused) for gate in self.gates]
@@ -137,7 +146,13 @@ class GateKeeper:
         unit = measure_named(gate.measure).unit
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
-        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, settings.max_unmeasured, correct)
+        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, self._rules)
+
+    @cached_property
+    def _rules(self) -> Rules:
+        from rag_harness.plugin.gate_rules import rules_of
+
+        return rules_of(self._session.settings, self._record)
 
     def _judged_otherwise(self, gate: Gate) -> str:
         """Return how the judge of a gate's measure differs from that of the baseline that it names."""
@@ -172,7 +187,7 @@ class GateKeeper:
         try:
             self.comparison = compare(*on_common_data(now, self.baseline)).lines()
         except DataError as error:
-            return [_report(f"compare with {self._session.settings.compare}", False, str(error))]
+            return [_report(f"compare with {self._session.settings.compare}", "failed", str(error))]
         return []
 
     def _leave_behind(self) -> None:
@@ -211,7 +226,7 @@ class GateKeeper:
         """Keep gates out of the progress: a percentage of tests, and dots. A failed one is a failure like others."""
         if not hasattr(report, "rag_gate"):
             return None
-        return ("failed" if report.failed else "gates passed"), "", ""
+        return _CATEGORIES[report.outcome], "", ""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
@@ -234,15 +249,15 @@ def _baseline_file(settings: Settings, name: str) -> Path:
     return settings.path(settings.baselines) / f"{name}.json"
 
 
-def _report(name: str, passed: bool, text: str) -> pytest.TestReport:
+def _report(name: str, outcome: _Outcome, text: str) -> pytest.TestReport:
     """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
     return pytest.TestReport(
         # Brackets would be taken for the id of a parameter, and be cut off.
         nodeid=f"{NODE}::{name.replace('[', '(').replace(']', ')')}",
         location=(NODE, None, name),
         keywords={NODE: 1},
-        outcome="passed" if passed else "failed",
-        longrepr=None if passed else text,
+        outcome=outcome,
+        longrepr={"passed": None, "failed": text, "skipped": (NODE, 0, f"inconclusive: {text}")}[outcome],
         when="call",
         user_properties=[("rag_gate", text)],
         rag_gate=name,

@@ -10,6 +10,8 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rag_harness.golden.run import RetrievalCase, RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
@@ -59,6 +61,11 @@ class RunRecord:
             write_cases(self._session.output, data, self._cases(data))
         write_manifest(self._session.output, self._manifest(suites))
         self._selected.clear()
+
+    @property
+    def output(self) -> Path:
+        """The folder of the run's files."""
+        return self._session.output
 
     @cached_property
     def manifest(self) -> RunManifest:

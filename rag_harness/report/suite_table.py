@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
-from rag_harness.stats import bootstrap_interval, mean_or_none
+from rag_harness.stats import mean_interval, mean_or_none
 
 Slice = Mapping[str, str]
 StateName = Literal["ok", "error", "lost", "left out"]
@@ -143,7 +143,8 @@ class SuiteTable:
     def interval(self, measure: str) -> tuple[float, float]:
         """Return the 95 % interval of the mean of a measure that some case has a value of."""
         if measure not in self._intervals:
-            self._intervals[measure] = bootstrap_interval(list(self.values(measure, {}).values()))
+            values = list(self.values(measure, {}).values())
+            self._intervals[measure] = mean_interval(values, span_of(self.columns[measure].measure, values))
         return self._intervals[measure]
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
@@ -175,3 +176,8 @@ class SuiteTable:
             return np.ones(len(self.ids), dtype=np.bool_)
         wanted = where.items()
         return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))
+
+
+def span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
+    """Return the least and the greatest value of a share; None where that is not known, or a value lies outside."""
+    return (0.0, 1.0) if measure.unit == "share" and values and min(values) >= 0 and max(values) <= 1 else None

@@ -32,16 +32,23 @@ def write_summary_file(
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
+    evidence = {"confidence": verdict.gate.confidence / 100} if verdict.gate.confidence is not None else {}
     return {
         "gate": str(verdict.gate),
         "state": verdict.state,
         "value": verdict.value,
         "threshold": verdict.threshold,
-        "interval": [end if isfinite(end) else None for end in verdict.interval] if verdict.interval else None,
+        "interval": _ends(verdict.interval),
         "n": verdict.n,
         "unit": verdict.unit,
         "reason": verdict.reason,
+        **({**evidence, "bounds": _ends(verdict.bounds)} if evidence else {}),
     }
+
+
+def _ends(interval: tuple[float, float] | None) -> list[float | None] | None:
+    """Return the ends; null for one that is open."""
+    return [end if isfinite(end) else None for end in interval] if interval else None
 
 
 def _aggregates(name: str, table: SuiteTable) -> dict[str, Any]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
+VerdictBy = Literal["point", "evidence"]
+Inconclusive = Literal["warn", "fail"]
+Population = Literal["like", "finite"]
 
 
 def option(default: T, help_: str, affects: Affects, *, env: str = "", flag: bool = True, **limits: Any) -> T:
@@ -111,6 +114,20 @@ class Settings:
     k: int = option(10, "cutoff of the golden suite", "golden", ge=1)
     gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"', "nothing")
     gate_partial: bool = option(False, "judge gates although a selection left cases out", "nothing")
+    verdict: VerdictBy = option(
+        "point",
+        "point: the value decides; evidence: every gate is judged as if @95% stood behind it",
+        "nothing",
+    )
+    inconclusive: Inconclusive = option(
+        "warn", "a gate that the cases are too few for: warn leaves the exit status alone, fail fails", "nothing"
+    )
+    cluster: str = option(
+        "", "what makes cases alike, for evidence: source_page, conversation, or a key of their metadata", "nothing"
+    )
+    population: Population = option(
+        "like", "what evidence is about: cases like these, or finite, these cases and no others", "nothing"
+    )
     strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
     misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL", "nothing")
     export: str = option("", "write run and qrels of the golden suite: trec:DIR", "nothing")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from rag_harness.stats.corrections import holm
 from rag_harness.stats.inputs import Values
 from rag_harness.stats.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, wilson_interval
+from rag_harness.stats.mean_bounds import mean_bounds, mean_interval
 from rag_harness.stats.means import mean_or_none
 from rag_harness.stats.permutation import permutation_test
 from rag_harness.stats.quantiles import quantile, quantile_interval
@@ -20,6 +21,8 @@ __all__ = [
     "Values",
     "bootstrap_interval",
     "holm",
+    "mean_bounds",
+    "mean_interval",
     "mean_or_none",
     "paired_bootstrap_interval",
     "permutation_test",

@@ -7,7 +7,8 @@ from math import ceil, inf
 
 import numpy as np
 
-from rag_harness.stats.inputs import Floats, Values, checked, floats
+from rag_harness.stats.binomial import binomial_distribution
+from rag_harness.stats.inputs import Values, checked, floats
 from rag_harness.stats.intervals import Interval
 
 
@@ -30,16 +31,8 @@ def quantile_interval(values: Values, share: float, confidence: float = 0.95) ->
         raise ValueError(f"quantile_interval needs a share between 0 and 1, e.g. 0.95; got {share}.")
     ordered = np.sort(floats(values, "quantile_interval"))
     n, tail = len(ordered), (1 - checked(confidence)) / 2
-    at_most = _binomial_distribution(n, share)
+    at_most = binomial_distribution(n, share)
     # The i-th value, counted from 1, lies above the quantile where at most i - 1 values lie below it.
     low = int(np.count_nonzero(at_most <= tail))
     high = int(np.argmax(at_most >= 1 - tail)) + 1
     return Interval(float(ordered[low - 1]) if low else -inf, float(ordered[high - 1]) if high <= n else inf)
-
-
-def _binomial_distribution(n: int, share: float) -> Floats:
-    """Return P(X <= i) for i = 0 … n of n tries that succeed with ``share``, by logarithms: factorials overflow."""
-    i = np.arange(n + 1)
-    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
-    terms = logs[n] - logs[i] - logs[n - i] + i * np.log(share) + (n - i) * np.log1p(-share)
-    return np.asarray(np.minimum(np.cumsum(np.exp(terms)), 1.0))

@@ -16,6 +16,7 @@ from rag_harness.gates import Gate, Known, Reference, Verdict, check_gate, judge
 from rag_harness.gates.reading import is_share, read_gates
 from rag_harness.measures import measure_named
 from rag_harness.stats import paired_bootstrap_interval, quantile_interval, wilson_interval
+from rag_harness.stats.bounded import bounded_interval
 
 KNOWN = Known(
     names={"golden", "e2", "e3"},
@@ -274,7 +275,10 @@ def test_against_another_experiment() -> None:
     assert verdict("e2: recall@5 >= e3 - 0.25", e2=e2, e3=e3).state == "passed"
     found = verdict("e3: recall@5 >= e2 + 0.3", e2=e2, e3=e3)
     assert (found.state, found.value, found.threshold) == ("failed", 0.5, 0.55)
-    assert found.interval == paired_bootstrap_interval([1, 1, 0, 0], [1, 0, 0, 0])
+    assert found.interval == bounded_interval([0, 1, 0, 0], (-1, 1))
+    many, more = of(*[1, 0] * 60), of(*[1, 1, 0, 0] * 30)
+    found = verdict("e3: recall@5 >= e2", e2=many, e3=more)
+    assert found.interval == paired_bootstrap_interval([1, 1, 0, 0] * 30, [1, 0] * 60)
 
 
 def test_a_comparison_needs_both_whole() -> None:
@@ -318,7 +322,7 @@ def test_the_lines_are_aligned_and_leave_out_the_silent() -> None:
     )
     assert lines == [
         "passed      golden: recall@5 >= 0.95        0.975 [0.91, 0.99]  n=80",
-        "passed      e3: recall@5 >= golden - 0.02   0.988 against 0.955, difference [+0.00, +0.04]  n=80",
+        "passed      e3: recall@5 >= golden - 0.02   0.988 against 0.955, difference [-0.02, +0.06]  n=80",
     ]
 
 
@@ -347,7 +351,7 @@ def test_too_few_cases_leave_an_end_open() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("e3: cost_usd <= 0.002", "$0.0015 [0.0010, 0.0020]  n=2"),
+        ("e3: cost_usd <= 0.002", "$0.0015 [0.0000, 0.0079]  n=2"),
         ("e3: tokens <= 3", "0 tokens [0, 0]  n=2"),
         ("e3: total_ms <= 0.0014", "0.002 ms [0, 0]  n=2"),
     ],

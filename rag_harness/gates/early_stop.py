@@ -1,0 +1,79 @@
+"""When a gate needs no more cases: pure. What asks cases one by one, in random order, can stop asking then.
+
+The verdict is about the cases of the suite and no others: it says what asking all of them would have said, wrong with a
+chance of 1 - confidence at most, however often one looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates.evidence import decided
+from rag_harness.gates.grammar import Gate, Reference
+from rag_harness.gates.verdict import State
+from rag_harness.stats.betting import MeanTest
+
+
+def random_order(case_ids: Sequence[str], seed: int) -> list[str]:
+    """Return the cases in the order in which they are to be asked: any is as likely, and a seed gives the same."""
+    shuffled = sorted(case_ids)
+    Random(seed).shuffle(shuffled)
+    return shuffled
+
+
+def why_not(gate: Gate, unit: str) -> str:
+    """Return why a gate cannot be settled before all its cases were asked; "" where it can."""
+    if gate.confidence is None:
+        return "it compares the value alone; write @95% behind it"
+    if gate.quantile is not None:
+        return "a quantile has no stop rule"
+    if gate.calibrated:
+        return "a calibrated mean has no stop rule"
+    if isinstance(gate.right, Reference):
+        return f"it depends on {gate.right.name}"
+    return "" if unit == "share" else f"{gate.measure} has no range, and a stop rule needs one"
+
+
+class EarlyStop:
+    """Takes the values of a gate's cases as they come.
+
+    Args:
+        gate: what is to be settled.
+        population: how many cases the gate is about: those of its slice that its measure applies to.
+        unit: of the measure.
+
+    Raises:
+        SettingsError: the gate cannot be settled early; says why.
+    """
+
+    def __init__(self, gate: Gate, population: int, unit: str = "share") -> None:
+        why = why_not(gate, unit)
+        if why or gate.confidence is None or isinstance(gate.right, Reference):
+            raise SettingsError(f"Gate '{gate}' cannot be settled early: {why}.")
+        self.gate, self._threshold, self._population = gate, gate.right, population
+        self._test = MeanTest(gate.right, population, (0, 1), gate.confidence / 100)
+        self.state: State | None = None
+        self.said = ""
+
+    def add(self, value: float) -> None:
+        """Take the value of the next case; once settled, the verdict stands.
+
+        Raises:
+            ValueError: the value is NaN or no share, or all cases were taken.
+        """
+        self._test.add(value)
+        if self.state is None:
+            self._look()
+
+    def _look(self) -> None:
+        certain = decided(self._test.certain, self.gate.op, self._threshold)
+        if certain != "inconclusive":
+            self.state, how = certain, "whatever the others are"
+        elif self._test.shown is not None:
+            is_good = (self._test.shown == "above") == (">" in self.gate.op)
+            self.state, how = "passed" if is_good else "failed", f"{self.gate.confidence:g} % sure"
+        else:
+            return
+        self.said = f"settled after {self._test.n} of these {self._population} cases, {how}"

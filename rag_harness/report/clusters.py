@@ -1,0 +1,51 @@
+"""Which cases are alike: of one page, of one conversation, or of one value of their metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rag_harness.errors import SettingsError
+from rag_harness.results.cases import CaseFile
+from rag_harness.types import Case
+
+SOURCE_PAGE = "source_page"
+"""The first relevant document of a case."""
+CONVERSATION = "conversation"
+_CONVERSATION_KEYS = (CONVERSATION, "conversation_id")
+
+
+def cluster_of(case: Case, labels: Mapping[str, str], key: str) -> str:
+    """Return the cluster of a case; "" where it has none, and is alike to no other."""
+    if key in labels:
+        return labels[key]
+    if key == SOURCE_PAGE:
+        return next(iter(case.context_reference), "")
+    if key == CONVERSATION:
+        both = {**case.query.inputs, **labels}
+        return next((str(both[name]) for name in _CONVERSATION_KEYS if both.get(name)), "")
+    return ""
+
+
+def clusters_of(output: Path, data: str, key: str) -> dict[str, str]:
+    """Return the cluster of every case that a run has left, by its id."""
+    cases = CaseFile(output, data)
+    try:
+        return {name: cluster_of(cases[place].case, cases.labels[place], key) for name, place in cases.position.items()}
+    finally:
+        cases.close()
+
+
+def check_cluster(suite: str, cases: Iterable[tuple[Case, Mapping[str, str]]], key: str) -> None:
+    """Make sure that some cases of a suite have a cluster.
+
+    Raises:
+        SettingsError: none has one; says what they have.
+    """
+    known: dict[str, None] = {}
+    for case, labels in cases:
+        if cluster_of(case, labels, key):
+            return
+        known.update(dict.fromkeys(labels))
+    choices = ", ".join([SOURCE_PAGE, CONVERSATION, *known])
+    raise SettingsError(f"--rag-cluster={key}: no case of {suite} has it. Use one of: {choices}.")

@@ -1,0 +1,86 @@
+"""Is the mean of a fixed set of cases above a threshold? Asked after every case, and still right at its level.
+
+Bets against "the mean is at most the threshold": whoever bets on a fair game gets 20 times richer with a chance of 1/20
+at most, however often he looks (Ville's inequality). Cases come in random order without replacement, so under that
+hypothesis the next one is worth (N·threshold - sum so far) / (N - n) at most, on average (Waudby-Smith & Ramdas 2020,
+NeurIPS 33; 2023, arXiv 2010.09686, section 5). A part of the money is played at each of several stakes, which is a fair
+game too, so that no stake has to be guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from rag_harness.stats.bounded import Span
+from rag_harness.stats.inputs import Floats, checked
+
+Side = Literal["above", "below"]
+_STAKES = np.array([0.3, 0.5, 0.7, 0.9])
+"""Parts of what may be lost at most in one bet: small ones win near the threshold, large ones win soon."""
+
+
+class MeanTest:
+    """Takes the values of a population one by one, in random order, until it can say on which side their mean is.
+
+    Args:
+        threshold: what the mean is held against.
+        population: how many cases there are in all.
+        span: the least and the greatest that a value can be.
+        confidence: of either side; looking after every case costs nothing of it.
+
+    Raises:
+        ValueError: the span is not finite, the threshold lies outside it, or the population is empty.
+    """
+
+    def __init__(self, threshold: float, population: int, span: Span = (0, 1), confidence: float = 0.95) -> None:
+        if not (np.isfinite(span).all() and span[0] < span[1]):
+            raise ValueError(f"a stop rule needs values between two finite ends; got {span[0]:g} to {span[1]:g}.")
+        if not span[0] <= threshold <= span[1]:
+            raise ValueError(f"no mean of values between {span[0]:g} and {span[1]:g} is held against {threshold:g}.")
+        if population < 1:
+            raise ValueError(f"a population has 1 case or more; got {population}.")
+        self._low, self._width = span[0], span[1] - span[0]
+        self._threshold, self._population = (threshold - self._low) / self._width, population
+        self._enough = 1 / (1 - checked(confidence))
+        self._above: Floats = np.ones(len(_STAKES))
+        self._below: Floats = np.ones(len(_STAKES))
+        self._sum, self.n = 0.0, 0
+        self.shown: Side | None = None
+
+    def add(self, value: float) -> None:
+        """Take a value.
+
+        Raises:
+            ValueError: it is NaN or lies outside the span, or there were as many as the population has.
+        """
+        scaled = (value - self._low) / self._width
+        if not 0 <= scaled <= 1:
+            raise ValueError(f"values lie between {self._low:g} and {self._low + self._width:g}; got {value:g}.")
+        if self.n == self._population:
+            raise ValueError(f"the population has {self._population} cases only.")
+        expected = (self._population * self._threshold - self._sum) / (self._population - self.n)
+        if 0 < expected < 1:
+            self._bet(scaled - expected, expected)
+        self._sum, self.n = self._sum + scaled, self.n + 1
+
+    def _bet(self, gain: float, expected: float) -> None:
+        self._above = self._above * (1 + _STAKES * gain / expected)
+        self._below = self._below * (1 - _STAKES * gain / (1 - expected))
+        if self.shown is None and self._above.mean() >= self._enough:
+            self.shown = "above"
+        elif self.shown is None and self._below.mean() >= self._enough:
+            self.shown = "below"
+
+    @property
+    def certain(self) -> tuple[float, float]:
+        """The least and the greatest mean that arithmetic leaves: all the others the worst, all of them the best."""
+        left = self._population - self.n
+        ends = (self._sum / self._population, (self._sum + left) / self._population)
+        return self._low + self._width * ends[0], self._low + self._width * ends[1]
+
+    @property
+    def wealth(self) -> tuple[float, float]:
+        """What was made of 1 by betting that the mean is above, and that it is below."""
+        return float(self._above.mean()), float(self._below.mean())

@@ -1,0 +1,117 @@
+"""Which bounds a mean has: chosen by what its values can be, by simulation (docs/verdicts.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import sqrt
+
+import numpy as np
+
+from rag_harness.stats.bounded import Span, bounded_bounds, bounded_interval, within
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats
+from rag_harness.stats.intervals import Interval, bootstrap_interval
+from rag_harness.stats.shares import finite_share_bounds, share_bounds
+from rag_harness.stats.students import bootstrap_t_bounds, t_bounds
+
+FEW = 100
+"""Cases below which the percentile bootstrap is too short: 7 to 10 % outside instead of 5."""
+_MANY = 1000
+"""Cases from which Student's t is about right whatever the scores are like, and drawing weights gets slow."""
+
+
+def mean_interval(values: Values, span: Span | None = None, confidence: float = 0.95) -> Interval:
+    """Bound a mean on both sides, in the unit of its values.
+
+    Args:
+        values: one a case.
+        span: the least and the greatest that a value can be, if that is known.
+        confidence: of both ends together.
+    """
+    array = floats(values, "mean_interval")
+    if len(array) >= FEW:
+        return bootstrap_interval(array, confidence=confidence)
+    if span is not None:
+        return bounded_interval(array, span, confidence)
+    try:
+        return _without_span(array, (1 + checked(confidence)) / 2, None)
+    except UndefinedError:
+        return Interval(float(array.mean()), float(array.mean()))
+
+
+def mean_bounds(
+    values: Values,
+    span: Span | None = None,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    population: int | None = None,
+) -> Interval:
+    """Return a lower and an upper bound of a mean, each of which holds by itself with ``confidence``.
+
+    Args:
+        values: one a case.
+        span: the least and the greatest that a value can be, if that is known.
+        confidence: of each bound.
+        clusters: of each case, where some are alike.
+        population: the number of cases that the mean is of, where it is no mean of cases like these but of these.
+
+    Raises:
+        UndefinedError: the values bound nothing; says why.
+        ValueError: no values, NaN, a value outside the span, more values than the population has.
+    """
+    array = within(values, span) if span else floats(values, "mean_bounds")
+    checked(confidence)
+    if population is not None and len(array) > population:
+        raise ValueError(f"{len(array)} values cannot be of a population of {population}.")
+    if clusters is not None and len(clusters) != len(array):
+        raise ValueError(f"clusters are one a value; got {len(clusters)} for {len(array)} values.")
+    if population == len(array):
+        return Interval(float(array.mean()), float(array.mean()))
+    alone = clusters is None or len(set(clusters)) == len(array)
+    if alone and span and np.isin(array, span).all():
+        return _share(array, span, confidence, population)
+    bounds = _open(array, span, confidence, None if alone else clusters)
+    return bounds if population is None else _of_these(bounds, array, span, population)
+
+
+def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
+    if clusters is not None and len(set(clusters)) < 2:
+        raise UndefinedError("all cases are of one cluster, which bounds nothing")
+    if span is None:
+        return _without_span(array, confidence, clusters)
+    if clusters is None:
+        return bounded_bounds(array, span, confidence) if len(array) < _MANY else t_bounds(array, confidence)
+    found = bounded_bounds(array, span, confidence, clusters)
+    try:
+        return _wider(found, t_bounds(array, confidence, clusters))
+    except UndefinedError:
+        return found
+
+
+def _share(array: Floats, span: Span, confidence: float, population: int | None) -> Interval:
+    successes, n = int((array == span[1]).sum()), len(array)
+    found = (
+        share_bounds(successes, n, confidence)
+        if population is None
+        else finite_share_bounds(successes, n, population, confidence)
+    )
+    return Interval(*(span[0] + share * (span[1] - span[0]) for share in found))
+
+
+def _without_span(array: Floats, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
+    found = t_bounds(array, confidence, clusters)
+    units = len(array) if clusters is None else len(set(clusters))
+    return _wider(found, bootstrap_t_bounds(array, confidence, clusters)) if units < FEW else found
+
+
+def _wider(first: Interval, second: Interval) -> Interval:
+    return Interval(min(first.low, second.low), max(first.high, second.high))
+
+
+def _of_these(bounds: Interval, array: Floats, span: Span | None, population: int) -> Interval:
+    """Narrow the bounds by the finite-population correction, sqrt(1 - n / N); arithmetic may bound more."""
+    mean, kept = float(array.mean()), sqrt(1 - len(array) / population)
+    low, high = (mean + kept * (end - mean) for end in bounds)
+    if span is None:
+        return Interval(low, high)
+    least, most = ((array.sum() + (population - len(array)) * end) / population for end in span)
+    return Interval(max(low, float(least)), min(high, float(most)))

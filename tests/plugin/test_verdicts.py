@@ -1,0 +1,78 @@
+"""Gates that need evidence, in a run: what they exit with, where they stand, and what makes cases alike."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.plugin.conftest import QUERIES, Suite
+
+OPEN = "--rag-gate=e3: recall@5 >= 0.9 @95%"
+FAILS = "--rag-gate=e3: recall@5 < 0.2 @95%"
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_inconclusive_warns_and_says_what_would_settle_it(suite: Suite, workers: str) -> None:
+    result = suite.run(workers, OPEN, "--junitxml=junit.xml", "--color=yes")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "*[[]33minconclusive *e3: recall@5 >= 0.9 @95% *1.000*n=3*",
+            "*0.368 to 1.000 for cases like these; about 26 more would settle it*",
+        ]
+    )
+    cases = {each.get("name"): each for each in ElementTree.parse(suite.path / "junit.xml").iter("testcase")}
+    skipped = cases["e3: recall@5 >= 0.9 @95%"].find("skipped")
+    assert skipped is not None
+    assert "about 26 more would settle it" in str(skipped.get("message"))
+    (gate,) = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
+    assert (gate["state"], gate["confidence"]) == ("inconclusive", 0.95)
+    assert gate["bounds"] == pytest.approx([0.05 ** (1 / 3), 1])
+
+
+def test_inconclusive_fails_where_that_is_asked_for(suite: Suite) -> None:
+    result = suite.run(OPEN, "--rag-inconclusive=fail")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["inconclusive *e3: recall@5 >= 0.9 @95% *"])
+
+
+def test_a_failed_gate_outranks_an_inconclusive_one(suite: Suite) -> None:
+    result = suite.run(OPEN, FAILS)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["inconclusive  e3: recall@5 >= 0.9 @95% *", "failed        e3: recall@5 < 0.2 @95% *"])
+
+
+def test_every_gate_needs_evidence_where_that_is_asked_for(suite: Suite) -> None:
+    gate = "--rag-gate=e3: recall@5 >= 0.9"
+    assert "inconclusive" not in suite.run(gate).stdout.str()
+    suite.run(gate, "--rag-verdict=evidence").stdout.fnmatch_lines(["inconclusive  e3: recall@5 >= 0.9 @95% *"])
+    finite = suite.run(gate, "--rag-verdict=evidence", "--rag-population=finite")
+    assert finite.ret == 0
+    finite.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.9 @95% *", "*at least 1.000 for these 3 cases*"])
+
+
+def test_cases_that_are_alike_count_by_their_cluster(suite: Suite) -> None:
+    more = [{**QUERIES[n % 3], "query_id": f"q_direct_{n:03}", "metadata": {"topic": f"t{n % 3}"}} for n in range(30)]
+    suite.write_queries([{**query, "query": f"{query['query']} {n}"} for n, query in enumerate(more)])
+    for key in ("source_page", "topic"):
+        result = suite.run(OPEN, f"--rag-cluster={key}")
+        result.stdout.fnmatch_lines([f"*for cases like these, of 3 clusters by {key}; about *"])
+        assert result.ret == 0
+    suite.run(OPEN).stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.9 @95% *n=30*"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rag-cluster=topc", OPEN], "*-cluster=topc: no case of e3 has it. Use one of: source_page, *query_type*"),
+        (["--rag-verdict=sure"], "*verdict*point*evidence*"),
+        (["--rag-gate=e3: recall@5 >= 0.9 @100%"], "*above 50 % and below 100 %; 100 does not*"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(suite: Suite, options: list[str], said: str) -> None:
+    result = suite.run(*options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+    assert suite.rows() == []

@@ -1,0 +1,241 @@
+"""Bounds hold as often as they say, agree with scipy where it has them, and refuse what bounds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, log, nan
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.stats import mean_bounds, mean_interval
+from rag_harness.stats.bounded import bounded_bounds, bounded_interval
+from rag_harness.stats.clusters import cluster_sums, standard_error
+from rag_harness.stats.inputs import Floats, UndefinedError
+from rag_harness.stats.settling import cases_to_settle, more_to_settle, quantile_to_settle, spread_of
+from rag_harness.stats.shares import clopper_pearson, finite_share_bounds, share_bounds
+from rag_harness.stats.students import bootstrap_t_bounds, t_bounds, t_interval
+
+SHARE = (0.0, 1.0)
+Draw = Callable[[np.random.Generator, int], Floats]
+SCORES: dict[str, Draw] = {
+    "zero-inflated": lambda rng, n: np.where(rng.random(n) < 0.3, 0, rng.beta(5, 2, n)),
+    "mostly right": lambda rng, n: np.where(rng.random(n) < 0.9, 1, rng.random(n)),
+    "two-point": lambda rng, n: (rng.random(n) < 0.95).astype(float),
+    "skewed": lambda rng, n: rng.beta(8, 1.2, n),
+}
+
+
+@given(n=st.integers(1, 400), part=st.floats(0, 1), confidence=st.sampled_from([0.6, 0.9, 0.95, 0.99]))
+def test_clopper_pearson_equals_scipy(n: int, part: float, confidence: float) -> None:
+    successes = round(part * n)
+    expected = scipy.stats.binomtest(successes, n).proportion_ci(confidence, method="exact")
+    assert clopper_pearson(successes, n, confidence) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@given(data=st.data(), population=st.integers(1, 60))
+def test_finite_bounds_are_the_shares_that_are_not_ruled_out(data: st.DataObject, population: int) -> None:
+    n = data.draw(st.integers(1, population))
+    found = data.draw(st.integers(0, n))
+    possible = range(found, population - n + found + 1)
+    least = [k for k in possible if scipy.stats.hypergeom.sf(found - 1, population, k, n) > 0.05 + 1e-9]
+    most = [k for k in possible if scipy.stats.hypergeom.cdf(found, population, k, n) > 0.05 + 1e-9]
+    expected = (min(least) / population, max(most) / population)
+    assert finite_share_bounds(found, n, population) == pytest.approx(expected)
+
+
+def test_students_t_equals_scipy() -> None:
+    values = np.random.default_rng(0).gamma(2, 1, 30)
+    expected = scipy.stats.t.interval(0.95, 29, values.mean(), scipy.stats.sem(values))
+    assert t_interval(values) == pytest.approx(expected)
+    assert t_bounds(values, 0.975) == pytest.approx(expected)
+
+
+def test_bootstrap_t_leans_to_where_the_values_have_their_tail() -> None:
+    values = np.random.default_rng(0).lognormal(0, 1, 40)
+    low, high = bootstrap_t_bounds(values)
+    plain = t_bounds(values)
+    assert high > plain.high
+    assert low > plain.low
+
+
+def test_the_error_of_clusters_is_the_published_formula() -> None:
+    rng = np.random.default_rng(1)
+    clusters = rng.integers(0, 12, 60)
+    values = rng.normal(size=12)[clusters] + rng.normal(size=60)
+    residuals = values - values.mean()
+    sums = [residuals[clusters == each].sum() for each in np.unique(clusters)]
+    expected = np.sqrt(12 / 11 * np.sum(np.square(sums))) / 60
+    assert standard_error(cluster_sums(values, list(clusters))) == pytest.approx(expected)
+    assert standard_error(cluster_sums(values)) == pytest.approx(scipy.stats.sem(values))
+    low, high = t_interval(values, 0.9, list(clusters))
+    assert (high - low) / 2 == pytest.approx(scipy.stats.t.ppf(0.95, 11) * expected)
+
+
+@pytest.mark.parametrize("span", [None, SHARE])
+def test_asking_the_same_again_inside_its_cluster_narrows_nothing(span: tuple[float, float] | None) -> None:
+    rng = np.random.default_rng(2)
+    values, clusters = rng.beta(2, 1, 40), [n // 4 for n in range(40)]
+    once = mean_bounds(values, span, clusters=clusters)
+    thrice = mean_bounds(np.repeat(values, 3), span, clusters=list(np.repeat(clusters, 3)))
+    assert thrice == pytest.approx(once)
+    alone = mean_bounds(np.repeat(values, 3), span)
+    assert alone.low > once.low
+    assert alone.high < once.high
+
+
+def test_cases_that_are_alike_in_their_cluster_count_as_one() -> None:
+    """Clusters of equal values are what their means are, and the naive bounds are too narrow for them."""
+    rng = np.random.default_rng(3)
+    outside = {"clusters": 0, "alone": 0}
+    for _ in range(200):
+        values = np.repeat(rng.beta(2, 1, 20), 5)
+        clusters = list(np.repeat(np.arange(20), 5))
+        outside["clusters"] += t_bounds(values, 0.95, clusters).low > 2 / 3
+        outside["alone"] += t_bounds(values, 0.95).low > 2 / 3
+    assert outside["clusters"] <= 20
+    assert outside["alone"] >= 40
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("n", [20, 40])
+def test_neither_bound_is_wrong_more_often_than_it_says(name: str, n: int) -> None:
+    rng = np.random.default_rng(4)
+    truth = SCORES[name](rng, 1_000_000).mean()
+    drawn = [bounded_bounds(SCORES[name](rng, n), resamples=400) for _ in range(300)]
+    assert np.mean([low > truth for low, _ in drawn]) <= 0.08
+    assert np.mean([high < truth for _, high in drawn]) <= 0.08
+
+
+def test_students_t_alone_would_pass_what_is_bad_too_often() -> None:
+    """Why it is not used: a sample that missed the rare bad cases says that there are none."""
+    rng = np.random.default_rng(5)
+    truth = SCORES["mostly right"](rng, 1_000_000).mean()
+    wrong = 0
+    for _ in range(300):
+        values = SCORES["mostly right"](rng, 20)
+        wrong += values.min() == 1 or t_bounds(values).low > truth
+    assert wrong / 300 > 0.15
+
+
+def test_of_verdicts_it_is_clopper_pearson() -> None:
+    values = [1.0] * 37 + [0.0] * 3
+    exact = share_bounds(37, 40)
+    assert mean_bounds(values, SHARE) == exact
+    assert bounded_bounds(values, SHARE) == pytest.approx(exact, abs=0.006)
+
+
+def test_what_was_not_seen_can_be_as_bad_as_the_span_says() -> None:
+    low, high = mean_bounds([0.9] * 30, SHARE)
+    assert low < 0.9 < high
+    assert mean_bounds([1.0] * 30, SHARE) == pytest.approx((0.05 ** (1 / 30), 1))
+    assert mean_bounds([0.9] * 30, (0, 10)).high > high
+
+
+def test_the_interval_of_few_cases_is_wider_than_the_bootstraps() -> None:
+    from rag_harness.stats import bootstrap_interval
+
+    values = SCORES["mostly right"](np.random.default_rng(6), 40)
+    few, plain = mean_interval(values, SHARE), bootstrap_interval(values)
+    assert few.low < plain.low
+    assert few.high - few.low > plain.high - plain.low
+    many = SCORES["skewed"](np.random.default_rng(6), 100)
+    assert mean_interval(many, SHARE) == bootstrap_interval(many)
+
+
+def test_a_population_that_was_all_looked_at_leaves_nothing_open() -> None:
+    values = [0.2, 0.4, 0.9]
+    assert mean_bounds(values, SHARE, population=3) == pytest.approx((0.5, 0.5))
+    assert mean_bounds([0.2], population=1) == (0.2, 0.2)
+
+
+@pytest.mark.parametrize("name", ["zero-inflated", "skewed", "two-point"])
+def test_of_a_population_the_rest_decides(name: str) -> None:
+    """Drawn without replacement from 60 cases, 40 of them bound the mean of the 60."""
+    rng = np.random.default_rng(7)
+    wrong = np.zeros(2)
+    for _ in range(100):
+        everything = SCORES[name](rng, 60)
+        bounds = mean_bounds(everything[:40], SHARE, population=60)
+        like = mean_bounds(everything[:40], SHARE)
+        assert like.low <= bounds.low + 1e-9
+        assert bounds.high - 1e-9 <= like.high
+        wrong += bounds.low > everything.mean() + 1e-9, bounds.high < everything.mean() - 1e-9
+    assert (wrong / 100 <= 0.1).all()
+
+
+def test_arithmetic_bounds_the_mean_of_a_population_too() -> None:
+    low, high = mean_bounds([0.5] * 9, SHARE, population=10)
+    assert low >= 0.45
+    assert high <= 0.55
+
+
+@pytest.mark.parametrize(
+    ("bound", "why"),
+    [
+        (lambda: mean_bounds([3.0]), "one case bounds nothing"),
+        (lambda: mean_bounds([3.0, 3.0, 3.0]), "all values are equal"),
+        (lambda: mean_bounds([0.1, 0.9], SHARE, clusters=["a", "a"]), "one cluster"),
+        (lambda: mean_bounds([1.0, 2.0], clusters=["a", "a"]), "one cluster"),
+    ],
+)
+def test_what_bounds_nothing_is_undefined_with_the_reason(bound: Callable[[], object], why: str) -> None:
+    with pytest.raises(UndefinedError, match=why):
+        bound()
+
+
+@pytest.mark.parametrize(
+    ("bound", "why"),
+    [
+        (lambda: mean_bounds([], SHARE), "at least one"),
+        (lambda: mean_bounds([0.5, nan], SHARE), "1 NaN or infinite of 2"),
+        (lambda: mean_bounds([0.5, 1.5], SHARE), "between 0 and 1; got 0.5 to 1.5"),
+        (lambda: mean_bounds([0.5], (0, np.inf)), "two finite ends"),
+        (lambda: mean_bounds([0.5], SHARE, 0), "between 0 and 1"),
+        (lambda: mean_bounds([0.5], SHARE, 1), "between 0 and 1"),
+        (lambda: mean_bounds([0.5, 0.5], SHARE, population=1), "population of 1"),
+        (lambda: mean_bounds([0.1, 0.2], SHARE, clusters=["a"]), "clusters are one a value"),
+        (lambda: share_bounds(3, 2), "got 3 of 2"),
+        (lambda: finite_share_bounds(1, 3, 2), "population of 2"),
+        (lambda: t_interval([1.0, 2.0], 1), "between 0 and 1"),
+        (lambda: bootstrap_t_bounds([1.0, 2.0], resamples=0), "1 or more"),
+        (lambda: bounded_interval([0.5], SHARE, 95), "between 0 and 1"),
+    ],
+)
+def test_what_is_no_sample_is_refused(bound: Callable[[], object], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        bound()
+
+
+@pytest.mark.parametrize(("gap", "cases"), [(0.10, 56), (0.05, 223), (0.02, 1392)])
+def test_cases_to_settle_are_those_of_the_formula(gap: float, cases: int) -> None:
+    assert cases_to_settle(gap, 0.3) == cases
+    assert cases_to_settle(-gap, 0.3) == cases
+
+
+def test_at_exactly_the_threshold_no_number_settles_it() -> None:
+    assert cases_to_settle(0, 0.3) is None
+    assert more_to_settle(40, 0.0, 0.1, 0.3) is None
+    assert quantile_to_settle(100, 0.95, 0.95) is None
+
+
+def test_more_to_settle_are_beyond_those_that_there_are() -> None:
+    assert more_to_settle(40, 0.05, 0.08, 0.3) == 223 - 40
+    assert more_to_settle(400, 0.05, 0.06, 0.3) == ceil(400 * 1.2**2) - 400
+    assert more_to_settle(10, 0.1, 0.26, 0.0) == ceil(log(0.05) / log(0.9)) - 10
+    assert mean_bounds([1.0] * 29, SHARE).low >= 0.9 > mean_bounds([1.0] * 28, SHARE).low
+
+
+def test_a_quantile_needs_as_many_as_can_bound_it() -> None:
+    assert quantile_to_settle(20, 1.0, 0.95) == 59 - 20
+
+
+def test_the_spread_of_clusters_is_what_a_case_counts_as() -> None:
+    values = [0.0, 1.0] * 20
+    assert spread_of(values) == pytest.approx(np.std(values, ddof=1))
+    doubled: Sequence[float] = np.repeat(values, 2)  # type: ignore[assignment]
+    assert spread_of(doubled, list(np.repeat(np.arange(40), 2))) == pytest.approx(np.sqrt(2) * spread_of(values))
+    assert spread_of([1.0]) == 0

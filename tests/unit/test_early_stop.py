@@ -1,0 +1,169 @@
+"""A gate is settled when it can be, at its level however often one looks, and never on what has no range."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import parse_gate
+from rag_harness.gates.early_stop import EarlyStop, random_order, why_not
+from rag_harness.stats import betting
+from rag_harness.stats.betting import MeanTest
+from rag_harness.stats.inputs import Floats
+
+GATE = parse_gate("e3: recall@5 >= 0.8 @95%", 5)
+
+
+def verdicts(right: int, of: int = 200) -> Floats:
+    return np.repeat([1.0, 0.0], [right, of - right])
+
+
+def peeked(population: Floats, rng: np.random.Generator, text: str = "e3: recall@5 >= 0.8 @95%") -> tuple[str, int]:
+    """Return the verdict and after how many cases it came, looking after each."""
+    stop = EarlyStop(parse_gate(text, 5), len(population))
+    for asked, value in enumerate(rng.permutation(population), 1):
+        stop.add(float(value))
+        if stop.state is not None:
+            return stop.state, asked
+    raise AssertionError("all cases were asked and nothing was settled")
+
+
+@given(
+    values=st.lists(st.floats(0, 1), min_size=2, max_size=30),
+    threshold=st.floats(0.05, 0.95),
+    stake=st.floats(0.1, 0.9),
+)
+def test_the_wealth_is_that_of_the_published_formula(values: list[float], threshold: float, stake: float) -> None:
+    """As arrays: prod(1 + lambda (x - m)) with m_t = (N m - S_(t-1)) / (N - t + 1), lambda a part of 1 / m_t."""
+    n = len(values) + 5
+    x = np.array(values)
+    before = np.concatenate(([0.0], np.cumsum(x)[:-1]))
+    expected = (n * threshold - before) / (n - np.arange(len(x)))
+    inside = (expected > 0) & (expected < 1)
+    with np.errstate(divide="ignore", over="ignore"):
+        above = np.prod(np.where(inside, 1 + stake / expected * (x - expected), 1))
+        below = np.prod(np.where(inside, 1 - stake / (1 - expected) * (x - expected), 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(betting, "_STAKES", np.array([stake]))
+        test = MeanTest(threshold, n)
+        test._above, test._below = np.ones(1), np.ones(1)
+        for value in values:
+            test.add(value)
+    assert test.wealth == pytest.approx((above, below), rel=1e-6)
+
+
+@pytest.mark.parametrize(("right", "truth"), [(160, "passed"), (159, "failed")])
+def test_looking_after_every_case_costs_nothing_of_the_level(right: int, truth: str) -> None:
+    rng = np.random.default_rng(0)
+    wrong = [peeked(verdicts(right), rng)[0] != truth for _ in range(150)]
+    assert np.mean(wrong) <= 0.08
+
+
+def test_what_is_far_from_the_threshold_is_settled_soon() -> None:
+    rng = np.random.default_rng(1)
+    found = [peeked(verdicts(190), rng) for _ in range(100)]
+    assert {state for state, _ in found} == {"passed"}
+    assert np.median([asked for _, asked in found]) <= 30
+    bad = [peeked(verdicts(100), rng) for _ in range(50)]
+    assert {state for state, _ in bad} == {"failed"}
+    assert np.median([asked for _, asked in bad]) <= 30
+
+
+def test_scores_between_0_and_1_are_settled_too() -> None:
+    rng = np.random.default_rng(2)
+    state, asked = peeked(np.clip(rng.normal(0.9, 0.05, 300), 0, 1), rng)
+    assert (state, asked < 100) == ("passed", True)
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "state"),
+    [
+        (">=", [1, 1, 1, 1], "passed"),
+        (">", [1, 1, 1, 1], None),
+        (">=", [0, 0], "failed"),
+        ("<=", [1, 0], "passed"),
+        ("<=", [1, 1, 1, 1], None),
+        ("<", [1, 1, 1, 1], "failed"),
+        (">", [1, 0], "failed"),
+        ("<", [1, 0], None),
+        ("<", [1, 0, 0], "passed"),
+    ],
+)
+def test_arithmetic_settles_what_the_others_cannot_change(op: str, values: list[int], state: str | None) -> None:
+    """Five cases, 0.8: four right are enough, two wrong too many; one wrong leaves 0.8 at most."""
+    stop = EarlyStop(parse_gate(f"e3: recall@5 {op} 0.8 @95%", 5), 5)
+    for value in values:
+        stop.add(value)
+    assert stop.state == state
+    if state:
+        assert stop.said == f"settled after {len(values)} of these 5 cases, whatever the others are"
+
+
+def test_a_verdict_stands() -> None:
+    stop = EarlyStop(GATE, 200)
+    for _ in range(30):
+        stop.add(1)
+    assert (stop.state, stop.said) == ("passed", "settled after 18 of these 200 cases, 95 % sure")
+    for _ in range(100):
+        stop.add(0)
+    assert stop.state == "passed"
+
+
+def test_the_order_is_random_and_a_seed_gives_the_same() -> None:
+    ids = [f"q{n}" for n in range(50)]
+    assert random_order(ids, 7) == random_order(ids[::-1], 7)
+    assert sorted(random_order(ids, 7)) == sorted(ids)
+    assert random_order(ids, 7) != random_order(ids, 8) != ids
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "why"),
+    [
+        ("e3: recall@5 >= 0.8", "share", "write @95% behind it"),
+        ("e3: total_ms <= 900 @95%", "ms", "total_ms has no range, and a stop rule needs one"),
+        ("e3: p95(recall@5) >= 0.8 @95%", "share", "a quantile has no stop rule"),
+        ("e3: faithfulness~calibrated >= 0.8 @95%", "share", "a calibrated mean has no stop rule"),
+        ("e3: recall@5 >= e2 @95%", "share", "it depends on e2"),
+    ],
+)
+def test_what_cannot_be_settled_early_says_why(text: str, unit: str, why: str) -> None:
+    gate = parse_gate(text, 5)
+    assert why_not(gate, unit).endswith(why)
+    with pytest.raises(SettingsError, match="cannot be settled early"):
+        EarlyStop(gate, 10, unit)
+
+
+@pytest.mark.parametrize("value", [nan, -0.1, 1.1])
+def test_a_value_that_is_no_share_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="values lie between 0 and 1"):
+        EarlyStop(GATE, 10).add(value)
+
+
+def test_a_population_ends() -> None:
+    stop = EarlyStop(GATE, 1)
+    stop.add(1)
+    with pytest.raises(ValueError, match="the population has 1 cases only"):
+        stop.add(1)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "population", "span", "confidence", "why"),
+    [
+        (0.5, 0, (0, 1), 0.95, "1 case or more"),
+        (1.5, 9, (0, 1), 0.95, "held against 1.5"),
+        (0.5, 9, (0, np.inf), 0.95, "two finite ends"),
+        (0.5, 9, (1, 0), 0.95, "two finite ends"),
+        (0.5, 9, (0, 1), 1.0, "between 0 and 1"),
+        (0.5, 9, (0, 1), 0.0, "between 0 and 1"),
+    ],
+)
+def test_a_stop_rule_that_is_none_is_refused(
+    threshold: float, population: int, span: tuple[float, float], confidence: float, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        MeanTest(threshold, population, span, confidence)

@@ -1,0 +1,226 @@
+"""Gates that need evidence: neither green nor red on what the cases do not show, with what would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import Rules, Verdict, check_gate, judge, parse_gate, verdict_lines
+from rag_harness.gates.calibrated import PeoplesMean
+from rag_harness.gates.evidence import decided
+from rag_harness.gates.grammar import Gate
+from rag_harness.measures import measure_named
+from rag_harness.stats import mean_bounds, quantile_interval
+from tests.unit.test_gates import KNOWN, Scores, gates, of
+
+SHARES = [0.5, 1.0, 0.75, 1.0, 0.25] * 20
+
+
+def weigh(text: str, rules: Rules | None = None, partial: bool = False, **suites: Scores) -> Verdict:
+    gate = parse_gate(text, 5)
+    return judge(gate, suites, partial, None, measure_named(gate.measure).unit, rules=rules)
+
+
+@given(gates, st.sampled_from([90.0, 95.0, 97.5, 99.9]))
+def test_the_text_of_a_gate_with_confidence_parses_back_to_it(gate: Gate, confidence: float) -> None:
+    gate = replace(gate, confidence=confidence, quantile=None)
+    assert parse_gate(str(gate), 3) == gate
+
+
+@pytest.mark.parametrize("text", ["e3: recall@5 >= 0.7 @95%", "e3:recall@5>=0.7@95%", "e3: recall@k >= .7 @ 95 %"])
+def test_how_a_confidence_is_written(text: str) -> None:
+    gate = parse_gate(text, 5)
+    assert gate.confidence == 95
+    assert str(gate) == "e3: recall@5 >= 0.7 @95%"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("e3: recall@5 >= 0.7 @95", "a confidence is in per cent; write @95%"),
+        ("e3: recall@5 >= 0.7 @0.95", "a confidence is in per cent; write @95%"),
+        ("e3: recall@5 >= 0.7 @0%", "above 50 % and below 100 %; 0 does not"),
+        ("e3: recall@5 >= 0.7 @50%", "above 50 % and below 100 %; 50 does not"),
+        ("e3: recall@5 >= 0.7 @100%", "above 50 % and below 100 %; 100 does not"),
+        ("e3: recall@5 >= 0.7 @1.2.3%", "'1.2.3' behind '@' is no confidence"),
+        ("e3: p95(total_ms) <= e2 @95%", "a quantile against e2 has no bounds"),
+    ],
+)
+def test_a_confidence_that_is_none_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError, match=problem.replace("(", r"\(")):
+        parse_gate(text, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("e3: recall@5 >= 1.2 @95%", "lies between 0 and 1; 1.2 does not"),
+        ("e3: recall@5 >= e2 - 5 @95%", "differ by 1 at most; 5 is more"),
+    ],
+)
+def test_a_threshold_outside_the_range_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(SettingsError, match=problem):
+        check_gate(parse_gate(text, 5), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("op", "bounds", "state"),
+    [
+        (">=", (0.7, 0.8), "passed"),
+        (">", (0.7, 0.8), "inconclusive"),
+        (">=", (0.6, 0.7), "inconclusive"),
+        (">", (0.6, 0.7), "failed"),
+        (">=", (0.6, 0.69), "failed"),
+        ("<=", (0.6, 0.7), "passed"),
+        ("<", (0.6, 0.7), "inconclusive"),
+        ("<=", (0.7, 0.8), "inconclusive"),
+        ("<", (0.7, 0.8), "failed"),
+        ("<=", (0.71, 0.8), "failed"),
+    ],
+)
+def test_both_bounds_decide(op: str, bounds: tuple[float, float], state: str) -> None:
+    assert decided(bounds, op, 0.7) == state
+
+
+def test_the_value_alone_does_not_decide() -> None:
+    low, high = mean_bounds(SHARES, (0, 1))
+    value = sum(SHARES) / len(SHARES)
+    scores = of(*SHARES)
+    for threshold, state in ((low - 0.01, "passed"), (value - 0.01, "inconclusive"), (high + 0.01, "failed")):
+        found = weigh(f"e3: recall@5 >= {threshold} @95%", e3=scores)
+        assert (found.state, found.value, found.bounds) == (state, value, (low, high))
+        assert weigh(f"e3: recall@5 >= {threshold}", e3=scores).state == ("failed" if state == "failed" else "passed")
+
+
+def test_more_confidence_asks_for_more() -> None:
+    low, _ = mean_bounds(SHARES, (0, 1))
+    assert weigh(f"e3: recall@5 >= {low - 0.001} @95%", e3=of(*SHARES)).state == "passed"
+    assert weigh(f"e3: recall@5 >= {low - 0.001} @99.9%", e3=of(*SHARES)).state == "inconclusive"
+
+
+def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
+    scores = of(*[1] * 36, *[0] * 4)
+    assert weigh("e3: recall@5 >= 0.75 @95%", e3=scores).reason == "at least 0.786 for cases like these"
+    assert weigh("e3: recall@5 >= 0.99 @95%", e3=scores).reason == "at most 0.965 for cases like these"
+    open_ = weigh("e3: recall@5 >= 0.85 @95%", e3=scores)
+    assert open_.reason == "0.786 to 0.965 for cases like these; about 189 more would settle it"
+    even = weigh("e3: recall@5 >= 0.9 @95%", e3=scores)
+    assert even.reason.endswith("; at exactly the threshold no number of cases would settle it")
+    lines = "\n".join(verdict_lines([weigh("e3: recall@5 >= 0.75 @95%", e3=scores), open_]))
+    assert lines.split("\n") == [
+        "passed        e3: recall@5 >= 0.75 @95%   0.900 [0.77, 0.96]  n=40",
+        "              at least 0.786 for cases like these",
+        "inconclusive  e3: recall@5 >= 0.85 @95%   0.900 [0.77, 0.96]  n=40",
+        "              0.786 to 0.965 for cases like these; about 189 more would settle it",
+    ]
+
+
+def test_not_inferior_is_about_the_paired_differences() -> None:
+    rng = np.random.default_rng(0)
+    e3 = rng.random(200).round(3)
+    e4 = np.clip(e3 + rng.normal(0, 0.02, 200), 0, 1)
+    found = weigh("e4: g_mean >= e3 - 0.05 @95%", e3=of(*e3), e4=of(*e4))
+    assert found.state == "passed"
+    assert found.bounds == mean_bounds(e4 - e3, (-1, 1))
+    assert found.reason.startswith("difference at least -0.0")
+    assert weigh("e4: g_mean >= e3 @95%", e3=of(*e3), e4=of(*e4)).state == "inconclusive"
+    assert weigh("e4: g_mean >= e3 + 0.05 @95%", e3=of(*e3), e4=of(*e4)).state == "failed"
+
+
+def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:
+    finite, scores = Rules(population="finite"), of(*[1] * 36, *[0] * 4)
+    found = weigh("e3: recall@5 >= 0.85 @95%", finite, e3=scores)
+    assert (found.state, found.bounds) == ("passed", (0.9, 0.9))
+    assert found.reason == "at least 0.900 for these 40 cases"
+    part = Scores(scores.found, total=60)
+    assert weigh("e3: recall@5 >= 0.85 @95%", finite, partial=False, e3=part).state == "not judged"
+    some = weigh("e3: recall@5 >= 0.88 @95%", finite, partial=True, e3=part)
+    assert some.state == "inconclusive"
+    assert "for these 60 cases; 20 of the other 20 would settle it, 40 of 60 cases selected" in some.reason
+    assert weigh("e3: recall@5 >= 0.55 @95%", finite, partial=True, e3=part).state == "passed"
+
+
+def test_cases_that_are_alike_are_said_to_be() -> None:
+    rules = Rules(cluster="source_page", clusters=lambda _: {f"q{n}": str(n // 10) for n in range(100)})
+    ordered = sorted(SHARES)
+    alone = weigh("e3: recall@5 >= 0.62 @95%", e3=of(*ordered))
+    alike = weigh("e3: recall@5 >= 0.62 @95%", rules, e3=of(*ordered))
+    assert (alone.state, alike.state) == ("passed", "inconclusive")
+    assert "for cases like these, of 10 clusters by source_page; about" in alike.reason
+    assert "more, in clusters of their own, would settle it" in alike.reason
+    one = Rules(cluster="topic", clusters=lambda _: dict.fromkeys((f"q{n}" for n in range(100)), "same"))
+    found = weigh("e3: recall@5 >= 0.1 @95%", one, e3=of(*ordered))
+    assert (found.state, found.reason) == ("inconclusive", "all cases are of one cluster, which bounds nothing")
+
+
+def test_a_quantile_has_the_bounds_of_its_order() -> None:
+    times = [float(n) for n in range(1, 101)]
+    found = weigh("e3: p95(total_ms) <= 99.5 @95%", e3=of(*times))
+    assert found.bounds == quantile_interval(times, 0.95, 0.9)
+    assert found.state == "passed"
+    assert weigh("e3: p95(total_ms) <= 96 @95%", e3=of(*times)).state == "inconclusive"
+    assert weigh("e3: p95(total_ms) <= 80 @95%", e3=of(*times)).state == "failed"
+    few = weigh("e3: p95(total_ms) <= 900 @95%", e3=of(*times[:20]))
+    assert few.reason == "17 ms to … for cases like these; about 39 more would settle it"
+    alike = Rules(cluster="topic", clusters=lambda _: {})
+    assert "a quantile has no bounds by topic" in weigh("e3: p95(total_ms) <= 900 @95%", alike, e3=of(*times)).reason
+    finite = Rules(population="finite")
+    assert weigh("e3: p95(total_ms) <= 95 @95%", finite, e3=of(*times)).bounds == (95, 95)
+
+
+def test_a_quantile_against_another_is_judged_by_its_value_where_all_gates_need_evidence() -> None:
+    gate = replace(parse_gate("e3: p95(total_ms) <= e2", 5), confidence=95.0)
+    found = judge(gate, {"e3": of(1, 2), "e2": of(3, 4)}, unit="ms")
+    assert (found.state, found.reason) == ("passed", "by the value alone: a quantile against another has no bounds")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "reason"),
+    [
+        ("e3: total_ms <= 900 @95%", [10], "one case bounds nothing"),
+        ("e3: total_ms <= 900 @95%", [10, 10, 10], "all values are equal, so nothing is known of their spread"),
+    ],
+)
+def test_what_bounds_nothing_is_inconclusive_with_the_reason(text: str, values: list[float], reason: str) -> None:
+    found = weigh(text, e3=of(*values))
+    assert (found.state, found.reason) == ("inconclusive", reason)
+
+
+def test_a_share_of_one_case_is_bounded_by_its_range() -> None:
+    found = weigh("e3: recall@5 >= 0.9 @95%", e3=of(1))
+    assert (found.state, found.bounds) == ("inconclusive", pytest.approx((0.05, 1)))
+
+
+def test_evidence_saves_nothing_that_fails_without_it() -> None:
+    assert weigh("e3: recall@5 >= 0.5 @95%", e3=of(*[1] * 40, lost=1)).state == "failed"
+    assert weigh("e3: recall@5 >= 0.5 @95%", e3=of(None)).state == "failed"
+    assert weigh("e3: recall@5 >= 0.5 @95%", e3=of(1, float("nan"))).state == "failed"
+    assert weigh("e3: total_ms <= 5 @95%", e3=of(1, lost=1)).state == "failed"
+    assert weigh("e3: recall@5 >= 0.5 @95%", e3=of(1, total=9)).state == "not judged"
+    unmeasured = Scores(dict.fromkeys("abcdefgh", 1.0), not_measured=4)
+    assert weigh("e3: recall@5 >= 0.9 @95%", Rules(max_unmeasured=0.05), e3=unmeasured).state == "failed"
+
+
+def test_a_calibrated_gate_has_the_bounds_of_its_labels() -> None:
+    def correct(gate: Gate, _: Mapping[str, float]) -> PeoplesMean:
+        half = 0.1 if gate.confidence is None else 0.08
+        return PeoplesMean(0.8, (0.8 - half, 0.8 + half), "calibrated on 50 labels, λ = 0.8")
+
+    def judged(threshold: float) -> Verdict:
+        gate = parse_gate(f"e3: faithfulness~calibrated >= {threshold} @95%", 5)
+        return judge(gate, {"e3": of(0.5, 0.9)}, correct=correct)
+
+    found = judged(0.75)
+    assert (found.state, found.bounds, found.interval) == (
+        "inconclusive",
+        pytest.approx((0.72, 0.88)),
+        pytest.approx((0.7, 0.9)),
+    )
+    assert "0.720 to 0.880 for cases like these; more labels would settle it, calibrated on 50 labels" in found.reason
+    assert [judged(each).state for each in (0.72, 0.89)] == ["passed", "failed"]
