@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import nan
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -149,9 +149,9 @@ def test_refuses(call: Callable[[], object], message: str) -> None:
 
 def test_the_study_takes_no_time() -> None:
     a, b = zero_inflated(200, 1), zero_inflated(200, 2)
-    start = perf_counter()
+    start = process_time()
     for seed in range(12):
         paired(a, b, seed=seed)
     for seed in range(6):
         quantile_difference(a, b, 0.95, seed=seed)
-    assert perf_counter() - start < 1.5, "0.1 s when the machine is idle"
+    assert process_time() - start < 0.5, "0.1 s of this process"
