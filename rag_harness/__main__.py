@@ -207,7 +207,20 @@ def _sample(chosen: argparse.Namespace) -> int:
     return run_sample(chosen)
 
 
+def _compare_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.report.compared import compare_arguments
+
+    compare_arguments(parser)
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    from rag_harness.report.compared import run_compare
+
+    return run_compare(chosen)
+
+
 ALONE: dict[str, Command] = {
+    "compare": Command("set two runs against each other, case by case", _compare_arguments, _compare),
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
 

@@ -69,7 +69,7 @@ def p_said(p: float | None) -> str:
 
 def cut(line: str) -> str:
     """Return the line, at most 100 columns wide."""
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+    return line.rstrip() if len(line.rstrip()) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
 def _study(cells: Sequence[Cell]) -> list[str]:
