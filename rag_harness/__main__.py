@@ -219,8 +219,21 @@ def _compare(chosen: argparse.Namespace) -> int:
     return run_compare(chosen)
 
 
+def _power_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.report.power import power_arguments
+
+    power_arguments(parser)
+
+
+def _power(chosen: argparse.Namespace) -> int:
+    from rag_harness.report.power import run_power
+
+    return run_power(chosen)
+
+
 ALONE: dict[str, Command] = {
     "compare": Command("set two runs against each other, case by case", _compare_arguments, _compare),
+    "power": Command("which differences a run could see, and how many cases one needs", _power_arguments, _power),
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def record(data: str = "queries", judge: str = "embedded") -> SuiteRecord:
 
 def made(values: Values, bare: Sequence[str] = ()) -> dict[str, SuiteTable]:
     """Return tables with these scores by experiment and measure; those that are ``bare`` never retrieve."""
-    nothing = {"retrieved_chunks": [], "candidates": [], "retrieval_time_ms": None, "rerank_time_ms": None}
+    nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": []}
+    nothing |= {"retrieval_time_ms": None, "rerank_time_ms": None}
     rows, scores = [], []
     for name, measures in values.items():
         for n in range(len(next(iter(measures.values())))):
