@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_harness.golden.run import RetrievalCase, RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
+    from rag_harness.report.abstention import Abstention
     from rag_harness.report.pairwise import Cell
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
@@ -96,7 +97,16 @@ class RunRecord:
     @property
     def found(self) -> dict[str, Any]:
         """What ``summary.json`` has beside aggregates and gates, where there is any."""
-        return {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
+        pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
+        sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
+        return pairs | (sure if self.abstentions else {})
+
+    @cached_property
+    def abstentions(self) -> list[Abstention]:
+        """Confidence against being right, of each experiment that states one."""
+        from rag_harness.report.abstention import abstentions
+
+        return abstentions(self.tables)
 
     @cached_property
     def retrievals(self) -> list[RetrievalResult]:

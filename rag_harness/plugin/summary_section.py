@@ -30,6 +30,7 @@ class SummarySection:
             write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
             self._write_scorecard(terminalreporter)
             self._write_pairwise(terminalreporter)
+            self._write_abstention(terminalreporter)
             self._write_own(terminalreporter)
 
     def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
@@ -52,6 +53,15 @@ class SummarySection:
 
         terminal.section("rag pairwise", sep="=")
         terminal.line("\n".join(pairwise_lines(self._record.pairwise)))
+
+    def _write_abstention(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what confidence is worth, where a pipeline states one."""
+        if not self._record.abstentions:
+            return
+        from rag_harness.report.abstention import abstention_lines
+
+        terminal.section("rag abstention", sep="=")
+        terminal.line("\n".join(abstention_lines(self._record.abstentions)))
 
     def _write_own(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.sections import own_sections
