@@ -104,7 +104,7 @@ class FalseAbstentionRate(RowMeasure):
 class Confidence(RowMeasure):
     """How sure the pipeline says it is of its answer, 0 to 1."""
 
-    called, worst, needs = "confidence", None, ("answer",)
+    called, unit, worst, needs = "confidence", "score", None, ("answer",)
 
     def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
         if row.confidence is None:

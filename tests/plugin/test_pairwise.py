@@ -46,3 +46,28 @@ def test_nothing_is_said_where_nothing_is_judged_or_one_experiment_ran(two: Suit
     for args in ([], [MEASURES, "-m", "e3"]):
         two.run(*args).stdout.no_fnmatch_line("*rag pairwise*")
         assert "pairwise" not in json.loads((two.path / "output" / "summary.json").read_text())
+
+
+SURE = """
+import pytest
+from rag_harness.types import Answer, PipelineOutput
+
+class Sure:
+    async def answer(self, query):
+        return PipelineOutput(answer=Answer("45 days"), retrieved=(), context=(), confidence=0.5)
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Sure()
+"""
+
+
+def test_a_confidence_has_its_section(suite: Suite) -> None:
+    suite.pytester.makeconftest(SURE)
+    for file in suite.path.glob("test_*.py"):
+        file.write_text(TWO.replace("mark.e2", 'mark.rag_experiment("mine")'))
+    result = suite.run("-k", "mine")
+    result.stdout.fnmatch_lines(["*rag abstention*", "mine: 2 answers with a confidence*50% right*", "  AUROC 0.50*"])
+    kept = json.loads((suite.path / "output" / "summary.json").read_text())["abstention"]
+    assert list(kept) == ["mine"]
+    assert kept["mine"]["risk"] == 0.5
