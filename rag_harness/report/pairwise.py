@@ -146,7 +146,7 @@ def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
             return f"{name} was not judged on it"
         if not table.values(cell.measure, {}):
             why = table.absent(cell.measure, {}).most_common(1)
-            return f"{name} has {why[0][0] if why else 'no case'}"
+            return f"{name} has no value ({why[0][0] if why else 'no case'})"
     return "" if _values(tables, cell)[0] else f"{cell.pair}: no case has it in both"
 
 

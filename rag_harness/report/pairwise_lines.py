@@ -112,4 +112,4 @@ def _reasons(cells: Sequence[Cell]) -> Iterator[str]:
         if cell.reason:
             by_reason.setdefault(cell.reason, {})[_name(cell).removesuffix(" ↓")] = None
     for reason, names in by_reason.items():
-        yield from wrap(f"{reason}: no test of {', '.join(names)}", _WIDTH, subsequent_indent="  ")
+        yield from wrap(f"no test of {', '.join(names)}: {reason}", _WIDTH, subsequent_indent="  ")

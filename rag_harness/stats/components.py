@@ -14,7 +14,7 @@ from rag_harness.stats.inputs import Floats, UndefinedError
 class Components(NamedTuple):
     """Variances of a nested design, each None where the design does not define it; ``reasons`` say why, by name.
 
-    They are unbiased, and so below 0 now and then where the truth is near 0; ``shares`` and ``error_of`` count those as 0.
+    They are unbiased, and so below 0 now and then where the truth is near 0; ``shares``, ``error_of`` count those as 0.
     ``pipeline`` holds the judge's noise too where each answer was judged once.
     """
 

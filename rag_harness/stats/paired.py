@@ -68,7 +68,8 @@ def quantile_difference(
 
     Raises:
         ValueError: there are no pairs, or a value is NaN or infinite.
-        UndefinedError: the quantile of so few is their largest value, which resamples cannot pass.
+        UndefinedError: the quantile of so few is their largest value, which resamples cannot pass, or all differences
+            are equal, which resamples are too.
     """
     first, second = pairs_of(a, b, "quantile_difference")
     if not 0 < share < 1:
@@ -76,6 +77,8 @@ def quantile_difference(
     place = ceil(round(share * len(first), 9)) - 1
     if place == len(first) - 1:
         raise UndefinedError(f"the {share:.0%} quantile of {len(first)} cases is their largest value")
+    if _is_flat(first - second, max(np.abs(first).max(), np.abs(second).max())):
+        raise UndefinedError(ALL_EQUAL)
     rng = np.random.default_rng(seed)
     drawn = by_chunks(positive(resamples), len(first), lambda rows: _drawn(first, second, place, rows, rng))
     tail = (1 - checked(confidence)) / 2

@@ -84,7 +84,7 @@ def test_pairs_with_an_experiment_without_context_use_the_gold_risk_and_say_what
     assert cells["e2 - e1", "hri_gold", False].found is not None
     for name in (CP, F, "g_mean", "hri"):
         cell = cells["e2 - e1", name, False]
-        assert (cell.found, cell.p_t, cell.reason) == (None, None, "e1 has no retrieval")
+        assert (cell.found, cell.p_t, cell.reason) == (None, None, "e1 has no value (no retrieval)")
 
 
 def test_holm_is_over_each_family_of_its_own() -> None:
@@ -145,7 +145,7 @@ def test_lines_fit_and_show_both_tests_and_what_is_not_defined() -> None:
     assert "p adjusted by Holm for 9 tests" in text  # three pairs on g_mean, six on a risk
     assert any(line.startswith("e4 - e3") and "HRI p95 ↓" in line for line in lines)
     assert any(line.startswith("e3 - e1") and "HRI_gold ↓" in line for line in lines)
-    assert "e1 has no retrieval: no test of G_mean, HRI, CP, F" in text
+    assert "no test of G_mean, HRI, CP, F: e1 has no value (no retrieval)" in text
     (head,) = [line for line in lines if line.startswith("the study's")]
     assert " ".join(head.split()) == "the study's n difference 95 % interval d_z p (t) p (perm)"
 

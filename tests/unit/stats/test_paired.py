@@ -111,6 +111,12 @@ def test_the_p95_of_few_cases_is_their_largest_and_has_no_interval() -> None:
     quantile_difference(zero_inflated(20, 1), zero_inflated(20, 2), 0.95)
 
 
+def test_the_p95_of_equal_differences_has_no_interval() -> None:
+    a = zero_inflated(40, 1)
+    with pytest.raises(UndefinedError, match=ALL_EQUAL):
+        quantile_difference(a, a, 0.95)
+
+
 def test_spread_is_that_of_the_values_or_of_their_differences() -> None:
     assert spread_of([0.0, 1.0, 1.0]) == pytest.approx(np.std([0, 1, 1], ddof=1))
     assert spread_of([0.0, 1.0, 1.0], [0.5, 0.5, 0.0]) == pytest.approx(np.std([-0.5, 0.5, 1], ddof=1))
