@@ -63,7 +63,7 @@ def run_sample(chosen: argparse.Namespace) -> int:
     table, lines, key = write_sheet(chosen.sheet, items, scored.rows)
     spread = "spread over the judge's scores" if scored.scores else "at random, for nothing is judged yet"
     several = len({experiment for experiment, _ in items})
-    print(f"{len(items)} answers of {several} experiments, {spread}.")
+    print(f"{len(items)} answers of {several} experiment{'s' * (several > 1)}, {spread}.")
     print(f"{table} and {lines} hold the same; fill in one: human is 1 where every claim of the answer is supported")
     print(f"by the contexts, 0 where one is not, or a rating. {key} says which answers they are: not for raters.")
     print(f"\nThen: rag-harness judge calibrate {table} --measure {chosen.measure}")

@@ -135,7 +135,10 @@ class Judging:
             return self.author
         except PrerequisiteError as error:
             self._broken = self._broken or str(error)
-            return Author("nobody", "", "")
+        except Exception as error:  # a judge of somebody's own that cannot even be made
+            log.error("The judge cannot be had", exc_info=error)
+            self._broken = self._broken or f"{type(error).__name__}: {error}"
+        return Author("nobody", "", "")
 
     def _material(self, row: ExperimentResult, case: Case, measures: Collection[JudgedMeasure]) -> Material:
         pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()

@@ -19,7 +19,7 @@ _DEFINED = 0.95
 
 
 class Estimate(NamedTuple):
-    """``value`` is None where it is not defined, ``interval`` where the items are too few; ``reason`` says why."""
+    """``value`` is None where it is not defined, ``interval`` where the items cannot bound it; ``reason`` says why."""
 
     value: float | None
     interval: Interval | None = None
@@ -49,6 +49,8 @@ def estimate(
     drawn = _drawn(statistic, arrays, members, positive(resamples), np.random.default_rng(seed))
     if len(drawn) < _DEFINED * resamples:
         return Estimate(value, reason="too few items for an interval: many resamples do not define it")
+    if min(drawn) == max(drawn):
+        return Estimate(value, reason="no resample differs, so no interval")
     tail = (1 - checked(confidence)) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Estimate(value, Interval(float(low), float(high)))

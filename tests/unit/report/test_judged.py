@@ -52,6 +52,23 @@ def test_scores_stand_beside_the_rows_that_they_are_of() -> None:
     assert found.absent(AR, {}) == {"no judgement": 3}
 
 
+def test_more_reasons_than_can_be_told_apart_do_not_make_a_failure_of_what_is_undefined() -> None:
+    rows = [make_row(query_id=f"q{n}") for n in range(262)]
+    failed = [scored(row, F, None, reason=f"error {n}") for n, row in enumerate(rows[:260])]
+    undefined = [scored(row, F, None, reason="no context", undefined=True) for row in rows[260:]]
+    assert table(rows, [*failed, *undefined]).unmeasured(F, {}) == 260
+
+
+def test_the_scorecard_fits_100_columns_whatever_is_judged() -> None:
+    names = ["answer_correctness", "context_recall", "noise_sensitivity", "self_knowledge", "context_utilisation"]
+    rows = [make_row(query_id=f"q{n}") for n in range(3)]
+    lines = [scored(row, name, 0.5) for row in rows for name in [*NAMES, "factuality", "nugget_recall", *names]]
+    said = scorecard_lines(tables(rows, lines, "factuality", "nugget_recall", *names), {"e3": record(WHO)})
+    assert max(map(len, said)) <= 100
+    heads = " ".join(line for line in said if line.startswith("experiment"))
+    assert set(names) <= set(heads.split())
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"row": "of an older answer"}, {"version": 2}, {"author": replace(WHO, revision="2")}, {"query_id": "q9"}],

@@ -166,6 +166,7 @@ def test_items_of_a_cluster_are_drawn_together() -> None:
         ([1.0, 0.0], [0.5, 0.1], ["a", "a"], "one item or cluster only"),
         ([1.0, 0, 0, 0], [0.5, 0.1, 0.2, 0.3], None, "too few items for an interval"),
         ([1.0, 1.0], [0.5, 0.1], None, "one class only"),
+        ([1.0, 0, 0, 1], [1.0, 0, 0, 1], list("abcd"), "no resample differs"),
     ],
 )
 def test_an_estimate_says_what_it_lacks(
