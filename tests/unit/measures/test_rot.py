@@ -35,6 +35,7 @@ def scored(measure: str, answer: str = "", facts: Any = (WINDOW,), chunks: tuple
     ("answer", "stale"),
     [
         ("You have 30 days [Source 2].", 1),
+        ("You have 30 days [Source 45].", 1),
         ("You have 45 days [Source 30].", 0),
         ("It was 30 days until 2024, now it is 45 days.", 0),
         ("I do not know.", 0),
