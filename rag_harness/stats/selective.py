@@ -121,7 +121,8 @@ def _sequence(scores: Floats, errors: Floats, risk: float) -> list[float]:
     """Return thresholds from the one that promises most on these answers, each looser than the last."""
     distinct = np.unique(scores)[::-1]
     chosen = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_THRESHOLDS).round().astype(int))]
-    p = [binomial_at_most(*reversed(_counts(scores, errors, each)), risk) for each in chosen]
+    counts = [_counts(scores, errors, each) for each in chosen]
+    p = [binomial_at_most(wrong, accepted, risk) for accepted, wrong in counts]
     return [float(each) for each in chosen[int(np.argmin(p)) :]]
 
 
