@@ -21,7 +21,9 @@ from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 
 SUPERSEDED = "superseded"
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_FIGURE = re.compile(rf"([€$£]?)\s?(?<![\d.,])({_NUMBER})((?:[\s\-–]+[^\W\d_]+){{0,2}})(?:\s?([€$£%]))?")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _CITATION = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
 _NOTHING = "no superseded statement"
@@ -37,10 +39,12 @@ class Versions(NamedTuple):
 class StaleAnswer(RowMeasure):
     """1 if the answer carries what only a superseded statement says, and nothing of what only the current one says.
 
-    Compared are the figures in which the two differ: all of the old ones are in the answer, and none of the new. Where
-    they differ in no figure, their other words of four letters and more: over half of the old ones, and a larger share
-    than of the new. It does not see figures written as words, a paraphrase, or a figure that stands there for something
-    else; an answer that names both versions is not stale, and one that declines carries nothing.
+    Compared are the figures in which the two differ: all of the old ones are in the answer, and none of the new. A
+    figure is a number with the currency at its side and the words behind it, of which one must be the same: "24 months"
+    is not found in "24 May". Where they differ in no figure, their other words of four letters and more are compared:
+    over half of the old ones, and a larger share than of the new. It does not see figures written as words, a
+    paraphrase, or the same figure said of something else; an answer that names both versions is not stale, and one that
+    declines carries nothing.
     """
 
     called, better, worst, needs = "stale_answer", "lower", 1.0, ("answer",)
@@ -93,21 +97,30 @@ def _read(given: Any) -> Iterator[Versions]:
 
 def _is_stale(answer: str, fact: Versions) -> bool:
     said = _CITATION.sub(" ", answer)
-    old, new = _figures(fact.outdated), _figures(fact.current)
+    old, new = _figures(fact.outdated).keys(), _figures(fact.current).keys()
     if old - new:
-        figures = _figures(said)
-        return old - new <= figures and not (new - old) & figures
-    old, new, words = _words(fact.outdated), _words(fact.current), _words(said)
-    return _share(old - new, words) > max(0.5, _share(new - old, words))
+        there = [_found(fact.outdated, said, number) for number in old - new]
+        return all(there) and not any(_found(fact.current, said, number) for number in new - old)
+    before, now, words = _words(fact.outdated), _words(fact.current), _words(said)
+    return _share(before - now, words) > max(0.5, _share(now - before, words))
 
 
 def _share(wanted: set[str], words: set[str]) -> float:
     return len(wanted & words) / len(wanted) if wanted else 0.0
 
 
-def _figures(text: str) -> set[str]:
-    """Return the numbers, ``1,000`` as ``1000`` and ``3.50`` as ``3.5``."""
-    return {_number(figure) for figure in _FIGURE.findall(text)}
+def _figures(text: str) -> dict[str, set[str]]:
+    """Return the numbers, ``1,000`` as ``1000`` and ``3.50`` as ``3.5``, with what they count or are paid in."""
+    found: dict[str, set[str]] = {}
+    for before, number, words, behind in _FIGURE.findall(text):
+        units = {before, behind, *(word.lower()[:3] for word in _LETTERS.findall(words))} - {""}
+        found.setdefault(_number(number), set()).update(units)
+    return found
+
+
+def _found(statement: str, answer: str, number: str) -> bool:
+    units, said = _figures(statement)[number], _figures(answer)
+    return number in said and (not units or bool(units & said[number]))
 
 
 def _number(figure: str) -> str:

@@ -41,6 +41,10 @@ def scored(measure: str, answer: str = "", facts: Any = (WINDOW,), chunks: tuple
         ("I do not know.", 0),
         ("", 0),
         ("You have 130 days.", 0),
+        ("Send it by 30 May.", 0),
+        ("A 30-day window.", 1),
+        ("The label costs 30 €.", 0),
+        ("Nothing but 30.", 0),  # of what?
         ("You have thirty days.", 0),  # what it cannot see
     ],
 )
@@ -60,7 +64,10 @@ def test_words_where_no_figure_differs(answer: str, stale: float) -> None:
     assert scored("stale_answer", answer, (START,)).value == stale
 
 
-@pytest.mark.parametrize(("old", "said"), [("1,000", "1000"), ("€3.50", "€3.5"), ("1000", "1,000"), ("3,50", "3.50")])
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [("1,000", "1000"), ("€3.50", "€3.5"), ("€3.50", "3.50 €"), ("1000", "1,000"), ("3,50", "3.50"), ("5 %", "5%")],
+)
 def test_a_figure_is_its_value(old: str, said: str) -> None:
     fact = {"outdated_statement": f"It costs {old}.", "current_statement": "It costs 777."}
     assert scored("stale_answer", f"That is {said}", (fact,)).value == 1
