@@ -57,7 +57,7 @@ class Judgements:
         from rag_harness.judges.made import asked_anew, judge_of
 
         parts, session = self._session.parts, self._session
-        seconds = session.settings.deadline * (1 + session.settings.judge_repeats)
+        seconds = session.settings.deadline
         return Judging(lambda: judge_of(parts), session.gold_pages, seconds, lambda turn: asked_anew(parts, turn))
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
@@ -126,6 +126,8 @@ class Judgements:
         if not row.ok:
             return Score(None, "no answer")
         wanted = self._session.judged_measures(trial.experiment, [name])
+        if not wanted:
+            return _of_the_row(name, row, trial.case)
         judged = self._result(trial.id)
         found = dict(judged.scores) if judged is not None else {}
         if any(measure.name not in found and measure.name in self._kept.get(trial.id, ()) for measure in wanted):
@@ -157,6 +159,17 @@ def _of(name: str, wanted: Sequence[JudgedMeasure], found: Mapping[str, Score], 
     measure: object = measure_named(name)
     scores = {**found, **not_applying}
     return measure.score(scores) if isinstance(measure, CompositeMeasure) else scores[name]
+
+
+def _of_the_row(name: str, row: ExperimentResult, case: Case) -> Score:
+    """Return the score of a measure that no judge is asked for."""
+    from rag_harness.measures import RowMeasure, Score, measure_named
+
+    measure: object = measure_named(name)
+    if not isinstance(measure, RowMeasure):
+        return Score(None, f"{name} is neither judged nor read off a row")
+    why = measure.applies(case)
+    return Score(None, why, undefined=True) if why else measure.score(case, row)
 
 
 class LazyScores(Mapping[str, "Score"]):

@@ -20,7 +20,7 @@ _NO_ANSWER, _NO_ROW = "no answer", "no row"
 
 
 class Growing:
-    """A column as it grows."""
+    """A column as it grows; ``judged`` are the cases whose score a judge gave."""
 
     def __init__(self, measure: Measure, cases: int) -> None:
         self.measure = measure
@@ -28,6 +28,7 @@ class Growing:
         self._absent = np.zeros(cases, dtype=np.uint8)
         self._reasons = {"": 0}
         self._unmeasured: set[int] = set()
+        self.judged: set[int] = set()
 
     def add(self, position: int, kept: KeptCase, row: ExperimentResult | None) -> None:
         """Score a row; None is that of a lost case."""

@@ -14,7 +14,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
-from rag_harness.stats import bootstrap_interval, quantile
+from rag_harness.stats import quantile
 from rag_harness.types import GOLDEN
 
 _SHORT = {
@@ -128,7 +128,7 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
     mean = f"{sum(values) / len(values):.2f}"
     if len(values) == 1:
         return mean  # one case bounds nothing
-    low, high = bootstrap_interval(values)
+    low, high = suite.interval(name)
     return f"{mean} ±{(high - low) / 2:.2f}"
 
 

@@ -188,6 +188,7 @@ import pytest
 def test_scores(rag_result, rag_scores):
     assert rag_scores["faithfulness"].value is not None
     assert list(rag_scores) == {listed!r}
+    assert rag_scores["recall@5"].undefined == (not rag_result.context_reference)
     hri = rag_scores["hri"]
     assert hri.value == (1 - rag_scores["faithfulness"].value) * rag_scores["answer_relevancy"].value
 """

@@ -87,6 +87,13 @@ def test_of_two_lines_the_later_one_holds() -> None:
     assert (again.values(F, {}), again.unmeasured(F, {})) == ({}, 1)
 
 
+def test_a_score_of_a_case_that_the_measure_does_not_apply_to_does_not_count() -> None:
+    row = make_row(answerable=False, context_reference=[])
+    found = table([row], [scored(row, CP, 0.5)])
+    assert found.values(CP, {}) == {}
+    assert found.unmeasured(CP, {}) == 0
+
+
 def test_composites_are_made_of_the_scores_of_the_row() -> None:
     row, other = make_row(), make_row(query_id="q2")
     lines = [scored(row, CP, 0.8), scored(row, F, 0.5), scored(row, AR, 0.4)]
@@ -180,6 +187,9 @@ def test_the_scorecard_counts_what_has_no_score() -> None:
         ("my-own", ["my-own-too"], False),
         ("some/model", ["some/other"], True),
         ("gpt-4o", [""], False),
+        ("azure/gpt-4o", ["openai/o3"], True),
+        ("openai:gpt-4o", ["gpt-4o-mini"], True),
+        ("openrouter/meta-llama/llama-3", ["meta-llama-3"], True),
     ],
 )
 def test_a_judge_of_the_answers_own_family_is_said(judge_model: str, answering: list[str], warns: bool) -> None:
