@@ -93,6 +93,22 @@ def _kb_graph(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _superseded_arguments(parser: argparse.ArgumentParser) -> None:
+    _folder_argument(parser)
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
+    parser.add_argument("-o", dest="marked", type=Path, required=True, metavar="FILE", help="the queries, marked")
+
+
+def _kb_superseded(chosen: argparse.Namespace) -> int:
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.kb.superseded import mark_superseded
+
+    found = mark_superseded(_folder(chosen), chosen.queries)
+    write_atomically(chosen.marked, "".join(f"{line}\n" for line in found.lines).encode())
+    print(f"{found.marked} of {len(found.lines)} queries ask for a fact that a superseded page tells otherwise")
+    return 0 if found.marked else FOUND
+
+
 def _folder(chosen: argparse.Namespace) -> Path:
     from rag_harness.settings.loading import load_settings
 
@@ -207,7 +223,33 @@ def _sample(chosen: argparse.Namespace) -> int:
     return run_sample(chosen)
 
 
+def _compare_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.report.compared import compare_arguments
+
+    compare_arguments(parser)
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    from rag_harness.report.compared import run_compare
+
+    return run_compare(chosen)
+
+
+def _power_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.report.power import power_arguments
+
+    power_arguments(parser)
+
+
+def _power(chosen: argparse.Namespace) -> int:
+    from rag_harness.report.power import run_power
+
+    return run_power(chosen)
+
+
 ALONE: dict[str, Command] = {
+    "compare": Command("set two runs against each other, case by case", _compare_arguments, _compare),
+    "power": Command("which differences a run could see, and how many cases one needs", _power_arguments, _power),
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
 
@@ -216,6 +258,9 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         "a knowledge base, its queries and its golden set",
         {
             "validate": Command("check pages, plan, queries and golden set", _validate_arguments, _kb_validate),
+            "superseded": Command(
+                "mark the queries whose answer a superseded page gives otherwise", _superseded_arguments, _kb_superseded
+            ),
             "graph": Command("print the links between pages as Mermaid", _folder_argument, _kb_graph),
         },
     ),

@@ -101,6 +101,17 @@ class FalseAbstentionRate(RowMeasure):
         return Score(float(row.abstained))
 
 
+class Confidence(RowMeasure):
+    """How sure the pipeline says it is of its answer, 0 to 1."""
+
+    called, unit, worst, needs = "confidence", "score", None, ("answer",)
+
+    def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
+        if row.confidence is None:
+            return Score(None, "no confidence", undefined=True)
+        return Score(row.confidence)
+
+
 class ErrorRate(RowMeasure):
     """1 if the trial has no answer."""
 

@@ -22,6 +22,7 @@ ANSWERS = (
     "abstention_rate",
     "false_abstention_rate",
     "error_rate",
+    "confidence",
 )
 
 

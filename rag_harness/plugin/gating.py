@@ -195,7 +195,8 @@ class GateKeeper:
         from rag_harness.report.summary_file import write_summary_file
 
         settings, record = self._session.settings, self._record
-        write_summary_file(self._session.output, record.tables, self.verdicts, record.manifest.settings)
+        said, more = record.manifest.settings, record.found
+        write_summary_file(self._session.output, record.tables, self.verdicts, said, more)
         self._leave_golden_files(settings)
         if settings.save:
             save(_baseline_file(settings, settings.save), saved_run(record.manifest, record.tables))

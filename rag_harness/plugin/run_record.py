@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rag_harness.golden.run import RetrievalCase, RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
+    from rag_harness.report.abstention import Abstention
+    from rag_harness.report.pairwise import Cell
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.manifest import RunManifest, SuiteRecord
@@ -90,6 +92,28 @@ class RunRecord:
             return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]
 
         return read_tables(self._session.output, measures)
+
+    @cached_property
+    def pairwise(self) -> Sequence[Cell]:
+        """Each pair of experiments on each judged measure."""
+        from rag_harness.report.pairwise import pairwise
+
+        suites = self.manifest.suites
+        return pairwise(self.tables, suites) if any(record.authors for record in suites.values()) else []
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What ``summary.json`` has beside aggregates and gates, where there is any."""
+        pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
+        sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
+        return pairs | (sure if self.abstentions else {})
+
+    @cached_property
+    def abstentions(self) -> list[Abstention]:
+        """Confidence against being right, of each experiment that states one."""
+        from rag_harness.report.abstention import abstentions
+
+        return abstentions(self.tables)
 
     @cached_property
     def retrievals(self) -> list[RetrievalResult]:

@@ -29,6 +29,8 @@ class SummarySection:
             more = self._recording.unused_lines()
             write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
             self._write_scorecard(terminalreporter)
+            self._write_pairwise(terminalreporter)
+            self._write_abstention(terminalreporter)
             self._write_own(terminalreporter)
 
     def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
@@ -42,6 +44,24 @@ class SummarySection:
         terminal.section("rag scorecard", sep="=")
         lines = scorecard_lines(self._record.tables, suites, prices_of(self._session.settings))
         terminal.line("\n".join(lines))
+
+    def _write_pairwise(self, terminal: pytest.TerminalReporter) -> None:
+        """Print how the experiments differ, where two or more were judged on the same cases."""
+        if not self._record.pairwise:
+            return
+        from rag_harness.report.pairwise_lines import pairwise_lines
+
+        terminal.section("rag pairwise", sep="=")
+        terminal.line("\n".join(pairwise_lines(self._record.pairwise)))
+
+    def _write_abstention(self, terminal: pytest.TerminalReporter) -> None:
+        """Print what confidence is worth, where a pipeline states one."""
+        if not self._record.abstentions:
+            return
+        from rag_harness.report.abstention import abstention_lines
+
+        terminal.section("rag abstention", sep="=")
+        terminal.line("\n".join(abstention_lines(self._record.abstentions)))
 
     def _write_own(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.sections import own_sections

@@ -21,12 +21,16 @@ FILE = "summary.json"
 
 
 def write_summary_file(
-    output: Path, tables: Mapping[str, SuiteTable], verdicts: Sequence[Verdict], settings: Mapping[str, Any]
+    output: Path,
+    tables: Mapping[str, SuiteTable],
+    verdicts: Sequence[Verdict],
+    settings: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the aggregates by experiment and for ``golden``, and how each gate came out."""
+    """Write the aggregates by experiment and for ``golden``, how each gate came out, and ``more`` by its keys."""
     suites = {name: _aggregates(name, table) for name, table in tables.items() if table.selected_of({})}
     gates = [_verdict(verdict) for verdict in verdicts]
-    content = {**suites, "gates": gates, "profile": settings["profile"], "mode": settings["mode"]}
+    content = {**suites, "gates": gates, "profile": settings["profile"], "mode": settings["mode"], **(more or {})}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(output / FILE, (text + "\n").encode())
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rag_harness.stats.distributions import t_quantile
 from rag_harness.stats.estimate import members_of
 from rag_harness.stats.inputs import Floats, Values, checked, floats, pairs_of, positive
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.ppi_sums import Rest, Weighed, added, cluster_sums, rest_of, weigh
-from rag_harness.stats.students_t import t_quantile
 
 FEW_LABELS = 100
 """Below, the interval is a bootstrap-t."""

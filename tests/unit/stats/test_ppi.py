@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.stats.ppi import Corrected, ppi_mean, rogan_gladen
-from rag_harness.stats.students_t import t_quantile
 
 shares = st.floats(0, 1)
 PPI_PYTHON = 0.5839575812274369
@@ -186,14 +185,3 @@ def test_rogan_gladen_of_a_worked_example() -> None:
 def test_rogan_gladen_is_refused(labels: list[float], verdicts: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         rogan_gladen(labels, verdicts, [1.0, 0.0])
-
-
-@given(st.sampled_from([0.5, 0.6, 0.9, 0.975, 0.995]), st.integers(1, 400))
-def test_t_quantile_equals_scipy(share: float, freedom: int) -> None:
-    assert t_quantile(share, freedom) == pytest.approx(scipy.stats.t.ppf(share, freedom), rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize(("share", "freedom"), [(0.4, 3), (1.0, 3), (0.9, 0)])
-def test_t_quantile_refuses(share: float, freedom: int) -> None:
-    with pytest.raises(ValueError, match="t_quantile"):
-        t_quantile(share, freedom)

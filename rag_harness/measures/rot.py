@@ -1,0 +1,141 @@
+"""Data rot: a page was replaced, the old one is still there, and answers say what only the old one says.
+
+A measure sees its case and row, and neither says which page has replaced which. So the case does, in its metadata::
+
+    {"query_id": "q1", …, "metadata": {"version_pair": "returns", "superseded": [{
+        "outdated_statement": "Most items can be returned within 30 days.",
+        "current_statement": "Most items can be returned within 45 days."}]}}
+
+The keys are those of ``version_pairs`` in a knowledge base's ``structure.json``. A rate per version pair is a slice:
+``e3[version_pair=returns]: stale_answer <= 0.05``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from rag_harness.measures.measure import RowMeasure, Score
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Case
+
+SUPERSEDED = "superseded"
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_FIGURE = re.compile(rf"([€$£]?)\s?(?<![\d.,])({_NUMBER})((?:[\s\-–]+[^\W\d_]+){{0,2}})(?:\s?([€$£%]))?")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_CITATION = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
+_NOTHING = "no superseded statement"
+
+
+class Versions(NamedTuple):
+    """One fact in two versions, word for word."""
+
+    outdated: str
+    current: str
+
+
+class StaleAnswer(RowMeasure):
+    """1 if the answer carries what only a superseded statement says, and nothing of what only the current one says.
+
+    Compared are the figures in which the two differ: all of the old ones are in the answer, and none of the new. A
+    figure is a number with the currency at its side and the words behind it, of which one must be the same: "24 months"
+    is not found in "24 May". Where they differ in no figure, their other words of four letters and more are compared:
+    over half of the old ones, and a larger share than of the new. It does not see figures written as words, a
+    paraphrase, or the same figure said of something else; an answer that names both versions is not stale, and one that
+    declines carries nothing.
+    """
+
+    called, better, worst, needs = "stale_answer", "lower", 1.0, ("answer",)
+
+    def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
+        versions, why = versions_of(row)
+        if not versions:
+            return Score(None, why, undefined=True)
+        stale = [each.outdated for each in versions if not row.abstained and _is_stale(row.llm_answer, each)]
+        return Score(float(bool(stale)), detail={"stale": stale})
+
+
+class VersionConflict(RowMeasure):
+    """1 if the prompt says both versions of a fact, each in one of its chunks, white space folded; case counts.
+
+    It says what the reader had to choose from, not what it chose. A statement that the chunks say in other words, or
+    that a chunk border cuts, is not seen.
+    """
+
+    called, better, worst, needs = "version_conflict", "lower", 1.0, ("retrieval",)
+
+    def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
+        versions, why = versions_of(row)
+        if not versions:
+            return Score(None, why, undefined=True)
+        chunks = [_folded(chunk.text) for chunk in row.retrieved_chunks]
+        both = [each.outdated for each in versions if all(_is_in(statement, chunks) for statement in each)]
+        return Score(float(bool(both)), detail={"conflicts": both})
+
+
+def versions_of(row: ExperimentResult) -> tuple[list[Versions], str]:
+    """Return the facts in two versions that the case's metadata has, or why there is none that can be used."""
+    given = row.metadata.get(SUPERSEDED)
+    if not given:
+        return [], _NOTHING
+    try:
+        found = list(_read(given))
+    except (TypeError, KeyError, AttributeError):
+        return [], f"metadata.{SUPERSEDED} that is no list of outdated_statement and current_statement"
+    return [each for each in found if _folded(each.outdated) != _folded(each.current)], "two versions that say the same"
+
+
+def _read(given: Any) -> Iterator[Versions]:
+    for fact in given if isinstance(given, list) else [given]:
+        statements = fact["outdated_statement"], fact["current_statement"]
+        if not all(isinstance(statement, str) and statement.strip() for statement in statements):
+            raise TypeError("a statement is no text")
+        yield Versions(*statements)
+
+
+def _is_stale(answer: str, fact: Versions) -> bool:
+    said = _CITATION.sub(" ", answer)
+    old, new = _figures(fact.outdated).keys(), _figures(fact.current).keys()
+    if old - new:
+        there = [_found(fact.outdated, said, number) for number in old - new]
+        return all(there) and not any(_found(fact.current, said, number) for number in new - old)
+    before, now, words = _words(fact.outdated), _words(fact.current), _words(said)
+    return _share(before - now, words) > max(0.5, _share(now - before, words))
+
+
+def _share(wanted: set[str], words: set[str]) -> float:
+    return len(wanted & words) / len(wanted) if wanted else 0.0
+
+
+def _figures(text: str) -> dict[str, set[str]]:
+    """Return the numbers, ``1,000`` as ``1000`` and ``3.50`` as ``3.5``, with what they count or are paid in."""
+    found: dict[str, set[str]] = {}
+    for before, number, words, behind in _FIGURE.findall(text):
+        units = {before, behind, *(word.lower()[:3] for word in _LETTERS.findall(words))} - {""}
+        found.setdefault(_number(number), set()).update(units)
+    return found
+
+
+def _found(statement: str, answer: str, number: str) -> bool:
+    units, said = _figures(statement)[number], _figures(answer)
+    return number in said and (not units or bool(units & said[number]))
+
+
+def _number(figure: str) -> str:
+    plain = re.sub(r"[.,](?=\d{3}(?!\d))", "", figure).replace(",", ".")
+    whole, point, rest = plain.partition(".")
+    return f"{int(whole)}{point}{rest}".rstrip("0").rstrip(".") if point else str(int(whole))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _is_in(statement: str, chunks: list[str]) -> bool:
+    return any(_folded(statement) in chunk for chunk in chunks)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.replace("**", "").split())

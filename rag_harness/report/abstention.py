@@ -1,0 +1,130 @@
+"""Could the pipelines answer only where they are confident? For those whose rows state a confidence. 100 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from rag_harness.report.pairwise_lines import measure_said
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.stats.agreement import auroc
+from rag_harness.stats.inputs import UndefinedError
+from rag_harness.stats.selective import Promise, RiskCoverage, promise, risk_coverage
+from rag_harness.types import GOLDEN
+
+CONFIDENCE = "confidence"
+RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
+"""What says that an answer is right, the best of those that there are."""
+RIGHT_FROM = 0.5
+RISK = 0.05
+_SHOWN = (0.25, 0.5, 0.75, 1.0)
+_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Abstention:
+    """Confidence of an experiment's answers against whether they are right by ``measure``.
+
+    ``auroc`` is the chance that a right answer is stated with more confidence than a wrong one, ``promise`` a threshold
+    for a risk of 5 %; where one is None ``reasons`` say why. ``left_out`` answers have no value of the measure.
+    """
+
+    experiment: str
+    measure: str
+    left_out: int
+    curve: RiskCoverage
+    auroc: float | None
+    promise: Promise | None
+    reasons: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield what people read."""
+        curve, n = self.curve, len(self.curve.risk)
+        left = f", {self.left_out} without a value left out" if self.left_out else ""
+        right = f"{1 - curve.by_chance:.0%} right, which is {measure_said(self.measure)} >= {RIGHT_FROM:g}"
+        yield f"{self.experiment}: {n} answers with a confidence{left}; {right}"
+        told = "-" if self.auroc is None else f"{self.auroc:.2f}"
+        yield (
+            f"  AUROC {told}; AURC {curve.aurc:.3f}, in the best order {curve.best:.3f}, "
+            f"in no order {curve.by_chance:.3f}"
+        )
+        wrong = ", ".join(f"{curve.risk_at(share):.0%} of {share:.0%}" for share in _SHOWN)
+        yield f"  wrong among the most confident: {wrong}"
+        yield from (f"  {reason}" for reason in self.reasons)
+        if self.promise is not None and self.promise.threshold is not None:
+            kept = self.promise
+            yield (
+                f"  at confidence >= {kept.threshold:.3g} at most {kept.risk:.0%} are wrong, at {1 - kept.delta:.0%}: "
+                f"{kept.wrong} of {kept.accepted} tested"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for ``summary.json``."""
+        curve = self.curve
+        return {
+            "right_by": f"{self.measure} >= {RIGHT_FROM:g}",
+            "n": len(curve.risk),
+            "left_out": self.left_out,
+            "auroc": self.auroc,
+            "aurc": curve.aurc,
+            "aurc_best": curve.best,
+            "risk": curve.by_chance,
+            "risk_at": {f"{share:.2f}": curve.risk_at(share) for share in _SHOWN},
+            "promise": self.promise._asdict() if self.promise else None,
+            "reasons": list(self.reasons),
+        }
+
+
+def abstentions(tables: Mapping[str, SuiteTable]) -> list[Abstention]:
+    """Return one for each experiment with an answer that states a confidence and can be called right or wrong."""
+    found = (_abstention(name, table) for name, table in sorted(tables.items()) if name != GOLDEN)
+    return [each for each in found if each is not None]
+
+
+def abstention_lines(found: list[Abstention]) -> list[str]:
+    """Return the lines, at most 100 columns wide."""
+    return [part for each in found for line in each.lines() for part in wrap(line, _WIDTH, subsequent_indent="    ")]
+
+
+def _abstention(name: str, table: SuiteTable) -> Abstention | None:
+    confidence = _answered(table)
+    measure = next((each for each in RIGHT_BY if each in table.columns and table.values(each, {})), "")
+    if not confidence or not measure:
+        return None
+    values = table.values(measure, {})
+    # Whoever answers what the documents do not have is wrong, whatever a measure of answers says of it.
+    answerable = table.values("false_abstention_rate", {})
+    wrong = {
+        case: float(case not in answerable or values[case] < RIGHT_FROM)
+        for case in confidence
+        if case not in answerable or case in values
+    }
+    return _of(name, measure, confidence, wrong) if wrong else None
+
+
+def _answered(table: SuiteTable) -> dict[str, float]:
+    """Return the confidence of each answer that is one: declining says nothing that could be wrong."""
+    if CONFIDENCE not in table.columns:
+        return {}
+    declined = table.values("abstention_rate", {}) if "abstention_rate" in table.columns else {}
+    return {case: value for case, value in table.values(CONFIDENCE, {}).items() if not declined.get(case)}
+
+
+def _of(name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping[str, float]) -> Abstention:
+    scores, errors = [confidence[case] for case in wrong], list(wrong.values())
+    reasons: list[str] = []
+    chance = kept = None
+    try:
+        chance = auroc([1 - error for error in errors], scores)
+    except UndefinedError:
+        reasons.append(f"no AUROC: all answers are {'wrong' if errors[0] else 'right'}")
+    try:
+        kept = promise(scores, errors, RISK)
+        if kept.threshold is None:
+            reasons.append(f"no confidence promises at most {RISK:.0%} wrong at 95 %: {kept.reason}")
+    except UndefinedError as why:
+        reasons.append(f"no threshold: {why}")
+    left = len(confidence) - len(wrong)
+    return Abstention(name, measure, left, risk_coverage(scores, errors), chance, kept, tuple(reasons))

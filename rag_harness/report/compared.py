@@ -1,0 +1,100 @@
+"""``rag-harness compare A B``: two runs, case by case, with the tests of the study."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.report.baseline import SavedRun
+from rag_harness.report.comparison import Change, Comparison, compare, on_common_data
+from rag_harness.report.pairwise_lines import FIGURES, cut, figures, measure_said
+from rag_harness.report.saved_runs import read_run
+from rag_harness.report.summary import table
+from rag_harness.stats import holm
+from rag_harness.stats.paired import Paired, paired
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A measure of a suite, the second run minus the first; p-values adjusted by Holm over the suite's measures."""
+
+    change: Change
+    found: Paired
+    p_t: float | None = None
+    p_permutation: float | None = None
+
+    def cells(self) -> list[str]:
+        """Return the row of the table."""
+        means = f"{self.change.before:.3f}", f"{self.change.now:.3f}"
+        return [f"  {measure_said(self.change.measure)}", *means, *figures(self.found, self.p_t, self.p_permutation)]
+
+
+def compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``compare`` takes."""
+    run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
+    parser.add_argument("first", metavar="A", help=f"before: {run}")
+    parser.add_argument("second", metavar="B", help="after: the same")
+    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help="only these; may be repeated")
+    baselines_argument(parser)
+
+
+def baselines_argument(parser: argparse.ArgumentParser) -> None:
+    """Say where names of baselines are looked for."""
+    where = "folder of the baselines that are named; default: baselines"
+    parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help=where)
+
+
+def run_compare(chosen: argparse.Namespace) -> int:
+    """Print how B differs from A."""
+    before, now = (read_run(named, chosen.baselines) for named in (chosen.first, chosen.second))
+    print("\n".join(compared_lines(before, now, chosen.measure)))
+    return 0
+
+
+def compared_lines(before: SavedRun, now: SavedRun, measures: Sequence[str] = ()) -> list[str]:
+    """Return the comparison, at most 100 columns wide; of all measures, or of these.
+
+    Raises:
+        DataError: the runs are not about the same data.
+    """
+    both = compare(*on_common_data(now, before))
+    wanted = [change for change in both.changes if not measures or change.measure in measures]
+    head = [f"compared with the run of {both.before}", *(f"  {each}" for each in [*both.differing, *both.notes])]
+    suites = {change.suite: None for change in wanted}
+    body = [line for suite in suites for line in _suite(suite, wanted, before, now)]
+    return [cut(line) for line in [*head, *(body or [_nothing(both, measures)])]]
+
+
+def _nothing(both: Comparison, measures: Sequence[str]) -> str:
+    known = ", ".join(sorted({change.measure for change in both.changes}))
+    return f"nothing to compare in {', '.join(measures)}; both runs have {known}" if known else "nothing to compare"
+
+
+def _suite(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedRun) -> Iterator[str]:
+    tested = _tested(suite, [change for change in changes if change.suite == suite], before, now)
+    count = sum(each.p_t is not None for each in tested)
+    yield f"{suite}: p adjusted by Holm for {count} tests"
+    yield from table([["", "A", "B", *FIGURES], *(each.cells() for each in tested)])
+    for each in tested:
+        if each.found.reason:
+            yield f"  {measure_said(each.change.measure)}: {each.found.reason}, so no test"
+
+
+def _tested(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedRun) -> list[Compared]:
+    found = [_paired(suite, change, before, now) for change in changes]
+    tests = [each for each in found if each.p_t is not None and each.p_permutation is not None]
+    by_t = holm([each.p_t or 0.0 for each in tests]) if tests else []
+    by_chance = holm([each.p_permutation or 0.0 for each in tests]) if tests else []
+    adjusted = iter(zip(by_t, by_chance, strict=True))
+    return [
+        Compared(change, each, *(next(adjusted) if each.p_t is not None else ()))
+        for change, each in zip(changes, found, strict=True)
+    ]
+
+
+def _paired(suite: str, change: Change, before: SavedRun, now: SavedRun) -> Paired:
+    a, b = (run.suites[suite].values(change.measure, {}) for run in (now, before))
+    common = [case for case in a if case in b]
+    return paired([a[case] for case in common], [b[case] for case in common])

@@ -1,0 +1,177 @@
+"""Every pair of experiments on every judged measure: how far apart, over the same cases, and could chance do that?
+
+Two families of tests, each corrected by Holm: the study's (``g_mean`` and the risk, ``hri``, or ``hri_gold`` where one
+of the two has no context), and all others. So asking a judge for more takes nothing from what the study asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import isfinite
+from typing import Any, Literal
+
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import SuiteRecord
+from rag_harness.stats import holm
+from rag_harness.stats.inputs import UndefinedError
+from rag_harness.stats.paired import Paired, paired, quantile_difference
+from rag_harness.types import GOLDEN
+
+Family = Literal["study", "others"]
+RISKS = ("hri", "hri_gold")
+"""Whose tail is compared too, for a mean hides the few answers that do harm."""
+_FIRST = ("g_mean", *RISKS, "context_precision", "faithfulness", "answer_relevancy", "factuality")
+TAIL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A measure of ``first`` minus that of ``second``.
+
+    ``found`` is None where it is not defined, and ``reason`` then says why. ``quantile`` is None for the mean. ``p_t``
+    and ``p_permutation`` are adjusted by Holm over the ``family``; None where there is no test.
+    """
+
+    first: str
+    second: str
+    measure: str
+    family: Family
+    found: Paired | None = None
+    reason: str = ""
+    quantile: float | None = None
+    p_t: float | None = None
+    p_permutation: float | None = None
+
+    @property
+    def pair(self) -> str:
+        """The pair as people read it; its difference is that of the names as they stand."""
+        return f"{self.first} - {self.second}"
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether neither test leaves more than 5 % to chance."""
+        return self.p_t is not None and self.p_permutation is not None and max(self.p_t, self.p_permutation) <= 0.05
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the cell for ``summary.json``."""
+        found = self.found or Paired(0, float("nan"))
+        bounds = [*found.interval] if found.interval else None
+        return {
+            "pair": [self.first, self.second],
+            "measure": self.measure,
+            "quantile": self.quantile,
+            "family": self.family,
+            "n": found.n,
+            "difference": found.difference if isfinite(found.difference) else None,
+            "interval": bounds,
+            "d_z": found.effect,
+            "p_t": found.p_t,
+            "p_permutation": found.p_permutation,
+            "p_t_holm": self.p_t,
+            "p_permutation_holm": self.p_permutation,
+            "reason": self.reason,
+        }
+
+
+def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Cell]:
+    """Return a cell a pair and measure, then those of the tails; none where no two were judged on the same cases."""
+    judged = [name for name, table in sorted(tables.items()) if name != GOLDEN and judged_measures(table)]
+    pairs = [(b, a) for a, b in combinations(judged, 2) if suites[a].data == suites[b].data]
+    cells = [cell for first, second in pairs for cell in _cells(tables, suites, first, second)]
+    met = {cell.pair for cell in cells if cell.found}
+    cells = [cell for cell in cells if cell.pair in met]
+    return [*adjusted(cells), *_tails(tables, cells)]
+
+
+def judged_measures(table: SuiteTable) -> list[str]:
+    """Return what a judge was asked for, and what is made of that, the study's first."""
+    found = [
+        name for name, each in table.columns.items() if isinstance(each.measure, (JudgedMeasure, CompositeMeasure))
+    ]
+    return [*(name for name in _FIRST if name in found), *sorted(set(found) - set(_FIRST))]
+
+
+def adjusted(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with the p-values of each family adjusted."""
+    families = {cell.family: [each for each in cells if each.family == cell.family and _tested(each)] for cell in cells}
+    corrected = {key: cell for family in families.values() for key, cell in _corrected(family)}
+    return [corrected.get((cell.pair, cell.measure), cell) for cell in cells]
+
+
+def _corrected(family: Sequence[Cell]) -> Iterator[tuple[tuple[str, str], Cell]]:
+    tests = [cell.found for cell in family if cell.found]
+    if not tests:
+        return
+    by_t = holm([test.p_t for test in tests if test.p_t is not None])
+    by_chance = holm([test.p_permutation for test in tests if test.p_permutation is not None])
+    for cell, p_t, p_permutation in zip(family, by_t, by_chance, strict=True):
+        yield (cell.pair, cell.measure), replace(cell, p_t=p_t, p_permutation=p_permutation)
+
+
+def _tested(cell: Cell) -> bool:
+    return cell.found is not None and cell.found.p_t is not None
+
+
+def _cells(
+    tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], first: str, second: str
+) -> Iterator[Cell]:
+    names = {name: None for each in (first, second) for name in judged_measures(tables[each])}
+    study = {"g_mean", _risk(tables[first], tables[second])}
+    otherwise = suites[first].authors != suites[second].authors
+    for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
+        cell = Cell(first, second, name, "study" if name in study else "others")
+        reason = "they were judged by different judges" if otherwise else _undefined(tables, cell)
+        if reason:
+            yield replace(cell, reason=reason)
+            continue
+        found = paired(*_values(tables, cell))
+        yield replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
+
+
+def _risk(first: SuiteTable, second: SuiteTable) -> str:
+    """Return the risk that both have: without context there is only the one against the relevant pages."""
+    both = all("hri" in table.columns and table.values("hri", {}) for table in (first, second))
+    return "hri" if both else "hri_gold"
+
+
+def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
+    """Return why there is nothing to compare; empty where there is."""
+    for name in (cell.first, cell.second):
+        table = tables[name]
+        if cell.measure not in table.columns:
+            return f"{name} was not judged on it"
+        if not table.values(cell.measure, {}):
+            why = table.absent(cell.measure, {}).most_common(1)
+            return f"{name} has no value ({why[0][0] if why else 'no case'})"
+    return "" if _values(tables, cell)[0] else f"{cell.pair}: no case has it in both"
+
+
+def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[list[float], list[float]]:
+    """Return both sides' values of the cases that have one in both, in one order."""
+    a, b = (tables[name].values(cell.measure, {}) for name in (cell.first, cell.second))
+    common = [case for case in a if case in b]
+    return [a[case] for case in common], [b[case] for case in common]
+
+
+def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> Iterator[Cell]:
+    for cell in cells:
+        if cell.measure in RISKS and cell.found:
+            yield _tail(cell, *_values(tables, cell))
+
+
+def _resamples(n: int) -> int:
+    """Return fewer of many cases, whose tail varies less: 0.2 s each then, where all would take 0.8."""
+    return max(500, min(2000, 2_000_000 // n))
+
+
+def _tail(cell: Cell, a: Sequence[float], b: Sequence[float]) -> Cell:
+    tail = replace(cell, quantile=TAIL, p_t=None, p_permutation=None)
+    try:
+        difference, interval = quantile_difference(a, b, TAIL, resamples=_resamples(len(a)))
+    except UndefinedError as why:
+        return replace(tail, found=None, reason=f"{cell.pair}: {why}")
+    return replace(tail, found=Paired(len(a), difference, interval), reason="")

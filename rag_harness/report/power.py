@@ -1,0 +1,154 @@
+"""``rag-harness power RUN``: which differences a saved run could have seen, and how many cases a wished one needs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite
+
+from rag_harness.errors import DataError, PrerequisiteError, unknown
+from rag_harness.measures import is_judged, measure_named
+from rag_harness.report.baseline import SavedRun, SavedSuite
+from rag_harness.report.compared import baselines_argument
+from rag_harness.report.pairwise_lines import cut, measure_said
+from rag_harness.report.saved_runs import read_run
+from rag_harness.report.summary import table
+from rag_harness.stats.inputs import UndefinedError
+from rag_harness.stats.paired import spread_of
+from rag_harness.stats.power import cases_needed, detectable_difference
+from rag_harness.types import GOLDEN
+
+USUAL = ("recall@5", "mrr@10", "token_f1")
+"""What is shown of a run that nobody judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What n cases can tell of a measure: of one experiment against a threshold, or of two over the same cases.
+
+    ``detectable`` and ``needed`` are None where the values do not tell how others would spread; ``reason`` says why.
+    """
+
+    name: str
+    measure: str
+    slice: str
+    n: int
+    sd: float | None = None
+    detectable: float | None = None
+    needed: int | None = None
+    reason: str = ""
+
+    def cells(self) -> list[str]:
+        """Return the row of the table."""
+        figures = [f"{value:.3f}" if value is not None else "-" for value in (self.sd, self.detectable)]
+        needed = f"{self.needed:,}" if self.needed is not None else "-"
+        return [self.name, measure_said(self.measure), self.slice or "all", str(self.n), *figures, needed]
+
+
+def power_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``power`` takes."""
+    run = "output folder of a run, or a baseline that --rag-save wrote: its file, or its name"
+    parser.add_argument("run_named", metavar="RUN", help=run)
+    wished = "that you want to see, in the unit of the measure; default: 0.05"
+    parser.add_argument("--difference", type=float, default=0.05, metavar="D", help=wished)
+    judged = f"may be repeated; default: what was judged, else {', '.join(USUAL)}"
+    parser.add_argument("--measure", action="append", default=[], metavar="NAME", help=judged)
+    parser.add_argument("--slice", metavar="KEY", default="", help="each value of a slice key by itself: query_type")
+    baselines_argument(parser)
+
+
+def run_power(chosen: argparse.Namespace) -> int:
+    """Print what the run can tell."""
+    run = read_run(chosen.run_named, chosen.baselines)
+    print("\n".join(power_lines(run, chosen.difference, chosen.measure, chosen.slice)))
+    return 0
+
+
+def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str] = (), key: str = "") -> list[str]:
+    """Return the table and what it cannot say, at most 100 columns wide.
+
+    Raises:
+        DataError: the difference, a measure or the slice key cannot be; says what could.
+    """
+    found = power(run, difference, measures, key)
+    head = ["", "measure", "slice", "n", "sd", "detects", f"for {difference:g}"]
+    reasons = {f"{each.name}, {measure_said(each.measure)}: {each.reason}": None for each in found if each.reason}
+    lines = [
+        "two-sided 5 %, power 80 %; detects: the smallest difference of means that n cases see;",
+        f"for {difference:g}: cases that such a difference needs. e3: against a threshold; e3 - e2: same cases",
+        *table([head, *(each.cells() for each in found)]),
+        *reasons,
+    ]
+    return [cut(line) for line in lines]
+
+
+def power(run: SavedRun, difference: float, measures: Sequence[str] = (), key: str = "") -> list[Power]:
+    """Return what the run can tell of each measure and slice: of each suite, and of each two over the same cases.
+
+    Raises:
+        DataError: the difference, a measure or the slice key cannot be; says what could.
+    """
+    chosen = _measures(run, measures)
+    _check_difference(difference, chosen)
+    slices = [{key: value} for value in _slices(run, key)] if key else [{}]
+    suites = sorted(run.suites.items())
+    found = [(name, [suite]) for name, suite in suites]
+    experiments = [(name, suite) for name, suite in suites if name != GOLDEN]
+    found += [(f"{b} - {a}", [second, first]) for (a, first), (b, second) in combinations(experiments, 2)]
+    asked = [(measure, where) for measure in chosen for where in slices]
+    rows = [_power(name, sides, *each, difference) for name, sides in found for each in asked]
+    return [row for row in rows if row.n]
+
+
+def _power(name: str, sides: Sequence[SavedSuite], measure: str, where: Mapping[str, str], difference: float) -> Power:
+    values = [suite.values(measure, where) for suite in sides]
+    common = [case for case in values[0] if case in values[-1]]
+    row = Power(name, measure, next(iter(where.values()), ""), len(common))
+    columns = [[side[case] for case in common] for side in values]
+    if not common:
+        return row
+    try:
+        sd = spread_of(*columns)
+    except UndefinedError as why:
+        return Power(name, measure, row.slice, row.n, reason=f"{why}, so nothing tells how others would spread")
+    detectable = detectable_difference(sd, row.n)
+    try:
+        needed, reason = cases_needed(sd, difference), ""
+    except ValueError as why:
+        needed, reason = None, str(why)
+    return Power(name, measure, row.slice, row.n, sd, detectable, needed, reason)
+
+
+def _measures(run: SavedRun, named: Sequence[str]) -> list[str]:
+    known = list(dict.fromkeys(measure for suite in run.suites.values() for measure in suite.measures()))
+    for name in named:
+        if name not in known:
+            raise DataError(f"{unknown('measure', name, known)} The run has no values of it.")
+    judged = [name for name in known if is_judged(name)]
+    return list(named) or judged or [name for name in USUAL if name in known] or known
+
+
+def _check_difference(difference: float, measures: Sequence[str]) -> None:
+    if not (isfinite(difference) and difference > 0):
+        raise DataError(f"--difference {difference:g} is none: name one above 0, e.g. --difference 0.05.")
+    shares = [name for name in measures if _is_share(name)]
+    if difference > 1 and shares:
+        raise DataError(f"--difference {difference:g}: no two means of {shares[0]}, a share, differ by more than 1.")
+
+
+def _is_share(name: str) -> bool:
+    try:
+        return measure_named(name).unit == "share"
+    except PrerequisiteError:
+        return False  # a measure that somebody else had
+
+
+def _slices(run: SavedRun, key: str) -> Iterator[str]:
+    cases = [case.slices for suite in run.suites.values() for case in suite.cases.values()]
+    values = sorted({slices[key] for slices in cases if key in slices})
+    if not values:
+        known = sorted({name for slices in cases for name in slices})
+        raise DataError(unknown("slice key", key, known))
+    yield from values

@@ -1,0 +1,47 @@
+"""A run by what a person names it: its output folder, or a baseline that was saved of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.errors import DataError
+from rag_harness.measures import Measure, default_measures, measure_named
+from rag_harness.report.baseline import SavedRun, load, saved_run
+from rag_harness.report.tables import read_tables
+from rag_harness.results.manifest import MANIFEST, read_manifest
+from rag_harness.types import GOLDEN
+
+
+def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
+    """Return the values of each case of a run.
+
+    Args:
+        named: an output folder, a file that --rag-save wrote, or its name.
+        baselines: the folder of such names.
+
+    Raises:
+        DataError: it is none of them, or damaged; says where was looked.
+    """
+    place = Path(named)
+    if place.is_dir():
+        return _of_output(place)
+    if place.is_file():
+        return load(place)
+    if (baselines / f"{named}.json").is_file():
+        return load(baselines / f"{named}.json")
+    raise DataError(
+        f"{named!r} is no run: there is neither a folder {place} with {MANIFEST} nor a file {baselines / named}.json. "
+        f"Name the output folder of a run, or what --rag-save wrote of it."
+    )
+
+
+def _of_output(output: Path) -> SavedRun:
+    manifest = read_manifest(output)
+    k = int(manifest.settings.get("k", 10))
+
+    def measures(suite: str) -> list[Measure]:
+        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
+        more = [name for name in manifest.suites[suite].judged if name not in kept]
+        return [*kept.values(), *map(measure_named, more)]
+
+    return saved_run(manifest, read_tables(output, measures))

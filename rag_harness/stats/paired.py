@@ -1,0 +1,112 @@
+"""Two lists of values of the same cases: how far apart, how sure, and could chance do that?"""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from rag_harness.stats.distributions import t_outside, t_quantile
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, differences_of, pairs_of, positive
+from rag_harness.stats.intervals import Interval
+from rag_harness.stats.permutation import permutation_test
+from rag_harness.stats.resampling import by_chunks
+
+_SAME = 1e-12
+ONE_PAIR = "one case only"
+ALL_EQUAL = "all differences are equal"
+
+
+class Paired(NamedTuple):
+    """What the differences a - b of n cases say.
+
+    ``interval`` is Student's, in the unit of the values; ``effect`` is Cohen's d_z, the mean difference in standard
+    deviations of the differences; ``p_t`` and ``p_permutation`` are two-sided. They are None where the differences do
+    not define them, and ``reason`` says why.
+    """
+
+    n: int
+    difference: float
+    interval: Interval | None = None
+    effect: float | None = None
+    p_t: float | None = None
+    p_permutation: float | None = None
+    reason: str = ""
+
+
+def paired(
+    a: Values, b: Values, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0, permute: bool = True
+) -> Paired:
+    """Return mean difference, interval, effect and p-values of a - b, value by value of the same cases.
+
+    Paired t (Student 1908) and Fisher's randomization test beside it; d_z as Lakens 2013 has it. Neither is of a
+    quantile: ``quantile_difference`` is. Without ``permute`` there is no ``p_permutation``, which takes longest.
+
+    Raises:
+        ValueError: there are no pairs, or a value is NaN or infinite.
+    """
+    first, second = pairs_of(a, b, "paired")
+    differences = first - second
+    n, mean = len(differences), float(differences.mean())
+    if n == 1 or _is_flat(differences, max(np.abs(first).max(), np.abs(second).max())):
+        # A t-test would divide by 0, and equal differences tell nothing of how others would be.
+        return Paired(n, mean, reason=ONE_PAIR if n == 1 else ALL_EQUAL)
+    error = float(differences.std(ddof=1)) / sqrt(n)
+    half = t_quantile((1 + checked(confidence)) / 2, n - 1) * error
+    by_chance = permutation_test(first, second, resamples=resamples, seed=seed) if permute else None
+    p = t_outside(mean / error, n - 1)
+    return Paired(n, mean, Interval(mean - half, mean + half), mean / (error * sqrt(n)), p, by_chance)
+
+
+def quantile_difference(
+    a: Values, b: Values, share: float, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> tuple[float, Interval]:
+    """Return the quantile of a minus that of b (nearest rank), with the percentile bootstrap over cases (Efron 1979).
+
+    Cases are drawn with both their values. There is no p-value: a t-test is of means.
+
+    Raises:
+        ValueError: there are no pairs, or a value is NaN or infinite.
+        UndefinedError: the quantile of so few is their largest value, which resamples cannot pass, or all differences
+            are equal, which resamples are too.
+    """
+    first, second = pairs_of(a, b, "quantile_difference")
+    if not 0 < share < 1:
+        raise ValueError(f"quantile_difference needs a share between 0 and 1, e.g. 0.95; got {share}.")
+    place = ceil(round(share * len(first), 9)) - 1
+    if place == len(first) - 1:
+        raise UndefinedError(f"the {share:.0%} quantile of {len(first)} cases is their largest value")
+    if _is_flat(first - second, max(np.abs(first).max(), np.abs(second).max())):
+        raise UndefinedError(ALL_EQUAL)
+    rng = np.random.default_rng(seed)
+    drawn = by_chunks(positive(resamples), len(first), lambda rows: _drawn(first, second, place, rows, rng))
+    tail = (1 - checked(confidence)) / 2
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return float(np.sort(first)[place] - np.sort(second)[place]), Interval(float(low), float(high))
+
+
+def _drawn(first: Floats, second: Floats, place: int, rows: int, rng: np.random.Generator) -> Floats:
+    chosen = rng.integers(0, len(first), (rows, len(first)))
+    at = [np.partition(values[chosen], place, axis=1)[:, place] for values in (first, second)]
+    return np.asarray(at[0] - at[1])
+
+
+def spread_of(a: Values, b: Values | None = None) -> float:
+    """Return the standard deviation, n - 1, of the values, or of a - b.
+
+    Raises:
+        ValueError: there are no values, or one is NaN or infinite.
+        UndefinedError: one value, or all are equal, tell nothing of how others would spread.
+    """
+    values = differences_of(a, np.zeros(len(a)) if b is None else b, "spread_of")
+    if len(values) == 1:
+        raise UndefinedError(ONE_PAIR)
+    if _is_flat(values, np.abs(values).max()):
+        raise UndefinedError("all values are equal" if b is None else ALL_EQUAL)
+    return float(values.std(ddof=1))
+
+
+def _is_flat(values: Floats, size: float) -> bool:
+    """Whether values differ by no more than rounding, where they were made of numbers of this size."""
+    return bool(np.ptp(values) <= _SAME * size or not values.std())

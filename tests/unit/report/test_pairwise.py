@@ -1,0 +1,182 @@
+"""Every pair of experiments on every judged measure, and what is said where there is nothing to compare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import process_time
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from rag_harness.report.pairwise import Cell, pairwise
+from rag_harness.report.pairwise_lines import pairwise_lines
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import SuiteRecord
+from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.stats import holm
+from tests.unit.rows import make_row
+from tests.unit.tables import tables_of
+
+CP, F, AR, FACTS = NAMES = ("context_precision", "faithfulness", "answer_relevancy", "factuality")
+WHO = Author("embedded", "embedded/alignment", "1")
+Values = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def record(data: str = "queries", judge: str = "embedded") -> SuiteRecord:
+    authors = [(judge, "model", "1")]
+    return SuiteRecord(data=data, file="", fingerprints=[], total=3, selected="all", authors=authors)
+
+
+def made(values: Values, bare: Sequence[str] = ()) -> dict[str, SuiteTable]:
+    """Return tables with these scores by experiment and measure; those that are ``bare`` never retrieve."""
+    nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": []}
+    nothing |= {"retrieval_time_ms": None, "rerank_time_ms": None}
+    rows, scores = [], []
+    for name, measures in values.items():
+        for n in range(len(next(iter(measures.values())))):
+            row = make_row(query_id=f"q{n:03}", experiment=name, **(nothing if name in bare else {}))
+            rows.append(row)
+            scores += [
+                ScoreLine(measure, 1, name, row.query_id, row_digest(row), "", WHO, found[n])
+                for measure, found in measures.items()
+            ]
+    # The score file reads only those whose version is the measure's.
+    return tables_of(rows, measures=[*NAMES, "g_mean", "hri", "hri_gold"], scores=scores)
+
+
+def study(n: int = 40, experiments: Sequence[str] = ("e1", "e2", "e3")) -> dict[str, SuiteTable]:
+    rng = np.random.default_rng(n)
+    values = {
+        name: {
+            measure: np.clip(rng.normal(0.5 + 0.1 * place, 0.2, n), 0, 1).tolist()
+            for measure in (NAMES if name != "e1" else (AR, FACTS))
+        }
+        for place, name in enumerate(experiments)
+    }
+    return made(values, bare=["e1"])
+
+
+def found_in(tables: Mapping[str, SuiteTable], **suites: SuiteRecord) -> dict[tuple[str, str, bool], Cell]:
+    cells = pairwise(tables, {name: record() for name in tables} | suites)
+    return {(cell.pair, cell.measure, cell.quantile is not None): cell for cell in cells}
+
+
+def test_a_cell_is_what_scipy_says_of_the_cases_that_both_have() -> None:
+    tables = study()
+    cells = found_in(tables)
+    cell = cells["e3 - e2", "g_mean", False]
+    a, b = (tables[name].values("g_mean", {}) for name in ("e3", "e2"))
+    oracle = scipy.stats.ttest_rel(list(a.values()), [b[case] for case in a])
+    assert cell.found is not None
+    assert cell.found.p_t == pytest.approx(oracle.pvalue)
+    assert cell.found.difference == pytest.approx(np.mean([a[case] - b[case] for case in a]))
+
+
+def test_pairs_with_an_experiment_without_context_use_the_gold_risk_and_say_what_is_not_defined() -> None:
+    cells = found_in(study())
+    families = {(pair, name): cell.family for (pair, name, tail), cell in cells.items() if not tail}
+    assert families["e3 - e2", "hri"] == families["e2 - e1", "hri_gold"] == "study"
+    assert families["e3 - e2", "hri_gold"] == families["e2 - e1", FACTS] == "others"
+    assert cells["e2 - e1", "hri_gold", False].found is not None
+    for name in (CP, F, "g_mean", "hri"):
+        cell = cells["e2 - e1", name, False]
+        assert (cell.found, cell.p_t, cell.reason) == (None, None, "e1 has no value (no retrieval)")
+
+
+def test_holm_is_over_each_family_of_its_own() -> None:
+    cells = found_in(study())
+    for family in ("study", "others"):
+        tests = [cell for cell in cells.values() if cell.family == family and cell.p_t is not None]
+        raw = [cell.found.p_t for cell in tests if cell.found and cell.found.p_t is not None]
+        assert [cell.p_t for cell in tests] == pytest.approx(holm(raw))
+    # g_mean of one pair, hri or hri_gold of all three
+    assert sum(cell.family == "study" and cell.p_t is not None for cell in cells.values()) == 4
+
+
+def test_the_tail_has_an_interval_and_no_test() -> None:
+    cell = found_in(study())["e3 - e2", "hri", True]
+    assert cell.found is not None
+    assert cell.found.interval is not None
+    assert (cell.quantile, cell.p_t, cell.p_permutation, cell.found.p_t) == (0.95, None, None, None)
+
+
+def test_the_tail_of_few_cases_has_a_reason() -> None:
+    cell = found_in(study(12))["e3 - e2", "hri", True]
+    assert (cell.found, cell.reason) == (None, "e3 - e2: the 95% quantile of 12 cases is their largest value")
+
+
+def test_equal_differences_have_a_difference_and_no_p_value() -> None:
+    same = {AR: [0.5, 0.7, 0.9], FACTS: [1.0, 1.0, 1.0]}
+    cell = found_in(made({"e2": same, "e3": same}))["e3 - e2", AR, False]
+    assert cell.found is not None
+    assert (cell.found.difference, cell.p_t, cell.reason) == (0.0, None, "e3 - e2: all differences are equal")
+
+
+def test_one_case_has_no_test() -> None:
+    cell = found_in(made({"e2": {AR: [0.5]}, "e3": {AR: [0.6]}}))["e3 - e2", AR, False]
+    assert (cell.p_t, cell.reason) == (None, "e3 - e2: one case only")
+
+
+def test_experiments_of_other_data_or_other_cases_are_no_pair() -> None:
+    tables = study()
+    assert {pair for pair, _, _ in found_in(tables, e3=record(data="others"))} == {"e2 - e1"}
+    assert pairwise({"e2": tables["e2"]}, {"e2": record()}) == []
+    assert pairwise({}, {}) == []
+
+
+def test_scores_of_two_judges_are_not_compared() -> None:
+    assert not found_in(study(), e1=record(judge="fused"), e2=record(judge="ragas"))
+
+
+def test_nothing_judged_is_no_pair() -> None:
+    rows = [make_row(experiment=name) for name in ("e2", "e3")]
+    assert pairwise(tables_of(rows), {"e2": record(), "e3": record()}) == []
+
+
+def test_lines_fit_and_show_both_tests_and_what_is_not_defined() -> None:
+    tables = study(experiments=("e1", "e2", "e3", "e4"))
+    lines = pairwise_lines(list(found_in(tables).values()))
+    assert max(map(len, lines)) <= 100
+    text = "\n".join(lines)
+    assert "p adjusted by Holm for 9 tests" in text  # three pairs on g_mean, six on a risk
+    assert any(line.startswith("e4 - e3") and "HRI p95 ↓" in line for line in lines)
+    assert any(line.startswith("e3 - e1") and "HRI_gold ↓" in line for line in lines)
+    assert "no test of G_mean, HRI, CP, F: e1 has no value (no retrieval)" in text
+    (head,) = [line for line in lines if line.startswith("the study's")]
+    assert " ".join(head.split()) == "the study's n difference 95 % interval d_z p (t) p (perm)"
+
+
+def test_a_star_needs_both_tests() -> None:
+    cells = found_in(study(100))
+    cell = cells["e3 - e2", "g_mean", False]
+    assert cell.is_significant
+    assert not replace(cell, p_t=0.06).is_significant
+    assert not replace(cell, p_permutation=0.06).is_significant
+    assert not replace(cell, p_t=None).is_significant
+
+
+def test_many_experiments_are_cut_and_said_so() -> None:
+    tables = study(5, [f"x{n}" for n in range(9)])
+    lines = pairwise_lines(list(found_in(tables).values()))
+    assert lines[-1] == "… and 8 more pairs, in summary.json"
+    assert pairwise_lines([]) == []
+
+
+def test_as_json_has_no_nan_and_says_what_people_read() -> None:
+    for cell in found_in(study()).values():
+        kept = json.loads(json.dumps(cell.as_json(), allow_nan=False))
+        assert kept["pair"] == [cell.first, cell.second]
+        assert (kept["difference"] is None) == (cell.found is None)
+        assert kept["p_t_holm"] == cell.p_t
+        assert kept["reason"] or kept["quantile"] or kept["p_permutation"] is not None
+
+
+def test_the_study_takes_no_time() -> None:
+    tables = study(200, ("e1", "e2", "e3", "e4"))
+    start = process_time()  # not of the clock: other processes take their turns
+    found_in(tables)
+    assert process_time() - start < 0.5, "0.18 s of this process, for 30 tests and 9 tails"
