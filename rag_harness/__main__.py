@@ -207,7 +207,20 @@ def _sample(chosen: argparse.Namespace) -> int:
     return run_sample(chosen)
 
 
+def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.attribution.commands import explain_arguments
+
+    explain_arguments(parser)
+
+
+def _explain(chosen: argparse.Namespace) -> int:
+    from rag_harness.attribution.commands import run_explain
+
+    return run_explain(chosen)
+
+
 ALONE: dict[str, Command] = {
+    "explain": Command("say why trials of a run failed, and what to do", _explain_arguments, _explain),
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
 
