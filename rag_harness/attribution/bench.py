@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rag_harness.attribution.shelf import Shelf
 from rag_harness.dataset.data import Data
 from rag_harness.errors import RagHarnessError
+from rag_harness.files.log import log
 from rag_harness.protocols import Experiment
 
 BLACK_BOX = "the pipeline does not say how to answer from other sources (Experiment.answer_from)"
@@ -69,7 +70,8 @@ class Bench:
         try:
             documents = self._data(experiment.data).documents
             return Shelf(experiment.chunks() if experiment.chunks is not None else None, documents)
-        except (OSError, RagHarnessError):
+        except Exception as error:  # somebody else's index, after a run that was paid for
+            log.warning("What %s could have found is not known", experiment.id, exc_info=error)
             return None
 
 

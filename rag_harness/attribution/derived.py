@@ -7,6 +7,7 @@ budget, journalled, kept in ``derived/<experiment>+<intervention>.jsonl``, and n
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,8 +147,8 @@ class DerivedRuns:
         trial = Trial(ask.derived, ask.case)
         try:
             came: Came = self._engine().result(trial.id)
-        except RagHarnessError as error:  # the journal cannot be written: nothing more can be kept
-            self._broken = str(error)
+        except (CancelledError, RagHarnessError) as error:  # stopped, or the journal cannot be written
+            self._broken = str(error) or "the run was stopped"
             return self._broken
         with suppress(KeyError):
             self._engine().forget(trial.id)

@@ -81,85 +81,102 @@ class Diagnosis:
 
 def diagnose(facts: Facts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
     """Return the cause: of the rules the first that says something."""
-    tried = tried or {}
-    repaired = [name for name, came_to in tried.items() if came_to.repaired]
-    return next(found for rule in _RULES if (found := rule(facts, repaired)) is not None)
+    came = _Came(tried or {})
+    return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
 
 
-def _judge(facts: Facts, _: list[str]) -> Diagnosis | None:
+class _Came:
+    """What the interventions came to, as the rules ask for it."""
+
+    def __init__(self, tried: Mapping[str, Trialled]) -> None:
+        self._tried = tried
+
+    def first(self, *names: str) -> str:
+        """Return the first of ``names``, of all where none is named, that made the answer right; empty if none did."""
+        asked = names or tuple(self._tried)
+        return next((name for name in asked if name in self._tried and self._tried[name].repaired), "")
+
+    def failed(self, name: str) -> bool:
+        """Whether an intervention was run and did not help."""
+        return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
+
+
+def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
+    if not facts.gold.nothing:
+        return None
+    return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
+
+
+def _judge(facts: Facts, _: _Came) -> Diagnosis | None:
     if facts.right.right:
-        detail = "the answer is right"
-        return Diagnosis(JUDGE_DOUBTFUL, detail, f"{facts.category or 'called a failure'}, yet it carries the gold")
+        said = f"{facts.category or 'called a failure'}, yet the answer carries the gold"
+        return Diagnosis(JUDGE_DOUBTFUL, "the answer is right", said)
     agree = [f"{name} {value:.2f}" for name, value in facts.judged.items() if value >= _AGREES]
     if facts.category and agree and not facts.abstained:
         return Diagnosis(JUDGE_DOUBTFUL, "measures contradict each other", f"{facts.category}, yet {', '.join(agree)}")
     return None
 
 
-def _nothing_known(facts: Facts, _: list[str]) -> Diagnosis | None:
-    if not facts.gold.nothing:
-        return None
-    return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
-
-
-def _noise(facts: Facts, repaired: list[str]) -> Diagnosis | None:  # noqa: ARG001
-    again = next((name for name in TWICE if name in repaired), "")
+def _noise(_: Facts, came: _Came) -> Diagnosis | None:
+    again = came.first(*TWICE)
     if not again:
         return None
-    return Diagnosis(NOISE, "right when asked again", f"{again}: nothing was changed, and it is right", again)
+    return Diagnosis(NOISE, "right when asked again", "nothing was changed, and it is right", again)
 
 
-def _gold(facts: Facts, repaired: list[str]) -> Diagnosis | None:
+def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
     if not facts.gold.doubt:
         return None
-    if NO_CONTEXT in repaired:
-        detail = "right without context, and the evidence says otherwise"
-        return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, NO_CONTEXT)
-    return Diagnosis(GOLD_DOUBTFUL, "the evidence does not carry the ground truth", facts.gold.doubt)
+    by = came.first(NO_CONTEXT)
+    detail = "right without context, the evidence says otherwise" if by else "the evidence lacks the ground truth"
+    return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, by)
 
 
-def _outdated(facts: Facts, repaired: list[str]) -> Diagnosis | None:
-    by = CURRENT_VERSIONS if CURRENT_VERSIONS in repaired else ""
+def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
+    by = came.first(CURRENT_VERSIONS)
     if facts.gold.stale:
         said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
         return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}", by)
     if by:
-        pages = ", ".join(facts.gold.superseded)
-        return Diagnosis(OUTDATED_INFO, "right without outdated pages", f"without {pages} it is right", by)
+        return Diagnosis(
+            OUTDATED_INFO, "right without outdated pages", f"without {', '.join(facts.gold.superseded)}", by
+        )
     return None
 
 
-def _unanswerable(facts: Facts, _: list[str]) -> Diagnosis | None:
+def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
     if facts.answerable:
         return None
     said = "the documents do not answer the question, and it did not say so"
     return Diagnosis(LOGIC_FAILURE, "answered what is not in the documents", said)
 
 
-def _no_retriever(facts: Facts, _: list[str]) -> Diagnosis | None:
+def _no_retriever(facts: Facts, _: _Came) -> Diagnosis | None:
     if facts.retrieves:
         return None
     return Diagnosis(RETRIEVAL_MISS, "no retriever", "the pipeline was given no context: nothing was looked up")
 
 
-def _miss(facts: Facts, repaired: list[str]) -> Diagnosis | None:
-    if not facts.gold.lost:
+def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
+    lost, needed = facts.gold.lost, facts.gold.needed
+    if not lost:
         return None
-    worst = min(facts.gold.lost, key=lambda fact: _WORST_FIRST.index(fact.place))
-    by = GOLD_CONTEXT if GOLD_CONTEXT in repaired else ""
-    return Diagnosis(RETRIEVAL_MISS, _DETAIL.get(worst.place, worst.place), _where(worst, facts), by)
+    worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
+    parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
+    also = "with it the answer is still not right; " if came.failed(GOLD_CONTEXT) else ""
+    detail = _DETAIL.get(worst.place, worst.place)
+    return Diagnosis(RETRIEVAL_MISS, detail, also + parts + _where(worst), came.first(GOLD_CONTEXT))
 
 
-def _where(fact: QuoteFact, facts: Facts) -> str:
-    what = f"“{fact.quote}” of {fact.filename}" if fact.quote else fact.filename
+def _where(fact: QuoteFact) -> str:
     rank = f" (rank {fact.rank})" if fact.rank else ""
-    lost, needed = len(facts.gold.lost), len(facts.gold.needed)
-    return f"{what} {_PLACES[fact.place]}{rank}" + (f"; {lost} of {needed} quotes are missing" if needed > 1 else "")
+    quote = f": “{fact.quote}”" if fact.quote else ""
+    return f"{fact.filename} {_PLACES[fact.place]}{rank}{quote}"
 
 
 _PLACES = {
     "not in the index": "is not in the index",
-    "cut": "is in the index, but no chunk holds it whole",
+    "cut": "is in the index, but no chunk holds the quote whole",
     "not found": "is in the index, and no candidate",
     "missing": "is not in the context",
     "ranked below k": "is a candidate below the context",
@@ -167,23 +184,19 @@ _PLACES = {
 }
 
 
-def _logic(facts: Facts, repaired: list[str]) -> Diagnosis | None:
+def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
     there = "all that is needed was in the context"
     if facts.abstained:
-        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", _any(repaired))
-    by = next((name for name in (GOLD_FIRST, NO_DISTRACTORS) if name in repaired), "")
+        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", came.first())
+    by = came.first(GOLD_FIRST, NO_DISTRACTORS)
     if by:
         said = "with the gold in front" if by == GOLD_FIRST else "without the other chunks"
         return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; {said} it is right", by)
     left = list(_unsaid(facts))
     if left and len(left) < len(facts.gold.needed):
         parts = f"it says {len(facts.gold.needed) - len(left)} of {len(facts.gold.needed)} parts"
-        return Diagnosis(LOGIC_FAILURE, "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”", _any(repaired))
-    return Diagnosis(LOGIC_FAILURE, "misread", f"{there}, and the answer does not say it", _any(repaired))
-
-
-def _any(repaired: list[str]) -> str:
-    return next(iter(repaired), "")
+        return Diagnosis(LOGIC_FAILURE, "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”", came.first())
+    return Diagnosis(LOGIC_FAILURE, "misread", f"{there}, and the answer does not say it", came.first())
 
 
 def _unsaid(facts: Facts) -> Iterator[QuoteFact]:

@@ -23,6 +23,7 @@ from rag_harness.types import GOLDEN, Case, TrialId
 
 _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
+ROWS_ONLY = "nothing was run again"
 REPLAYED = "its answer is replayed: the same recording says nothing of noise"
 
 
@@ -46,6 +47,8 @@ class Explainer:
         bench: knows the experiments.
         runs: runs derived trials; None where rows and gold are all there is to be.
         worst: so many an experiment are looked at beside those of failed categories.
+        tables: of the run, where they are read already.
+        why_not: why there are no ``runs``.
 
     Raises:
         DataError: ``run.json`` is missing or damaged.
@@ -58,8 +61,10 @@ class Explainer:
         runs: DerivedRuns | None = None,
         worst: int = WORST,
         tables: Mapping[str, SuiteTable] | None = None,
+        why_not: str = ROWS_ONLY,
     ) -> None:
         self._output, self._bench, self._runs, self._worst = output, bench, runs, worst
+        self._why_not = "" if runs is not None else why_not
         self._manifest: RunManifest = read_manifest(output)
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
 
@@ -106,7 +111,7 @@ class Explainer:
     def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
         if self._runs is not None:
             self._try(self._runs, batch)
-        return (_line(failed, diagnose(failed.facts, failed.tried), self._runs is None) for failed in batch)
+        return (_line(failed, diagnose(failed.facts, failed.tried), self._why_not) for failed in batch)
 
     def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
         """Run what can be run of each; the same again up to three times, until it comes out otherwise."""
@@ -168,7 +173,7 @@ def _trialled(ask: Ask, came_to: ExperimentResult | str) -> Trialled:
     return Trialled(came_to.llm_answer, rightness(ask.case, came_to.llm_answer, came_to.abstained))
 
 
-def _line(failed: _Failed, found: Diagnosis, rows_only: bool) -> CauseLine:
+def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:
     altering = {name: came_to for name, came_to in failed.tried.items() if name not in TWICE}
     observational = not any(came_to.right is not None for came_to in failed.tried.values())
     return CauseLine(
@@ -183,15 +188,13 @@ def _line(failed: _Failed, found: Diagnosis, rows_only: bool) -> CauseLine:
         evidence=found.evidence,
         remedy=found.remedy,
         observational=observational,
-        limits=_limits(failed, altering, rows_only),
+        limits=why_not or _limits(failed, altering),
         answers={name: _plain(came_to) for name, came_to in failed.tried.items()},
         fingerprint=failed.row.fingerprint,
     )
 
 
-def _limits(failed: _Failed, altering: Mapping[str, Trialled], rows_only: bool) -> str:
-    if rows_only:
-        return "nothing was run again"
+def _limits(failed: _Failed, altering: Mapping[str, Trialled]) -> str:
     if failed.subject.limits or failed.facts.right.right:
         return failed.subject.limits
     return next((came_to.why for came_to in altering.values() if came_to.why), "")
