@@ -96,10 +96,6 @@ class _Came:
         asked = names or tuple(self._tried)
         return next((name for name in asked if name in self._tried and self._tried[name].repaired), "")
 
-    def failed(self, name: str) -> bool:
-        """Whether an intervention was run and did not help."""
-        return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
-
 
 def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
     if not facts.gold.nothing:
@@ -138,9 +134,8 @@ def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
         said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
         return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}", by)
     if by:
-        return Diagnosis(
-            OUTDATED_INFO, "right without outdated pages", f"without {', '.join(facts.gold.superseded)}", by
-        )
+        pages = ", ".join(facts.gold.superseded)
+        return Diagnosis(OUTDATED_INFO, "right without outdated pages", f"it was given {pages}", by)
     return None
 
 
@@ -163,9 +158,8 @@ def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
         return None
     worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
     parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
-    also = "with it the answer is still not right; " if came.failed(GOLD_CONTEXT) else ""
     detail = _DETAIL.get(worst.place, worst.place)
-    return Diagnosis(RETRIEVAL_MISS, detail, also + parts + _where(worst), came.first(GOLD_CONTEXT))
+    return Diagnosis(RETRIEVAL_MISS, detail, parts + _where(worst), came.first(GOLD_CONTEXT))
 
 
 def _where(fact: QuoteFact) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from rag_harness.attribution.failing import WORST, Suspect, rows_of, suspects, t
 from rag_harness.attribution.gold import gold_facts
 from rag_harness.attribution.interventions import TWICE, altered
 from rag_harness.attribution.right import rightness
-from rag_harness.errors import DataError, unknown
+from rag_harness.errors import DataError
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
 from rag_harness.results.manifest import RunManifest, read_manifest
@@ -94,7 +95,12 @@ class Explainer:
             if table.state_of(position) == "ok"
         }
         if trial not in known:
-            raise DataError(f"{unknown('trial with an answer', trial, known)} The run is that of {self._output}.")
+            near = get_close_matches(trial, known, n=3)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            raise DataError(
+                f"The run of {self._output} has no trial {trial!r} with an answer.{hint} "
+                "A trial is an experiment and a query: e3-q_direct_001."
+            )
         return known[trial]
 
     def _of(self, name: str, only: str | None) -> list[CauseLine]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from rag_harness.attribution.diagnosis import TOP_LEVEL
+from rag_harness.attribution.diagnosis import RETRIEVAL_MISS, TOP_LEVEL
+from rag_harness.attribution.interventions import GOLD_CONTEXT
 from rag_harness.report.misses import cut
 from rag_harness.report.summary import table
 from rag_harness.results.causes import CAUSES, CauseLine
@@ -28,11 +29,7 @@ def cause_lines(causes: Sequence[CauseLine], where: str, shown: int = SHOWN) -> 
     lines = [*_counts(by_experiment), *_limits(by_experiment)]
     for name, found in by_experiment.items():
         lines += _worst(name, found, shown)
-    return [
-        *lines,
-        "",
-        cut(f"All {len(causes)}: {where}/{CAUSES}; one of them whole: rag-harness explain {where} TRIAL", WIDTH),
-    ]
+    return [*lines, "", f"all {len(causes)}: {where}/{CAUSES}", f"one whole: rag-harness explain {where} TRIAL"]
 
 
 def _counts(by_experiment: Mapping[str, Sequence[CauseLine]]) -> list[str]:
@@ -60,10 +57,17 @@ def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
     for line in found[:shown]:
         hri = f"  HRI {line.hri:.2f}" if line.hri is not None else ""
         yield f"  {cut(f'{line.trial}{hri}  {line.query}', WIDTH - 2)}"
-        repaired = f"; {line.repaired_by} repairs it" if line.repaired_by else ""
-        yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{repaired}', WIDTH - len(_INDENT))}"
+        yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', WIDTH - len(_INDENT))}"
         yield f"{_INDENT}{cut(line.evidence, WIDTH - len(_INDENT))}"
         yield f"{_INDENT}-> {cut(line.remedy, WIDTH - len(_INDENT) - 3)}"
+
+
+def _repaired(line: CauseLine) -> str:
+    """Say what repairs a failure, and of missing evidence also that having it would not."""
+    if line.repaired_by:
+        return f"; {line.repaired_by} repairs it"
+    in_vain = line.cause == RETRIEVAL_MISS and line.answers.get(GOLD_CONTEXT, {}).get("right") is False
+    return f"; {GOLD_CONTEXT} does not repair it" if in_vain else ""
 
 
 def whole(line: CauseLine) -> list[str]:

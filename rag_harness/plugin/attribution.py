@@ -67,10 +67,10 @@ class Attribution:
         session = self._session
 
         def registered(name: str) -> Experiment | None:
-            is_ours = name in known_experiments() and name not in session.own_experiments
-            return session.registered(name) if is_ours else None
+            # One of a user's own fixture that took a registered name has another fingerprint than the registered one.
+            return session.registered(name) if name in known_experiments() else None
 
-        return Bench(registered, session.fingerprint, lambda name: session.parts.data(name))
+        return Bench(registered, session.fingerprint, session.parts.data)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print why trials failed, where that was asked for."""
