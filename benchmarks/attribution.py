@@ -4,9 +4,11 @@
 
 A healthy pipeline (BM25, ten chunks, a reader) answers every answerable query of ``data/kb``; then one fault is
 planted, the queries are asked again, and what failed is explained as ``rag-harness explain`` does. A fault has touched
-a trial that was right and is not any more. For stale pages every page gets an outdated twin with other figures. The simulated reader stands for a good LLM: it knows the gold, says the ground
-truth where every vital quote is in its context, and else that it does not know; it believes the first source that
-speaks of the matter. The embedded reader is the extractive one of the profile.
+a trial that was right and is not any more. For stale pages every page gets an outdated twin with other figures.
+
+The simulated reader stands for a good LLM: it knows the gold, says the ground truth where every vital quote is in its
+context, and else that it does not know; it believes the first source that speaks of the matter. The embedded reader is
+the extractive one of the profile.
 """
 
 from __future__ import annotations
@@ -96,7 +98,11 @@ class Study:
         self.chunks = self.parts.retrieval().chunks
         self.cases = [case for case in self.data.cases if case.answerable]
         # The cut is made: what follows is known of the pages and in no index, until a fault puts it there.
-        self.data.documents[:] = [*map(current, self.data.documents), *map(twin_page, self.data.documents)]
+        paired = {page.doc_id for page in self.data.documents if page.metadata.get("supersedes")}
+        living = [page for page in self.data.documents if page.metadata.get("status") != "outdated"]
+        alone = [page for page in living if page.doc_id not in paired]
+        others = [page for page in self.data.documents if page not in alone]
+        self.data.documents[:] = [*others, *map(current, alone), *map(twin_page, alone)]
         self.shelf, self.rng = Shelf(self.chunks, self.data.documents), random.Random(seed)
         generator = Generator(self.parts.chat(), self.parts.prompts("e2"))
         self.read = Simulated(self.cases, self.shelf).answer if reader == "simulated" else generator.answer
@@ -149,7 +155,8 @@ class Study:
     def _stale_first(self, query: Query, hits: list[Hit]) -> list[Hit]:
         case = self.case(query.query_id)
         gold = {one.filename for one in case.evidence}
-        twins = [twin(hit.chunk) for hit in hits if hit.chunk.doc_id in gold]
+        known = {heir for old, heir in self.shelf.superseded.items() if old.startswith("old-")}
+        twins = [twin(hit.chunk) for hit in hits if hit.chunk.doc_id in gold & known]
         order = [*(Hit(chunk, 1.0, 1) for chunk in twins[:2]), *hits]
         return [replace(hit, rank=rank) for rank, hit in enumerate(order, 1)]
 
@@ -219,10 +226,10 @@ def main() -> None:
     parser.add_argument("--reader", choices=("simulated", "embedded"), default="simulated")
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args()
-    study = Study(chosen.reader, chosen.seed)
-    right = healthy(study)
+    right = healthy(Study(chosen.reader, chosen.seed))
     for fault, (cause, detail) in EXPECTED.items():
-        planted(study, fault, right, cause, detail)
+        # Made anew: who explains closes the connections of the models.
+        planted(Study(chosen.reader, chosen.seed), fault, right, cause, detail)
 
 
 def healthy(study: Study) -> set[str]:

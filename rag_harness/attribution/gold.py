@@ -9,7 +9,7 @@ from typing import Literal
 from rag_harness.attribution.right import figures_of, needed_quotes, plain_terms, share
 from rag_harness.attribution.shelf import Shelf, says
 from rag_harness.reader.prompt import Source
-from rag_harness.reader.versions import versions
+from rag_harness.reader.versions import SAME_THING, versions
 from rag_harness.results.row import ExperimentResult, RetrievedChunk
 from rag_harness.types import Case
 
@@ -135,32 +135,49 @@ def _rank(chunk_ids: Set[str], row: ExperimentResult) -> int | None:
 
 
 def _superseded(case: Case, row: ExperimentResult, shelf: Shelf | None) -> tuple[str, ...]:
-    """Return the outdated pages in the context, without those that the question is about."""
+    """Return the outdated pages of the matter in the context, without those that the question is about."""
     given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
-    outdated = shelf.superseded if shelf is not None else _said_in(row)
-    about = {*case.context_reference, *(one.filename for one in case.evidence)}
-    return tuple(doc_id for doc_id in given if doc_id in outdated and doc_id not in about)
+    outdated = shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
+    about = _about(case)
+    return tuple(
+        doc_id
+        for doc_id in given
+        if doc_id in outdated and doc_id not in about and (outdated[doc_id] in about or _same_matter(case, row, doc_id))
+    )
 
 
-def _said_in(row: ExperimentResult) -> Set[str]:
-    """Return the pages that say of themselves, or by their names, that another in the context replaced them."""
+def _about(case: Case) -> set[str]:
+    return {*case.context_reference, *(one.filename for one in case.evidence)}
+
+
+def _same_matter(case: Case, row: ExperimentResult, doc_id: str) -> bool:
+    """Return whether a chunk of a page has most words of a needed quote: it is then about the same thing."""
+    chunks = [plain_terms(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
+    quotes = [words for quote in needed_quotes(case) if (words := plain_terms(quote))]
+    return any(share(words, quote) >= SAME_THING for words in chunks for quote in quotes)
+
+
+def _said_in(row: ExperimentResult) -> dict[str, str]:
+    """Return pages that say of themselves, or by their names, that another in the context replaced them: which."""
     chunks = row.retrieved_chunks
-    each = versions(Source(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
     names = {n: chunk.metadata.filename for n, chunk in enumerate(chunks, 1)}
-    return {names[n] for n, version in each.items() if any(other.supersedes(version) for other in each.values())}
+    each = versions(Source(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
+    return {
+        names[n]: names[other]
+        for n, version in each.items()
+        for other, newer in each.items()
+        if newer.supersedes(version) and newer.family == version.family
+    }
 
 
 def _stale(
     case: Case, row: ExperimentResult, superseded: Sequence[str], shelf: Shelf | None
 ) -> Iterator[tuple[str, str]]:
     """Yield what the answer has from an outdated page of the matter and from nowhere else: figure and page."""
-    about = {*case.context_reference, *(one.filename for one in case.evidence)}
     quotes = [one.quote for one in case.evidence]
     current = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename not in superseded]
     for doc_id in superseded:
         heir = shelf.superseded.get(doc_id, "") if shelf is not None else ""
-        if heir and about and heir not in about:
-            continue
         texts = [case.query.text, case.ground_truth, *quotes, *current, *([shelf.page_text(heir)] if shelf else [])]
         old = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
         only = figures_of(" ".join(old)) - figures_of(" ".join(texts))
