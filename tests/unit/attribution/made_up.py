@@ -28,7 +28,8 @@ DONT_KNOW = "I don't know."
 
 
 def page(thing: str, days: int, name: str = "", **metadata: Any) -> Document:
-    text = f"# The {thing}\n\nEvery {thing} is made by hand.\n\nYou may return the {thing} within {days} days of delivery.\n"
+    allowed = f"You may return the {thing} within {days} days of delivery."
+    text = f"# The {thing}\n\nEvery {thing} is made by hand.\n\n{allowed}\n"
     doc_id = name or f"{thing}.md"
     return Document(doc_id, text, thing, {"id": doc_id.removesuffix(".md"), **metadata})
 
