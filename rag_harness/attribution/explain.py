@@ -144,8 +144,10 @@ def _failed(suspect: Suspect, case: Case, row: ExperimentResult, subject: Subjec
 
 
 def _did_fail(failed: _Failed) -> bool:
-    """Being among the worst is no failure where the answer is right."""
-    return bool(failed.suspect.category) or not failed.facts.right.right
+    """Being among the worst is no failure where the answer is right, or where nobody can say whether it is."""
+    right = failed.facts.right
+    refused = failed.facts.abstained and failed.facts.answerable
+    return bool(failed.suspect.category) or refused or (right.value is not None and not right.right)
 
 
 def _first(failed: _Failed) -> list[Ask]:

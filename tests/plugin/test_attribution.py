@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ def test_a_pipeline_of_ones_own_is_explained_from_its_rows(study: Suite) -> None
 
 def test_workers_that_shared_a_budget_leave_none(study: Suite) -> None:
     result = study.run("--rag-attribute", "--rag-budget=1", "-n2")
-    result.stdout.fnmatch_lines(["*the workers have shared the budget among them*"])
+    result.stdout.fnmatch_lines(["*(observational): the workers have shared the budget*"])
     assert all(line["observational"] for line in causes(study))
     study.run("--rag-attribute", "--rag-budget=1")
     assert not any(line["observational"] for line in causes(study) if line["query_id"] == "q_direct_001")
@@ -113,7 +114,7 @@ def test_nothing_failed_is_said(study: Suite) -> None:
 
 def test_the_command_explains_what_the_run_left(study: Suite) -> None:
     study.run()
-    result = study.pytester.run("rag-harness", "explain", "output", "e3-q_direct_001")
+    result = study.pytester.run(sys.executable, "-m", "rag_harness", "explain", "output", "e3-q_direct_001")
     result.stdout.fnmatch_lines(
         ["trial        e3-q_direct_001", "cause        Logic Failure*", "tried        +no_context*"]
     )

@@ -99,6 +99,8 @@ def test_a_refusal_in_a_case_without_gold_is_undetermined(tmp_path: Path) -> Non
     write_run(tmp_path, [row(0, "I don't know.", abstained=True, ground_truth="")], [bare])
     (line,) = explainer(tmp_path, None).every()
     assert (line.cause, line.evidence) == ("Undetermined", "the case has neither ground truth nor evidence")
+    write_run(tmp_path, [row(0, "Some day.", ground_truth="")], [bare])
+    assert explainer(tmp_path, None).every() == []
 
 
 def test_rows_of_another_fingerprint_are_of_another_run(tmp_path: Path) -> None:
