@@ -247,9 +247,22 @@ def _power(chosen: argparse.Namespace) -> int:
     return run_power(chosen)
 
 
+def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+    from rag_harness.attribution.commands import explain_arguments
+
+    explain_arguments(parser)
+
+
+def _explain(chosen: argparse.Namespace) -> int:
+    from rag_harness.attribution.commands import run_explain
+
+    return run_explain(chosen)
+
+
 ALONE: dict[str, Command] = {
     "compare": Command("set two runs against each other, case by case", _compare_arguments, _compare),
     "power": Command("which differences a run could see, and how many cases one needs", _power_arguments, _power),
+    "explain": Command("say why trials of a run failed, and what to do", _explain_arguments, _explain),
     "init": Command("write the smallest working suite into your repository", _init_arguments, _init),
 }
 

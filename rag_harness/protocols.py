@@ -5,7 +5,7 @@ A local, CPU-bound verb is sync and is run off the event loop; a network-bound v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -282,6 +282,9 @@ class Experiment:
         ingredients: what decides its answers, by name, as plain JSON: the fingerprint is made from it.
         retriever: the retrieve step on its own, for the golden suite; None where it retrieves nothing.
         prepare: makes ready, once and for all workers, what queries need before the first trial: index, vectors.
+        answer_from: answers a query from given hits, otherwise as the pipeline does; lets --rag-attribute change one
+            thing and run a failed trial again. None where it cannot.
+        chunks: returns all that its index holds; None where it has none, or does not say.
     """
 
     id: str
@@ -290,6 +293,8 @@ class Experiment:
     ingredients: Mapping[str, Any] = field(default_factory=dict)
     retriever: Retriever | None = None
     prepare: Callable[[Sequence[Query]], None] | None = None
+    answer_from: Callable[[Query, Sequence[Hit]], Awaitable[PipelineOutput]] | None = None
+    chunks: Callable[[], Sequence[Chunk]] | None = None
 
 
 class JudgeParts(Parts, Protocol):

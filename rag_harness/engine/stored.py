@@ -14,11 +14,16 @@ from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, rea
 from rag_harness.results.score_file import take_over_scores
 from rag_harness.types import TrialId
 
+DERIVED = "derived"
+"""Folder beside the result files, for trials that were run again with one thing changed."""
+
 _Key = tuple[str, str, str]
 
 
 def result_path(output: Path, experiment: str) -> Path:
-    """Return the result file of ``experiment``."""
+    """Return the result file of ``experiment``; that of a derived one, ``e3+gold_context``, lies below ``derived/``."""
+    if "+" in experiment:
+        return output / DERIVED / f"{experiment}.jsonl"
     return output / f"{result_name(experiment)}.jsonl"
 
 
@@ -157,7 +162,8 @@ def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[Sc
 def _lines_in_files(output: Path) -> dict[int, Path]:
     """Return the file of each whole line of the result files, by its hash: lines are long, and there are many."""
     found: dict[int, Path] = {}
-    for file in (*output.glob("*.jsonl"), *(output / SCORES).glob("*.jsonl")):
+    folders = (output, output / SCORES, output / DERIVED)
+    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
         with file.open("rb") as stream:
             found |= dict.fromkeys((hash(line) for line in stream if line.endswith(b"\n")), file)
     return found

@@ -29,10 +29,13 @@ class StandardRag:
 def build(parts: RunParts) -> Experiment:
     """Return this experiment."""
     retrieval, prompts = parts.retrieval(), parts.prompts("e2")
+    generator = Generator(parts.chat(), prompts)
     return Experiment(
         "e2",
-        StandardRag(retrieval.dense, Generator(parts.chat(), prompts), parts.settings.top_k),
+        StandardRag(retrieval.dense, generator, parts.settings.top_k),
         ingredients={**parts.made_of_retrieval(retrieval), **parts.made_of_generation(prompts)},
         retriever=retrieval.dense,
         prepare=parts.prepared(retrieval),
+        answer_from=generator.answer_from,
+        chunks=lambda: retrieval.chunks,
     )

@@ -44,4 +44,6 @@ def filtered(name: str, parts: RunParts, reasoning: bool = False) -> Experiment:
         ingredients={**parts.made_of_retrieval(retrieval, reranker), **parts.made_of_generation(prompts)},
         retriever=RerankedRetriever(retrieval.dense, reranker, settings.candidates),
         prepare=parts.prepared(retrieval),
+        answer_from=generator.answer_from,
+        chunks=lambda: retrieval.chunks,
     )

@@ -14,7 +14,7 @@ from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts
 from rag_harness.protocols import ChatModel
-from rag_harness.types import Answer, PipelineOutput, Query
+from rag_harness.types import Answer, Hit, PipelineOutput, Query
 
 
 class PlainAnswer(BaseModel):
@@ -52,6 +52,10 @@ class Generator:
         with trace.stage("parse"):
             answer = read_answer(completion.text, len(trace.context), self.reasoning)
         return trace.output(answer)
+
+    async def answer_from(self, query: Query, hits: Sequence[Hit]) -> PipelineOutput:
+        """Answer from ``hits`` alone, in their order."""
+        return await self.answer(query, Trace(retrieved=list(hits), context=list(hits)))
 
 
 def response_format(reasoning: bool) -> Mapping[str, Any]:

@@ -27,6 +27,7 @@ def wake(config: pytest.Config) -> RagSession:
 
 def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -> None:
     """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
+    from rag_harness.plugin.attribution import Attribution
     from rag_harness.plugin.collected import Collection
     from rag_harness.plugin.gating import GateKeeper
     from rag_harness.plugin.golden_section import GoldenSection
@@ -46,6 +47,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     collection = Collection(session, (recorder, gates, progress, recording))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
+    # Of two that print in the usual order, the one that is registered later does first.
+    register(Attribution(session, recorder, record, trials), "rag_harness.attribution")
     register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
     # Of two that come last, the one that is registered later does.
     register(GoldenSection(session, recorder, record), "rag_harness.golden")

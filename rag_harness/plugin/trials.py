@@ -202,6 +202,10 @@ class Trials:
         """Return what judging a trial came to, to the first test of it; None where nothing of it is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
+    def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
+        """Return what runs jobs in this process, made where it is not there yet."""
+        return self._engine.get()
+
     @property
     def in_flight(self) -> int | None:
         """How many trials are under way; None where no engine is, as in the controller of an xdist run."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rag_harness.errors import DataError
+from rag_harness.results.causes import CAUSES
 from rag_harness.results.row import (
     SCHEMA_VERSION,
     ExperimentResult,
@@ -47,11 +48,15 @@ def check_results(path: Path, query_ids: Iterable[str] = ()) -> list[FileCheck]:
     Raises:
         DataError: there is no such file, or no result file in the folder.
     """
-    files = [path] if path.is_file() else sorted(path.glob("*.jsonl")) if path.is_dir() else []
+    files = [path] if path.is_file() else _result_files(path) if path.is_dir() else []
     if not files:
         raise DataError(f"No result file at {path}: run pytest first, or name a .jsonl file or its folder.")
     wanted = list(query_ids)
     return [*(_check_file(file, wanted) for file in files), *(_check_scores(file) for file in _score_files(files))]
+
+
+def _result_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.jsonl") if file.name != CAUSES)
 
 
 def _score_files(files: Iterable[Path]) -> list[Path]:

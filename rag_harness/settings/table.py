@@ -147,6 +147,9 @@ class Settings:
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
+    attribute: bool = option(
+        False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
+    )
     max_unmeasured: float = option(
         0.05,
         "share of cases without a value, though they could have one, above which a gate fails",

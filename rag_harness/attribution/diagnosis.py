@@ -1,0 +1,213 @@
+"""Facts and what the interventions came to -> why a trial failed. Pure: the rules, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rag_harness.attribution.gold import GoldFacts, QuoteFact
+from rag_harness.attribution.interventions import (
+    CURRENT_VERSIONS,
+    GOLD_CONTEXT,
+    GOLD_FIRST,
+    NO_CONTEXT,
+    NO_DISTRACTORS,
+    TWICE,
+)
+from rag_harness.attribution.remedies import REMEDIES
+from rag_harness.attribution.right import Rightness, figures_of, plain_terms, share
+
+JUDGE_DOUBTFUL, NOISE, GOLD_DOUBTFUL = "Judge Doubtful", "Noise", "Gold Doubtful"
+OUTDATED_INFO, RETRIEVAL_MISS, LOGIC_FAILURE = "Outdated Info", "Retrieval Miss", "Logic Failure"
+UNDETERMINED = "Undetermined"
+TOP_LEVEL = (RETRIEVAL_MISS, OUTDATED_INFO, LOGIC_FAILURE, NOISE, GOLD_DOUBTFUL, JUDGE_DOUBTFUL, UNDETERMINED)
+"""Every cause, the study's three first."""
+_WORST_FIRST = ("not in the index", "cut", "not found", "missing", "ranked below k", "lost in reranking")
+_DETAIL = {
+    "cut": "cut by a chunk border",
+    "ranked below k": "found but ranked below k",
+    "missing": "not in the context",
+}
+_AGREES, _QUOTE_CARRIED = 0.8, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Trialled:
+    """What an intervention came to. ``why`` says why it was not run, or why it says nothing; then ``right`` is None."""
+
+    answer: str = ""
+    right: Rightness | None = None
+    why: str = ""
+
+    @property
+    def repaired(self) -> bool:
+        """Whether the answer became right."""
+        return self.right is not None and self.right.right
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that is known of a failed trial before anything is run again.
+
+    Attributes:
+        judged: scores of measures that compare the answer with the ground truth, by name.
+    """
+
+    query: str
+    answer: str
+    answerable: bool
+    abstained: bool
+    retrieves: bool
+    right: Rightness
+    gold: GoldFacts
+    category: str = ""
+    judged: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a trial failed."""
+
+    cause: str
+    detail: str
+    evidence: str
+    repaired_by: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do, in one line."""
+        return REMEDIES.get((self.cause, self.detail)) or REMEDIES[self.cause, ""]
+
+
+def diagnose(facts: Facts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
+    """Return the cause: of the rules the first that says something."""
+    came = _Came(tried or {})
+    return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
+
+
+class _Came:
+    """What the interventions came to, as the rules ask for it."""
+
+    def __init__(self, tried: Mapping[str, Trialled]) -> None:
+        self._tried = tried
+
+    def first(self, *names: str) -> str:
+        """Return the first of ``names``, of all where none is named, that made the answer right; empty if none did."""
+        asked = names or tuple(self._tried)
+        return next((name for name in asked if name in self._tried and self._tried[name].repaired), "")
+
+    def failed(self, name: str) -> bool:
+        """Whether an intervention was run and did not help."""
+        return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
+
+
+def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
+    if not facts.gold.nothing:
+        return None
+    return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
+
+
+def _judge(facts: Facts, _: _Came) -> Diagnosis | None:
+    if facts.right.right:
+        said = f"{facts.category or 'called a failure'}, yet the answer carries the gold"
+        return Diagnosis(JUDGE_DOUBTFUL, "the answer is right", said)
+    agree = [f"{name} {value:.2f}" for name, value in facts.judged.items() if value >= _AGREES]
+    if facts.category and agree and not facts.abstained:
+        return Diagnosis(JUDGE_DOUBTFUL, "measures contradict each other", f"{facts.category}, yet {', '.join(agree)}")
+    return None
+
+
+def _noise(_: Facts, came: _Came) -> Diagnosis | None:
+    again = came.first(*TWICE)
+    if not again:
+        return None
+    return Diagnosis(NOISE, "right when asked again", "nothing was changed, and it is right", again)
+
+
+def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
+    if not facts.gold.doubt:
+        return None
+    by = came.first(NO_CONTEXT)
+    detail = "right without context, the evidence says otherwise" if by else "the evidence lacks the ground truth"
+    return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, by)
+
+
+def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
+    by = came.first(CURRENT_VERSIONS)
+    # With all that is needed before it and the outdated pages gone it is no better: it was not they that misled it.
+    in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
+    if facts.gold.stale and not in_vain:
+        said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
+        return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}", by)
+    if by:
+        pages = ", ".join(facts.gold.superseded)
+        return Diagnosis(OUTDATED_INFO, "right without outdated pages", f"it was given {pages}", by)
+    return None
+
+
+def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
+    if facts.answerable:
+        return None
+    said = "the documents do not answer the question, and it did not say so"
+    return Diagnosis(LOGIC_FAILURE, "answered what is not in the documents", said)
+
+
+def _no_retriever(facts: Facts, _: _Came) -> Diagnosis | None:
+    if facts.retrieves:
+        return None
+    return Diagnosis(RETRIEVAL_MISS, "no retriever", "the pipeline was given no context: nothing was looked up")
+
+
+def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
+    lost, needed = facts.gold.lost, facts.gold.needed
+    if not lost:
+        return None
+    worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
+    parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
+    detail = _DETAIL.get(worst.place, worst.place)
+    return Diagnosis(RETRIEVAL_MISS, detail, parts + _where(worst), came.first(GOLD_CONTEXT))
+
+
+def _where(fact: QuoteFact) -> str:
+    rank = f" (rank {fact.rank})" if fact.rank else ""
+    quote = f": “{fact.quote}”" if fact.quote else ""
+    return f"{fact.filename} {_PLACES[fact.place]}{rank}{quote}"
+
+
+_PLACES = {
+    "not in the index": "is not in the index",
+    "cut": "is in the index, but no chunk holds the quote whole",
+    "not found": "is in the index, and no candidate",
+    "missing": "is not in the context",
+    "ranked below k": "is a candidate below the context",
+    "lost in reranking": "was high enough before the reranker",
+}
+
+
+def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
+    there = "all that is needed was in the context"
+    if facts.abstained:
+        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", came.first())
+    by = came.first(GOLD_FIRST, NO_DISTRACTORS)
+    if by:
+        said = "with the gold in front" if by == GOLD_FIRST else "without the other chunks"
+        return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; {said} it is right", by)
+    left = list(_unsaid(facts))
+    if left and len(left) < len(facts.gold.needed):
+        parts = f"it says {len(facts.gold.needed) - len(left)} of {len(facts.gold.needed)} parts"
+        return Diagnosis(LOGIC_FAILURE, "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”", came.first())
+    return Diagnosis(LOGIC_FAILURE, "misread", f"{there}, and the answer does not say it", came.first())
+
+
+def _unsaid(facts: Facts) -> Iterator[QuoteFact]:
+    """Yield the needed quotes of which the answer has neither a figure nor half of the words."""
+    asked, said = figures_of(facts.query), figures_of(facts.answer)
+    words = plain_terms(facts.answer)
+    for fact in facts.gold.needed:
+        figures = figures_of(fact.quote) - asked
+        carried = bool(figures & said) if figures else share(words, plain_terms(fact.quote)) >= _QUOTE_CARRIED
+        if not carried:
+            yield fact
+
+
+_RULES = (_nothing_known, _judge, _noise, _gold, _outdated, _unanswerable, _no_retriever, _miss, _logic)

@@ -1,0 +1,220 @@
+"""A run -> the cause of each failed trial: which failed, what gold says, what running again came to, the diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+from rag_harness.attribution.bench import Bench, Subject
+from rag_harness.attribution.derived import Ask, DerivedRuns, asks_of
+from rag_harness.attribution.diagnosis import Diagnosis, Facts, Trialled, diagnose
+from rag_harness.attribution.failing import WORST, Suspect, rows_of, suspects, tables_of
+from rag_harness.attribution.gold import gold_facts
+from rag_harness.attribution.interventions import TWICE, altered
+from rag_harness.attribution.right import rightness
+from rag_harness.errors import DataError
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
+from rag_harness.results.manifest import RunManifest, read_manifest
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import GOLDEN, Case, TrialId
+
+_AT_ONCE = 64
+"""Failed trials whose rows are in memory together."""
+ROWS_ONLY = "nothing was run again"
+REPLAYED = "its answer is replayed: the same recording says nothing of noise"
+
+
+@dataclass
+class _Failed:
+    """A failed trial on its way to its cause."""
+
+    suspect: Suspect
+    case: Case
+    row: ExperimentResult
+    facts: Facts
+    subject: Subject
+    tried: dict[str, Trialled] = field(default_factory=dict)
+
+
+class Explainer:
+    """Explains the failures of the run in ``output``.
+
+    Args:
+        output: folder of the result files.
+        bench: knows the experiments.
+        runs: runs derived trials; None where rows and gold are all there is to be.
+        worst: so many an experiment are looked at beside those of failed categories.
+        tables: of the run, where they are read already.
+        why_not: why there are no ``runs``.
+
+    Raises:
+        DataError: ``run.json`` is missing or damaged.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        bench: Bench,
+        runs: DerivedRuns | None = None,
+        worst: int = WORST,
+        tables: Mapping[str, SuiteTable] | None = None,
+        why_not: str = ROWS_ONLY,
+    ) -> None:
+        self._output, self._bench, self._runs, self._worst = output, bench, runs, worst
+        self._why_not = "" if runs is not None else why_not
+        self._manifest: RunManifest = read_manifest(output)
+        self._tables = tables if tables is not None else tables_of(output, self._manifest)
+
+    def every(self) -> list[CauseLine]:
+        """Explain all that failed, experiment by experiment, the worst first, and write ``causes.jsonl``."""
+        lines = [line for name in self._tables if name != GOLDEN for line in self._of(name, None)]
+        lines = with_reviews(lines, read_causes(self._output))
+        write_causes(self._output, lines)
+        return lines
+
+    def one(self, trial: str) -> CauseLine | None:
+        """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` stays as it is.
+
+        Raises:
+            DataError: the run has no such trial with an answer.
+        """
+        wanted = self._named(trial)
+        found = next(iter(self._of(wanted.experiment, wanted.query_id)), None)
+        return with_reviews([found], read_causes(self._output))[0] if found else None
+
+    def _named(self, trial: str) -> TrialId:
+        tables = {name: table for name, table in self._tables.items() if name != GOLDEN}
+        known = {
+            str(TrialId(name, case_id)): TrialId(name, case_id)
+            for name, table in tables.items()
+            for position, case_id in enumerate(table.ids)
+            if table.state_of(position) == "ok"
+        }
+        if trial not in known:
+            near = get_close_matches(trial, known, n=3)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            raise DataError(
+                f"The run of {self._output} has no trial {trial!r} with an answer.{hint} "
+                "A trial is an experiment and a query: e3-q_direct_001."
+            )
+        return known[trial]
+
+    def _of(self, name: str, only: str | None) -> list[CauseLine]:
+        table = self._tables[name]
+        every = suspects(table, self._worst if only is None else len(table.ids))
+        chosen = every if only is None else {only: every[only]}
+        subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else Subject()
+        rows = rows_of(self._output, self._manifest, name, chosen)
+        failed = (_failed(chosen[row.query_id], case, row, subject, table) for case, row in rows)
+        found = [line for batch in _batches(filter(_did_fail, failed)) for line in self._diagnosed(batch)]
+        order = {query_id: n for n, query_id in enumerate(chosen)}
+        return sorted(found, key=lambda line: order[line.query_id])
+
+    def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
+        if self._runs is not None:
+            self._try(self._runs, batch)
+        return (_line(failed, diagnose(failed.facts, failed.tried), self._why_not) for failed in batch)
+
+    def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
+        """Run what can be run of each; the same again up to three times, until it comes out otherwise."""
+        first = {ask: failed for failed in batch for ask in _first(failed)}
+        _take(runs, first)
+        for again in TWICE[1:]:
+            left = [failed for failed in batch if _may_be_noise(failed)]
+            _take(runs, {_again(failed, again): failed for failed in left})
+
+
+def _failed(suspect: Suspect, case: Case, row: ExperimentResult, subject: Subject, table: SuiteTable) -> _Failed:
+    facts = Facts(
+        query=row.query,
+        answer=row.llm_answer,
+        answerable=case.answerable,
+        abstained=row.abstained,
+        retrieves=bool(table.totals.retrieves),
+        right=rightness(case, row.llm_answer, row.abstained),
+        gold=gold_facts(case, row, subject.shelf),
+        category=suspect.category,
+        judged=suspect.judged,
+    )
+    return _Failed(suspect, case, row, facts, subject)
+
+
+def _did_fail(failed: _Failed) -> bool:
+    """Being among the worst is no failure where the answer is right, or where nobody can say whether it is."""
+    right = failed.facts.right
+    refused = failed.facts.abstained and failed.facts.answerable
+    return bool(failed.suspect.category) or refused or (right.value is not None and not right.right)
+
+
+def _first(failed: _Failed) -> list[Ask]:
+    experiment, shelf = failed.subject.experiment, failed.subject.shelf
+    if experiment is None or failed.facts.right.right:
+        return []
+    hits = altered(failed.row, failed.facts.gold, shelf)
+    return asks_of(experiment, failed.case, failed.row, hits)
+
+
+def _again(failed: _Failed, name: str) -> Ask:
+    assert failed.subject.experiment is not None
+    return Ask(failed.subject.experiment, name, failed.case, failed.row)
+
+
+def _may_be_noise(failed: _Failed) -> bool:
+    same = [failed.tried[name] for name in TWICE if name in failed.tried]
+    return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
+
+
+def _take(runs: DerivedRuns, asked: Mapping[Ask, _Failed]) -> None:
+    for ask, came_to in runs.run(list(asked)).items():
+        asked[ask].tried[ask.name] = _trialled(ask, came_to)
+
+
+def _trialled(ask: Ask, came_to: ExperimentResult | str) -> Trialled:
+    if isinstance(came_to, str):
+        return Trialled(why=came_to)
+    if ask.hits is None and came_to.timings_recorded:
+        return Trialled(came_to.llm_answer, why=REPLAYED)
+    return Trialled(came_to.llm_answer, rightness(ask.case, came_to.llm_answer, came_to.abstained))
+
+
+def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:
+    altering = {name: came_to for name, came_to in failed.tried.items() if name not in TWICE}
+    observational = not any(came_to.right is not None for came_to in failed.tried.values())
+    return CauseLine(
+        experiment=failed.row.experiment,
+        query_id=failed.row.query_id,
+        query=failed.row.query,
+        category=failed.suspect.category,
+        hri=failed.suspect.hri,
+        cause=found.cause,
+        detail=found.detail,
+        repaired_by=found.repaired_by,
+        evidence=found.evidence,
+        remedy=found.remedy,
+        observational=observational,
+        limits=why_not or _limits(failed, altering),
+        answers={name: _plain(came_to) for name, came_to in failed.tried.items()},
+        fingerprint=failed.row.fingerprint,
+    )
+
+
+def _limits(failed: _Failed, altering: Mapping[str, Trialled]) -> str:
+    if failed.subject.limits or failed.facts.right.right:
+        return failed.subject.limits
+    return next((came_to.why for came_to in altering.values() if came_to.why), "")
+
+
+def _plain(came_to: Trialled) -> dict[str, object]:
+    if came_to.right is None:
+        return {"answer": came_to.answer, "why": came_to.why}
+    return {"answer": came_to.answer, "right": came_to.right.right, "value": came_to.right.value}
+
+
+def _batches(failed: Iterable[_Failed]) -> Iterator[list[_Failed]]:
+    each = iter(failed)
+    while batch := list(islice(each, _AT_ONCE)):
+        yield batch

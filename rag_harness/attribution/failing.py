@@ -1,0 +1,103 @@
+"""Which trials of a run failed: read from ``output/``, one row at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rag_harness.measures import default_measures, measure_named
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.tables import read_tables
+from rag_harness.results.cases import CaseFile
+from rag_harness.results.manifest import RunManifest
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.types import GOLDEN, Case
+
+FAILED = ("Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Wrong Abstention")
+"""Categories of answers that failed."""
+WORST = 10
+"""So many an experiment are looked at beside those of these categories."""
+AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
+"""Judged measures that say how much of the ground truth an answer has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A trial that may have failed. ``category`` is empty where it is only among the worst.
+
+    Attributes:
+        badness: what it is ordered by; its HRI where that is known.
+    """
+
+    query_id: str
+    badness: float
+    category: str = ""
+    hri: float | None = None
+    judged: Mapping[str, float] = field(default_factory=dict)
+
+
+def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
+    """Return the tables of a run with what it was judged on.
+
+    Raises:
+        DataError: the cases are missing or damaged.
+    """
+
+    def measures(suite: str) -> list[object]:
+        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, 10)}
+        return [*kept.values(), *(measure_named(n) for n in manifest.suites[suite].judged if n not in kept)]
+
+    return read_tables(output, measures)  # type: ignore[arg-type]
+
+
+def suspects(table: SuiteTable, worst: int = WORST) -> dict[str, Suspect]:
+    """Return the trials of one experiment that failed by category, and the ``worst``, the worst first."""
+    ordered = sorted(_answered(table), key=lambda suspect: -suspect.badness)
+    return {suspect.query_id: suspect for n, suspect in enumerate(ordered) if suspect.category or n < worst}
+
+
+def _answered(table: SuiteTable) -> Iterator[Suspect]:
+    values = {name: table.values(name, {}) for name in _looked_at(table)}
+    for position, case_id in enumerate(table.ids):
+        if table.state_of(position) == "ok":
+            yield _suspect(table, position, {name: each[case_id] for name, each in values.items() if case_id in each})
+
+
+def _looked_at(table: SuiteTable) -> list[str]:
+    wanted = ("hri", "hri_gold", *AGAINST_TRUTH, "token_f1", "evidence_recall", "false_abstention_rate")
+    return [name for name in (*wanted, "abstention_rate") if name in table.columns]
+
+
+def _suspect(table: SuiteTable, position: int, values: Mapping[str, float]) -> Suspect:
+    category = table.categories[position] if table.categories else ""
+    hri = values.get("hri", values.get("hri_gold"))
+    judged = {name: values[name] for name in AGAINST_TRUTH if name in values}
+    failed = category if category in FAILED else ""
+    return Suspect(table.ids[position], _badness(values) if hri is None else hri, failed, hri, judged)
+
+
+def _badness(values: Mapping[str, float]) -> float:
+    """Return how bad an answer is that nobody judged, in [0, 1.5]: words that differ, and evidence not given.
+
+    A refusal shares no word with the ground truth. Where nothing answers the query, whoever answers is as bad as most.
+    """
+    if "false_abstention_rate" not in values:
+        return 1 - values.get("abstention_rate", 1.0)
+    refused = values["false_abstention_rate"]
+    return max(refused, 1 - values.get("token_f1", 1.0)) + (1 - values.get("evidence_recall", 1.0)) / 2
+
+
+def rows_of(
+    output: Path, manifest: RunManifest, experiment: str, wanted: Collection[str]
+) -> Iterator[tuple[Case, ExperimentResult]]:
+    """Yield the rows of this run of an experiment that are ``wanted``, each with its case."""
+    record = manifest.suites[experiment]
+    cases = CaseFile(output, record.data)
+    try:
+        for _, line, _ in numbered_lines(output / record.file):
+            row = row_or_none(line)
+            if row is not None and row.ok and row.query_id in wanted and row.fingerprint in record.fingerprints:
+                yield cases[cases.position[row.query_id]].case, row
+    finally:
+        cases.close()

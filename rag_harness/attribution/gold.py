@@ -1,0 +1,187 @@
+"""What the gold of a case says about its row: where each quote got lost, and what is outdated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_harness.attribution.right import figures_of, needed_quotes, plain_terms, share
+from rag_harness.attribution.shelf import Shelf, says
+from rag_harness.reader.prompt import Source
+from rag_harness.reader.versions import SAME_THING, versions
+from rag_harness.results.row import ExperimentResult, RetrievedChunk
+from rag_harness.types import Case
+
+Place = Literal["in context", "lost in reranking", "ranked below k", "not found", "cut", "not in the index", "missing"]
+"""Where a quote is: ``missing`` from the context where nobody knows what the index holds."""
+_NOTHING_SHARED = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteFact:
+    """Where one quote is. An empty ``quote`` stands for the page, of a case that has no quotes.
+
+    Attributes:
+        needed: the ground truth cannot be said without it.
+        rank: of the first candidate that holds it, as the first stage ranked it; None where none does.
+    """
+
+    filename: str
+    quote: str
+    needed: bool
+    place: Place
+    rank: int | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the model was given it."""
+        return self.place == "in context"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFacts:
+    """What gold and row say together.
+
+    Attributes:
+        quotes: of the evidence, in its order.
+        superseded: outdated pages of which a chunk is in the context.
+        stale: what the answer has from them and from nowhere else: figure and page.
+        doubt: why the gold itself may be wrong; empty where nothing says so.
+        nothing: why the gold says nothing; empty where it does.
+    """
+
+    quotes: tuple[QuoteFact, ...] = ()
+    superseded: tuple[str, ...] = ()
+    stale: tuple[tuple[str, str], ...] = ()
+    doubt: str = ""
+    nothing: str = ""
+
+    @property
+    def needed(self) -> tuple[QuoteFact, ...]:
+        """The quotes without which the ground truth cannot be said."""
+        return tuple(fact for fact in self.quotes if fact.needed)
+
+    @property
+    def lost(self) -> tuple[QuoteFact, ...]:
+        """Those of them that the model was not given."""
+        return tuple(fact for fact in self.needed if not fact.is_there)
+
+
+def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFacts:
+    """Return what the gold says about a row; without a ``shelf`` what index and pages hold is not known."""
+    superseded = _superseded(case, row, shelf)
+    return GoldFacts(
+        tuple(_quotes(case, row, shelf)),
+        superseded,
+        tuple(_stale(case, row, superseded, shelf)),
+        doubt_of(case),
+        _nothing(case),
+    )
+
+
+def doubt_of(case: Case) -> str:
+    """Return why evidence and ground truth do not belong together: no figure in common, and hardly a word.
+
+    What the question says itself does not count. Of the 160 cases of the shipped study none is doubted, and 140 are
+    when each is given the evidence of another.
+    """
+    quoted = " ".join(one.quote for one in case.evidence)
+    if not case.answerable or not quoted.strip() or not case.ground_truth.strip():
+        return ""
+    figures = figures_of(case.ground_truth) - figures_of(case.query.text)
+    in_words = share(plain_terms(quoted), plain_terms(case.ground_truth) - plain_terms(case.query.text))
+    if figures & figures_of(quoted) or in_words >= _NOTHING_SHARED:
+        return ""
+    also = " and none of its figures" if figures else ""
+    return f"the evidence carries {in_words:.0%} of what the ground truth adds to the question{also}"
+
+
+def _nothing(case: Case) -> str:
+    if not case.answerable or case.ground_truth.strip() or case.evidence:
+        return ""
+    return "the case has neither ground truth nor evidence"
+
+
+def _quotes(case: Case, row: ExperimentResult, shelf: Shelf | None) -> Iterator[QuoteFact]:
+    needed = set(needed_quotes(case))
+    for one in case.evidence:
+        if one.quote.strip():
+            yield QuoteFact(one.filename, one.quote, one.quote in needed, *_place(one.filename, one.quote, row, shelf))
+    if not needed and case.answerable:
+        for doc_id in case.context_reference:
+            yield QuoteFact(doc_id, "", True, *_place(doc_id, "", row, shelf))
+
+
+def _place(doc_id: str, quote: str, row: ExperimentResult, shelf: Shelf | None) -> tuple[Place, int | None]:
+    """Return where a quote, or a page, is, and the rank of the first candidate that holds it."""
+    given = [chunk for chunk in row.retrieved_chunks if _holds(chunk, doc_id, quote)]
+    if given:
+        return "in context", _rank({chunk.chunk_id for chunk in given}, row)
+    if shelf is None or not shelf.knows_index:
+        return "missing", None
+    holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
+    if not holders:
+        return ("cut" if shelf.of_page(doc_id) else "not in the index"), None
+    rank = _rank({chunk.chunk_id for chunk in holders}, row)
+    if rank is None:
+        return "not found", None
+    return ("lost in reranking" if rank <= len(row.retrieved_chunks) else "ranked below k"), rank
+
+
+def _holds(chunk: RetrievedChunk, doc_id: str, quote: str) -> bool:
+    return says([chunk.text], quote) if quote else chunk.metadata.filename == doc_id
+
+
+def _rank(chunk_ids: Set[str], row: ExperimentResult) -> int | None:
+    return next((n for n, candidate in enumerate(row.candidates, 1) if candidate.chunk_id in chunk_ids), None)
+
+
+def _superseded(case: Case, row: ExperimentResult, shelf: Shelf | None) -> tuple[str, ...]:
+    """Return the outdated pages of the matter in the context, without those that the question is about."""
+    given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
+    outdated = shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
+    about = _about(case)
+    return tuple(
+        doc_id
+        for doc_id in given
+        if doc_id in outdated and doc_id not in about and (outdated[doc_id] in about or _same_matter(case, row, doc_id))
+    )
+
+
+def _about(case: Case) -> set[str]:
+    return {*case.context_reference, *(one.filename for one in case.evidence)}
+
+
+def _same_matter(case: Case, row: ExperimentResult, doc_id: str) -> bool:
+    """Return whether a chunk of a page has most words of a needed quote: it is then about the same thing."""
+    chunks = [plain_terms(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
+    quotes = [words for quote in needed_quotes(case) if (words := plain_terms(quote))]
+    return any(share(words, quote) >= SAME_THING for words in chunks for quote in quotes)
+
+
+def _said_in(row: ExperimentResult) -> dict[str, str]:
+    """Return pages that say of themselves, or by their names, that another in the context replaced them: which."""
+    chunks = row.retrieved_chunks
+    names = {n: chunk.metadata.filename for n, chunk in enumerate(chunks, 1)}
+    each = versions(Source(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
+    return {
+        names[n]: names[other]
+        for n, version in each.items()
+        for other, newer in each.items()
+        if newer.supersedes(version) and newer.family == version.family
+    }
+
+
+def _stale(
+    case: Case, row: ExperimentResult, superseded: Sequence[str], shelf: Shelf | None
+) -> Iterator[tuple[str, str]]:
+    """Yield what the answer has from an outdated page of the matter and from nowhere else: figure and page."""
+    quotes = [one.quote for one in case.evidence]
+    current = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename not in superseded]
+    for doc_id in superseded:
+        heir = shelf.superseded.get(doc_id, "") if shelf is not None else ""
+        texts = [case.query.text, case.ground_truth, *quotes, *current, *([shelf.page_text(heir)] if shelf else [])]
+        old = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
+        only = figures_of(" ".join(old)) - figures_of(" ".join(texts))
+        yield from ((figure, doc_id) for figure in sorted(figures_of(row.llm_answer) & only))

@@ -1,0 +1,98 @@
+"""Causes for people to read: a table, the worst of each experiment, one trial whole. At most 100 columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+
+from rag_harness.attribution.diagnosis import RETRIEVAL_MISS, TOP_LEVEL
+from rag_harness.attribution.interventions import GOLD_CONTEXT
+from rag_harness.report.misses import cut
+from rag_harness.report.summary import table
+from rag_harness.results.causes import CAUSES, CauseLine
+
+WIDTH = 100
+SHOWN = 10
+"""Failures of each experiment that are printed."""
+NOTHING = "no failed trial: nothing to explain"
+_INDENT, _LABEL = "    ", 13
+
+
+def cause_lines(causes: Sequence[CauseLine], where: str, shown: int = SHOWN) -> list[str]:
+    """Return the lines of the section; ``where`` names the folder that has all of them."""
+    if not causes:
+        return [NOTHING]
+    by_experiment: dict[str, list[CauseLine]] = {}
+    for line in causes:
+        by_experiment.setdefault(line.experiment, []).append(line)
+    lines = [*_counts(by_experiment), *_limits(by_experiment)]
+    for name, found in by_experiment.items():
+        lines += _worst(name, found, shown)
+    return [*lines, "", f"all {len(causes)}: {where}/{CAUSES}", f"one whole: rag-harness explain {where} TRIAL"]
+
+
+def _counts(by_experiment: Mapping[str, Sequence[CauseLine]]) -> list[str]:
+    counted = {name: Counter(line.cause for line in found) for name, found in by_experiment.items()}
+    causes = [cause for cause in TOP_LEVEL if any(count[cause] for count in counted.values())]
+    rows = [[cause, *(str(count[cause]) for count in counted.values())] for cause in causes]
+    total = ["failed trials", *(str(count.total()) for count in counted.values())]
+    return table([["why they failed", *counted], *rows, total])
+
+
+def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
+    """Say of which experiments rows and gold alone are known, and why."""
+    for name, found in by_experiment.items():
+        alone = Counter(line.limits for line in found if line.observational and line.limits)
+        if alone:
+            why, _ = alone.most_common(1)[0]
+            said = f"{name}: {alone.total()} of {len(found)} causes are from rows and gold alone (observational): {why}"
+            yield from wrap(cut(said, 3 * WIDTH), WIDTH, subsequent_indent="  ")
+
+
+def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
+    yield ""
+    order = "by HRI" if any(line.hri is not None for line in found) else "by what is missing of the answer"
+    yield f"{name}: the worst {min(shown, len(found))} of {len(found)}, {order}"
+    for line in found[:shown]:
+        hri = f"  HRI {line.hri:.2f}" if line.hri is not None else ""
+        yield f"  {cut(f'{line.trial}{hri}  {line.query}', WIDTH - 2)}"
+        yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', WIDTH - len(_INDENT))}"
+        yield f"{_INDENT}{cut(line.evidence, WIDTH - len(_INDENT))}"
+        yield f"{_INDENT}-> {cut(line.remedy, WIDTH - len(_INDENT) - 3)}"
+
+
+def _repaired(line: CauseLine) -> str:
+    """Say what repairs a failure, and of missing evidence also that having it would not."""
+    if line.repaired_by:
+        return f"; {line.repaired_by} repairs it"
+    in_vain = line.cause == RETRIEVAL_MISS and line.answers.get(GOLD_CONTEXT, {}).get("right") is False
+    return f"; {GOLD_CONTEXT} does not repair it" if in_vain else ""
+
+
+def whole(line: CauseLine) -> list[str]:
+    """Return all that is known of one failure, with what each intervention came to."""
+    cause = f"{line.cause}: {line.detail}"
+    lines = [
+        *_labelled("trial", str(line.trial)),
+        *_labelled("query", line.query),
+        *(_labelled("category", line.category) if line.category else ()),
+        *_labelled("cause", cause + (" (observational)" if line.observational else "")),
+        *_labelled("evidence", line.evidence),
+        *(_labelled("repaired by", line.repaired_by) if line.repaired_by else ()),
+        *_labelled("do", line.remedy),
+        *(_labelled("limits", line.limits) if line.limits else ()),
+        *(_labelled("reviewed", f"{line.reviewed_cause}, by {line.reviewed_by}") if line.reviewed_cause else ()),
+    ]
+    return [*lines, *(text for name, said in line.answers.items() for text in _tried(name, said))]
+
+
+def _tried(name: str, said: Mapping[str, object]) -> list[str]:
+    if "right" not in said:
+        return _labelled("tried", f"{name}: {said.get('why', '')}", 2)
+    return _labelled("tried", f"{name}: {'right' if said['right'] else 'not right'}: {said.get('answer', '')}", 3)
+
+
+def _labelled(label: str, text: str, most: int = 4) -> list[str]:
+    body = wrap(" ".join(text.split()), WIDTH - _LABEL, break_on_hyphens=False, max_lines=most, placeholder=" …")
+    return [f"{(label if n == 0 else '').ljust(_LABEL)}{line}" for n, line in enumerate(body or [""])]

@@ -1,0 +1,102 @@
+"""What an experiment could have found: the chunks of its index, the pages behind them, and which are outdated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from rag_harness.types import Chunk, Document
+
+_OUTDATED = ("outdated", "superseded", "archived", "deprecated")
+
+
+class Shelf:
+    """Chunks and pages, looked up by what they say.
+
+    Args:
+        chunks: of the experiment's index; None where nobody knows them.
+        documents: the pages of its data, those that the index lacks too.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk] | None, documents: Sequence[Document] = ()) -> None:
+        self.knows_index = chunks is not None
+        self.chunks = {chunk.chunk_id: chunk for chunk in chunks or ()}
+        self.documents = {document.doc_id: document for document in documents}
+        self._folded: dict[str, str] = {}
+
+    def holding(self, quote: str) -> list[Chunk]:
+        """Return the chunks that say ``quote`` in one piece, white space folded."""
+        wanted = folded(quote)
+        return [chunk for chunk in self.chunks.values() if wanted in self._text(chunk)]
+
+    def of_page(self, doc_id: str) -> list[Chunk]:
+        """Return the chunks of a page, in its order; none where it is not in the index."""
+        return sorted(self._by_page.get(doc_id, ()), key=lambda chunk: chunk.index)
+
+    def pieces(self, doc_id: str, quote: str) -> list[Chunk]:
+        """Return the chunks of a page that each hold a part of ``quote``, which no chunk holds whole."""
+        span = self._span(doc_id, quote)
+        return [chunk for chunk in self.of_page(doc_id) if span and chunk.start < span[1] and span[0] < chunk.end]
+
+    def passage(self, doc_id: str, quote: str) -> str:
+        """Return the paragraph of a page that ``quote`` stands in; the quote alone where there is no such page."""
+        span = self._span(doc_id, quote)
+        if span is None:
+            return quote
+        text = self.documents[doc_id].text
+        start, end = text.rfind("\n\n", 0, span[0]), text.find("\n\n", span[1])
+        return text[max(0, start) : end if end >= 0 else len(text)].strip()
+
+    def page_text(self, doc_id: str) -> str:
+        """Return all that is known of a page's text."""
+        if doc_id in self.documents:
+            return self.documents[doc_id].text
+        return "\n".join(chunk.text for chunk in self.of_page(doc_id))
+
+    @cached_property
+    def superseded(self) -> Mapping[str, str]:
+        """Each outdated page, and the one that replaced it; empty where none is named."""
+        pages = self._metadata
+        names = {str(meta.get("id") or doc_id.rpartition(".")[0]): doc_id for doc_id, meta in pages.items()}
+        names |= {doc_id: doc_id for doc_id in pages}
+        found = {doc_id: "" for doc_id, meta in pages.items() if str(meta.get("status", "")).lower() in _OUTDATED}
+        for doc_id, meta in pages.items():
+            old = names.get(str(meta.get("supersedes") or ""))
+            if old:
+                found[old] = doc_id
+        return found
+
+    @cached_property
+    def _metadata(self) -> Mapping[str, Mapping[str, object]]:
+        from_chunks = {chunk.doc_id: chunk.metadata for chunk in self.chunks.values()}
+        return from_chunks | {doc_id: document.metadata for doc_id, document in self.documents.items()}
+
+    @cached_property
+    def _by_page(self) -> Mapping[str, list[Chunk]]:
+        found: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks.values():
+            found.setdefault(chunk.doc_id, []).append(chunk)
+        return found
+
+    def _span(self, doc_id: str, quote: str) -> tuple[int, int] | None:
+        document = self.documents.get(doc_id)
+        pattern = r"\s+".join(map(re.escape, quote.split()))
+        found = re.search(pattern, document.text) if document and pattern else None
+        return found.span() if found else None
+
+    def _text(self, chunk: Chunk) -> str:
+        if chunk.chunk_id not in self._folded:
+            self._folded[chunk.chunk_id] = folded(chunk.text)
+        return self._folded[chunk.chunk_id]
+
+
+def folded(text: str) -> str:
+    """Return ``text`` with runs of white space as one blank."""
+    return " ".join(text.split())
+
+
+def says(texts: Iterable[str], quote: str) -> bool:
+    """Return whether one of ``texts`` says ``quote`` in one piece."""
+    wanted = folded(quote)
+    return any(wanted in folded(text) for text in texts)

@@ -1,0 +1,89 @@
+"""``causes.jsonl`` beside the rows: why each failed trial failed, a line each.
+
+Readers may rely on what readers of rows may: keys are only ever added; ignore those that you do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rag_harness.errors import DataError
+from rag_harness.files.atomic import write_atomically
+from rag_harness.results.row import Metadata, Text, first_problem, numbered_lines
+from rag_harness.types import TrialId
+
+CAUSES = "causes.jsonl"
+
+
+class CauseLine(BaseModel):
+    """Why one trial failed.
+
+    Attributes:
+        cause: the top level; ``detail`` is the finer one.
+        repaired_by: the intervention that made the answer right; empty where none did or none was tried.
+        evidence: what the finding rests on, for people to read.
+        remedy: what to do, in one line.
+        observational: rows and gold alone say this, nothing was run again; ``limits`` says why.
+        answers: what each intervention came to, by its name: answer, rightness, or why it was not run.
+        fingerprint: of the row that this is of.
+        reviewed_cause: what a person says; empty where nobody has looked.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    experiment: Text
+    query_id: Text
+    query: Text = ""
+    category: Text = ""
+    hri: float | None = None
+    cause: Text
+    detail: Text = ""
+    repaired_by: Text = ""
+    evidence: Text = ""
+    remedy: Text = ""
+    observational: bool = False
+    limits: Text = ""
+    answers: Metadata = {}
+    fingerprint: Text = ""
+    reviewed_cause: Text = ""
+    reviewed_by: Text = ""
+
+    @property
+    def trial(self) -> TrialId:
+        """The trial that failed."""
+        return TrialId(self.experiment, self.query_id)
+
+
+def write_causes(output: Path, lines: Iterable[CauseLine]) -> None:
+    """Write the file; a reader sees the old one or all of the new one."""
+    write_atomically(output / CAUSES, (f"{line.model_dump_json()}\n".encode() for line in lines))
+
+
+def read_causes(output: Path) -> list[CauseLine]:
+    """Read the file; nothing where there is none.
+
+    Raises:
+        DataError: a line is no cause; names file and line.
+    """
+    found, file = [], output / CAUSES
+    for number, line, _ in numbered_lines(file):
+        try:
+            found.append(CauseLine.model_validate_json(line))
+        except ValidationError as error:
+            raise DataError(f"{file}:{number}: {first_problem(error)}. Write it anew: rag-harness explain.") from error
+    return found
+
+
+def with_reviews(new: Iterable[CauseLine], old: Iterable[CauseLine]) -> list[CauseLine]:
+    """Return ``new`` with what people have said of the same rows."""
+    said = {(line.trial, line.fingerprint): line for line in old if line.reviewed_cause}
+    return [_reviewed(line, said.get((line.trial, line.fingerprint))) for line in new]
+
+
+def _reviewed(line: CauseLine, old: CauseLine | None) -> CauseLine:
+    if old is None:
+        return line
+    return line.model_copy(update={"reviewed_cause": old.reviewed_cause, "reviewed_by": old.reviewed_by})

@@ -1,0 +1,106 @@
+"""The rules and their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rag_harness.attribution.diagnosis import TOP_LEVEL, Facts, Trialled, diagnose
+from rag_harness.attribution.gold import GoldFacts, QuoteFact
+from rag_harness.attribution.remedies import REMEDIES
+from rag_harness.attribution.right import Rightness
+
+WRONG, RIGHT = Rightness(0.2, False), Rightness(1.0, True)
+HERE = QuoteFact("a.md", "It takes 3 days.", True, "in context", 1)
+ALSO = QuoteFact("b.md", "Express costs €9.", True, "in context", 2)
+GONE = QuoteFact("a.md", "It takes 3 days.", True, "not found")
+
+
+def facts(gold: GoldFacts | None = None, **changes: Any) -> Facts:
+    usual: dict[str, Any] = {
+        "query": "How long?",
+        "answer": "Soon.",
+        "answerable": True,
+        "abstained": False,
+        "retrieves": True,
+        "right": WRONG,
+        "gold": gold or GoldFacts((HERE,)),
+    }
+    return Facts(**(usual | changes))
+
+
+def tried(*repaired: str, failed: tuple[str, ...] = ()) -> dict[str, Trialled]:
+    return dict.fromkeys(failed, Trialled("no", WRONG)) | dict.fromkeys(repaired, Trialled("yes", RIGHT))
+
+
+STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
+
+
+@pytest.mark.parametrize(
+    ("known", "came", "cause", "detail", "by"),
+    [
+        (facts(right=RIGHT, category="Hallucination"), {}, "Judge Doubtful", "the answer is right", ""),
+        (
+            facts(category="Irrelevant", judged={"answer_correctness": 0.9}),
+            {},
+            "Judge Doubtful",
+            "measures contradict each other",
+            "",
+        ),
+        (facts(GoldFacts((GONE,))), tried("+thrice"), "Noise", "right when asked again", "+thrice"),
+        (facts(GoldFacts((HERE,), doubt="no word")), {}, "Gold Doubtful", "the evidence lacks the ground truth", ""),
+        (
+            facts(GoldFacts((HERE,), doubt="no word")),
+            tried("+no_context"),
+            "Gold Doubtful",
+            "right without context, the evidence says otherwise",
+            "+no_context",
+        ),
+        (facts(STALE), {}, "Outdated Info", "says what only an outdated page says", ""),
+        (
+            facts(GoldFacts((HERE,), ("old.md",))),
+            tried("+current_versions"),
+            "Outdated Info",
+            "right without outdated pages",
+            "+current_versions",
+        ),
+        (facts(STALE), tried(failed=("+current_versions",)), "Logic Failure", "misread", ""),
+        (facts(answerable=False, gold=GoldFacts()), {}, "Logic Failure", "answered what is not in the documents", ""),
+        (facts(GoldFacts((GONE,)), retrieves=False), {}, "Retrieval Miss", "no retriever", ""),
+        (facts(GoldFacts((GONE,))), tried("+gold_context"), "Retrieval Miss", "not found", "+gold_context"),
+        (facts(abstained=True), {}, "Logic Failure", "wrong refusal", ""),
+        (facts(), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
+        (facts(GoldFacts((HERE, ALSO)), answer="It costs €9."), {}, "Logic Failure", "incomplete multi-hop", ""),
+        (facts(), {}, "Logic Failure", "misread", ""),
+        (facts(GoldFacts(nothing="no gold at all"), right=Rightness(None, False)), {}, "Undetermined", "no gold", ""),
+    ],
+)
+def test_each_rule(known: Facts, came: dict[str, Trialled], cause: str, detail: str, by: str) -> None:
+    found = diagnose(known, came)
+    assert (found.cause, found.detail, found.repaired_by) == (cause, detail, by)
+    assert found.evidence
+    assert found.remedy == (REMEDIES.get((cause, detail)) or REMEDIES[cause, ""])
+
+
+def test_the_worst_place_of_several_quotes_is_named_and_counted() -> None:
+    cut = QuoteFact("b.md", "Express costs €9.", True, "cut")
+    found = diagnose(facts(GoldFacts((GONE, cut, HERE))))
+    assert found.detail == "cut by a chunk border"
+    assert (
+        found.evidence == "2 of 3 quotes; b.md is in the index, but no chunk holds the quote whole: “Express costs €9.”"
+    )
+
+
+def test_a_quote_that_is_not_needed_is_not_missed() -> None:
+    premise = QuoteFact("a.md", "We like lamps.", False, "not found")
+    assert diagnose(facts(GoldFacts((HERE, premise)))).cause == "Logic Failure"
+
+
+def test_a_replayed_answer_is_no_second_answer() -> None:
+    assert diagnose(facts(), {"+twice": Trialled("Soon.", why="replayed")}).cause == "Logic Failure"
+
+
+def test_every_cause_has_something_to_do() -> None:
+    assert {cause for cause, detail in REMEDIES if not detail} == set(TOP_LEVEL)
+    assert all(len(remedy) <= 90 for remedy in REMEDIES.values())

@@ -1,0 +1,100 @@
+"""What gold and row say together: where the evidence got lost, and what is outdated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rag_harness.attribution.gold import doubt_of, gold_facts
+from rag_harness.attribution.shelf import Shelf
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Chunk, Evidence
+from tests.unit.attribution.made_up import CASES, OLD, PAGES, chunks_of, halved
+from tests.unit.rows import make_chunk, make_row
+
+CHUNKS = {chunk.chunk_id: chunk for chunk in chunks_of(PAGES)}
+GOLD, BESIDE, STALE = "tent.md#chunk_2", "tent.md#chunk_1", f"{OLD}#chunk_2"
+TENT, LAMP = CASES[2], CASES[0]
+
+
+def row(context: list[str], candidates: list[str] | None = None, **changes: Any) -> ExperimentResult:
+    given = [make_chunk(chunk_id, text=CHUNKS[chunk_id].text) for chunk_id in context]
+    found = [{"chunk_id": chunk_id, "score": 0.1} for chunk_id in candidates or context]
+    return make_row(retrieved_chunks=given, candidates=found, **changes)
+
+
+def shelf(*chunks: Chunk) -> Shelf:
+    return Shelf(chunks or list(CHUNKS.values()), PAGES)
+
+
+@pytest.mark.parametrize(
+    ("context", "candidates", "place", "rank"),
+    [
+        ([BESIDE, GOLD], None, "in context", 2),
+        ([BESIDE], [BESIDE, "desk.md#chunk_0", GOLD], "ranked below k", 3),
+        ([BESIDE, "desk.md#chunk_0"], [GOLD, BESIDE, "desk.md#chunk_0"], "lost in reranking", 1),
+        ([BESIDE], None, "not found", None),
+    ],
+)
+def test_where_a_quote_got_lost(context: list[str], candidates: list[str], place: str, rank: int | None) -> None:
+    (fact,) = gold_facts(TENT, row(context, candidates), shelf()).needed
+    assert (fact.place, fact.rank) == (place, rank)
+
+
+def test_a_quote_that_no_chunk_holds_whole_is_cut_and_one_without_its_page_is_not_in_the_index() -> None:
+    others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]
+    cut = Shelf([*others, *halved(CHUNKS[GOLD])], PAGES)
+    assert gold_facts(TENT, row([BESIDE]), cut).lost[0].place == "cut"
+    assert (
+        gold_facts(TENT, row(["desk.md#chunk_0"]), shelf(CHUNKS["desk.md#chunk_0"])).lost[0].place == "not in the index"
+    )
+
+
+def test_where_nobody_knows_the_index_it_is_only_missing() -> None:
+    assert gold_facts(TENT, row([BESIDE]), None).lost[0].place == "missing"
+    assert gold_facts(TENT, row([BESIDE]), Shelf(None, PAGES)).lost[0].place == "missing"
+
+
+def test_without_quotes_the_relevant_page_stands_for_them() -> None:
+    case = replace(TENT, evidence=())
+    assert gold_facts(case, row([BESIDE]), shelf()).lost == ()
+    assert gold_facts(case, row(["desk.md#chunk_0"]), shelf()).lost[0].place == "not found"
+
+
+def test_what_only_the_outdated_page_says_is_stale() -> None:
+    told = row([STALE, "lamp.md#chunk_2"], llm_answer="Within 14 days of 31 [Source 1].", query=LAMP.query.text)
+    facts = gold_facts(LAMP, told, shelf())
+    assert facts.superseded == (OLD,)
+    assert facts.stale == (("14", OLD),)
+
+
+def test_an_outdated_page_is_no_matter_where_the_question_is_about_it_or_about_something_else() -> None:
+    told = row([STALE], llm_answer="Within 14 days.")
+    about_it = replace(LAMP, qrels={OLD: 1}, evidence=(Evidence(OLD, CHUNKS[STALE].text),))
+    assert gold_facts(about_it, told, shelf()).superseded == ()
+    elsewhere = replace(TENT, evidence=(Evidence("tent.md", "Made by hand since 1980."),))
+    assert gold_facts(elsewhere, told, shelf()).superseded == ()
+
+
+def test_pages_that_say_themselves_that_they_are_outdated_need_no_metadata() -> None:
+    old = make_chunk("lamp-2024.md#0", text="You may return the lamp within 14 days of delivery.")
+    new = make_chunk("lamp.md#0", text="You may return the lamp within 31 days of delivery.")
+    told = make_row(retrieved_chunks=[old, new], llm_answer="14 days", query=LAMP.query.text)
+    assert gold_facts(LAMP, told, None).stale == (("14", "lamp-2024.md"),)
+
+
+def test_evidence_that_has_nothing_of_the_ground_truth_is_doubtful() -> None:
+    assert doubt_of(TENT) == ""
+    other = (Evidence("desk.md", "Our shops open on Sunday mornings at 9:00."),)
+    assert "none of its figures" in doubt_of(replace(TENT, evidence=other))
+    assert doubt_of(replace(TENT, evidence=())) == ""
+    # A sum has figures that no page has; its words are enough.
+    total = replace(TENT, ground_truth="In sum €40 for three delivery dates", query=replace(TENT.query, text="Cost?"))
+    assert doubt_of(replace(total, evidence=(Evidence("t.md", "each further delivery date costs €20"),))) == ""
+
+
+def test_a_case_without_any_gold_says_so() -> None:
+    bare = replace(TENT, ground_truth="", evidence=(), qrels={})
+    assert gold_facts(bare, row([BESIDE]), shelf()).nothing == "the case has neither ground truth nor evidence"

@@ -1,0 +1,65 @@
+"""One thing changed at a time, and nothing where it would change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rag_harness.attribution.gold import gold_facts
+from rag_harness.attribution.interventions import altered
+from rag_harness.attribution.shelf import Shelf
+from rag_harness.types import Hit
+from tests.unit.attribution.made_up import CASES, OLD, PAGES, halved
+from tests.unit.attribution.test_gold import BESIDE, CHUNKS, GOLD, LAMP, STALE, TENT, row, shelf
+
+OTHER = "desk.md#chunk_0"
+
+
+def ids(hits: list[Hit]) -> list[str]:
+    return [hit.chunk.chunk_id for hit in hits]
+
+
+def changed(context: list[str], case=TENT, known: Shelf | None = None) -> dict[str, list[str]]:  # type: ignore[no-untyped-def]
+    found, known = row(context), known or shelf()
+    return {name: ids(hits) for name, hits in altered(found, gold_facts(case, found, known), known).items()}
+
+
+def test_missing_gold_takes_the_place_of_the_last_chunk_that_is_none() -> None:
+    assert changed([BESIDE, OTHER])["+gold_context"] == [BESIDE, GOLD]
+    assert changed([])["+gold_context"] == [GOLD]
+
+
+def test_gold_that_is_there_can_be_put_first_and_alone() -> None:
+    found = changed([BESIDE, GOLD, OTHER])
+    assert found == {
+        "+no_context": [],
+        "+gold_first": [GOLD, BESIDE, OTHER],
+        "+no_distractors": [GOLD],
+    }
+    assert changed([GOLD]) == {"+no_context": []}
+
+
+def test_outdated_pages_are_taken_out() -> None:
+    assert changed([STALE, "lamp.md#chunk_2"], LAMP)["+current_versions"] == ["lamp.md#chunk_2"]
+
+
+def test_a_cut_quote_is_given_as_the_paragraph_of_its_page() -> None:
+    others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]
+    known = Shelf([*others, *halved(CHUNKS[GOLD])], PAGES)
+    found = row([BESIDE])
+    hits = altered(found, gold_facts(TENT, found, known), known)["+gold_context"]
+    assert hits[-1].chunk.text == CHUNKS[GOLD].text
+
+
+def test_without_pages_the_quote_itself_is_given() -> None:
+    found = row([BESIDE])
+    hits = altered(found, gold_facts(TENT, found, None), None)["+gold_context"]
+    assert [hit.chunk.text for hit in hits] == [TENT.evidence[0].quote]
+
+
+def test_without_quotes_all_of_the_page_is_given() -> None:
+    case = replace(CASES[3], evidence=())
+    assert changed([BESIDE], case)["+gold_context"] == [f"desk.md#chunk_{n}" for n in range(3)]
+
+
+def test_an_outdated_page_that_the_row_says_is_in_no_index() -> None:
+    assert OLD not in {chunk_id.partition("#")[0] for chunk_id in changed([STALE, GOLD])["+no_distractors"]}

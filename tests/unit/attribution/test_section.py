@@ -1,0 +1,71 @@
+"""Causes as a person reads them."""
+
+from __future__ import annotations
+
+from rag_harness.attribution.section import NOTHING, cause_lines, whole
+from rag_harness.results.causes import CauseLine
+
+
+def line(n: int, **changes: object) -> CauseLine:
+    usual = {
+        "experiment": "e3",
+        "query_id": f"q_direct_{n:03}",
+        "query": "How long may I return a lamp that I bought in a sale, if the box is gone and so is the receipt? " * 2,
+        "hri": 0.5,
+        "cause": "Retrieval Miss",
+        "detail": "not found",
+        "evidence": "returns.md is in the index, and no candidate: “Sale items may be returned within 14 days.” " * 2,
+        "remedy": "hybrid retrieval",
+        "repaired_by": "+gold_context",
+        "answers": {"+gold_context": {"answer": "14 days", "right": True, "value": 1.0}},
+    }
+    return CauseLine.model_validate(usual | changes)
+
+
+def test_the_section_counts_shows_the_worst_ten_and_fits_100_columns() -> None:
+    causes = [line(n) for n in range(12)]
+    causes.append(line(1, experiment="e1", cause="Noise", detail="right when asked again", repaired_by="+twice"))
+    text = cause_lines(causes, "output")
+    assert text[:4] == [
+        "why they failed  e3  e1",
+        "Retrieval Miss   12   0",
+        "Noise             0   1",
+        "failed trials    12   1",
+    ]
+    assert "e3: the worst 10 of 12, by HRI" in text
+    assert "    Retrieval Miss: not found; +gold_context repairs it" in text
+    assert text[-2:] == ["all 13: output/causes.jsonl", "one whole: rag-harness explain output TRIAL"]
+    assert max(map(len, text)) <= 100
+
+
+def test_what_would_not_repair_it_is_said_too() -> None:
+    vain = {"+gold_context": {"answer": "?", "right": False, "value": 0.0}}
+    assert "    Retrieval Miss: not found; +gold_context does not repair it" in cause_lines(
+        [line(1, repaired_by="", answers=vain)], "output"
+    )
+
+
+def test_what_is_from_rows_alone_is_marked_with_the_reason() -> None:
+    text = cause_lines([line(1, observational=True, limits="no recording", answers={}, repaired_by="")], "output")
+    assert "e3: 1 of 1 causes are from rows and gold alone (observational): no recording" in text
+
+
+def test_without_failures_it_says_so() -> None:
+    assert cause_lines([], "output") == [NOTHING]
+
+
+def test_one_cause_whole() -> None:
+    answers = {"+twice": {"answer": "", "why": "replayed"}, **line(1).answers}
+    text = whole(line(1, answers=answers, reviewed_cause="Noise", reviewed_by="ada", category="Hallucination"))
+    joined = "\n".join(text)
+    assert max(map(len, text)) <= 100
+    for said in (
+        "trial        e3-q_direct_001",
+        "category     Hallucination",
+        "cause        Retrieval Miss: not found",
+        "repaired by  +gold_context",
+        "reviewed     Noise, by ada",
+        "tried        +twice: replayed",
+        "tried        +gold_context: right: 14 days",
+    ):
+        assert said in joined
