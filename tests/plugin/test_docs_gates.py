@@ -20,7 +20,14 @@ from tests.plugin.study import replay
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
 MEASURES = (ROOT / "docs/measures.md").read_text(encoding="utf-8")
-OTHER_PAGES = ("docs/golden.md", "docs/judging.md", "docs/measures.md", "CONTRIBUTING.md", "data/README.md")
+OTHER_PAGES = (
+    "docs/golden.md",
+    "docs/judging.md",
+    "docs/measures.md",
+    "docs/verdicts.md",
+    "CONTRIBUTING.md",
+    "data/README.md",
+)
 _FLAG = re.compile(r"--rag-[a-z-]*[a-z]")
 TEST = "def test_finds_what_is_expected(rag_retrieval):\n    assert rag_retrieval.found\n"
 ENTRIES = [
