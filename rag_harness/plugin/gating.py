@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -74,9 +74,9 @@ class GateKeeper:
         """Note the trials and golden entries that were selected."""
         if is_used(self._session.config) and self._record.note(selected.every):
             self._used = True
-            self._check()
+            self._check({trial.experiment for trial in selected.every})
 
-    def _check(self) -> None:
+    def _check(self, experiments: Collection[str]) -> None:
         from rag_harness.errors import PrerequisiteError
         from rag_harness.gates import Reference
         from rag_harness.plugin.gate_rules import check_clusters
@@ -84,7 +84,7 @@ class GateKeeper:
         try:
             gates, _ = self.gates, self.baseline
             check_clusters(gates, self._session)
-            self._session.check_judge()
+            self._session.check_judge(experiments)
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
         for gate in gates:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
-from rag_harness.stats import mean_or_none
+from rag_harness.stats import mean_interval, mean_or_none
 
 Slice = Mapping[str, str]
 StateName = Literal["ok", "error", "lost", "left out"]
@@ -83,6 +83,7 @@ class SuiteTable:
         totals: Totals,
     ) -> None:
         self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
+        self._intervals: dict[str, tuple[float, float]] = {}
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
 
@@ -139,6 +140,13 @@ class SuiteTable:
         found = {measure: self.columns[measure].values[chosen] for measure in measures}
         return {measure: mean_or_none(values[~np.isnan(values)].tolist()) for measure, values in found.items()}
 
+    def interval(self, measure: str) -> tuple[float, float]:
+        """Return the 95 % interval of the mean of a measure that some case has a value of."""
+        if measure not in self._intervals:
+            found = list(self.values(measure, {}).values())
+            self._intervals[measure] = mean_interval(found, _span_of(self.columns[measure].measure, found))
+        return self._intervals[measure]
+
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates of each value of a slice key, sorted, over the selected cases."""
         selected = [self.labels[n] for n in map(int, np.flatnonzero(self._selected({})))]
@@ -170,6 +178,6 @@ class SuiteTable:
         return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))
 
 
-def span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
+def _span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
     """Return the least and the greatest value of a share; None where that is not known, or a value lies outside."""
     return (0.0, 1.0) if measure.unit == "share" and values and min(values) >= 0 and max(values) <= 1 else None

@@ -13,8 +13,8 @@ from rag_harness.gates import Verdict
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.speed import stage_quantiles
-from rag_harness.report.suite_table import SuiteTable, span_of
-from rag_harness.stats import mean_interval, quantile
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.stats import quantile
 from rag_harness.types import GOLDEN
 
 FILE = "summary.json"
@@ -77,10 +77,7 @@ def _judged(table: SuiteTable) -> dict[str, Any]:
     if not names:
         return {}
     return {
-        "intervals": {
-            name: list(mean_interval(found, span_of(table.columns[name].measure, found)))
-            for name, found in values.items()
-        },
+        "intervals": {name: list(table.interval(name)) for name in values},
         "p95": {name: quantile(sorted(found), 0.95) for name, found in values.items() if name.startswith("hri")},
         "categories": table.shares(),
         "unmeasured": {name: table.unmeasured(name, {}) for name in names},
