@@ -120,6 +120,7 @@ def test_after_an_error_that_nothing_can_get_past_nothing_more_is_asked(run: Pat
     pipeline.answer = rejected  # type: ignore[method-assign, assignment]
     lines = explained(run, experiment(pipeline, answer_from=rejected), concurrency=1)
     assert all(line.observational and "The key was rejected." in line.limits for line in lines)
+    assert len(asked) == 1
 
 
 def test_a_replayed_answer_says_nothing_of_noise(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
