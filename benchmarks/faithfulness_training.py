@@ -26,13 +26,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import numpy.typing as npt
+from side_by_side import show
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
-from benchmarks.side_by_side import show
 from rag_harness.judges.embedded.alignment import Source
-from rag_harness.judges.embedded.encoding import LAYERS, Encoded, PiecesOf, encode
+from rag_harness.judges.embedded.encoding import Encoded, Floats, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features
 from rag_harness.judges.embedded.judgement import SHARE_WEIGHTS, pair_precision, shares
 from rag_harness.judges.embedded.model import FILE, Logistic, standardised
@@ -103,7 +103,9 @@ def table(found: Sequence[Response], pieces_of: PiecesOf, kept: Path) -> Table:
     if kept.is_file():
         with np.load(kept) as file:
             return labelled(found, file["rows"], file["spans"], file["response"])
-    rows, spans, numbers = [], [], []
+    rows: list[Floats] = []
+    spans: list[tuple[int, int]] = []
+    numbers: list[int] = []
     sources: dict[tuple[str, ...], tuple[Source, Encoded]] = {}
     for number, response in enumerate(found):
         if response.passages not in sources:
@@ -113,13 +115,13 @@ def table(found: Sequence[Response], pieces_of: PiecesOf, kept: Path) -> Table:
         answer = encode(passage_of(response.text), pieces_of)
         if not len(answer.text.sentences):
             continue
-        values, _ = features(answer, source, question)
-        rows.append(values)
+        found_values, _ = features(answer, source, question)
+        rows.append(found_values)
         spans += answer.text.sentences
-        numbers += [number] * len(values)
+        numbers += [number] * len(found_values)
         if number % 100 == 0:
             print(f"{number} of {len(found)} responses", flush=True)
-    values = np.concatenate(rows).astype(np.float64)
+    values: Doubles = np.concatenate(rows).astype(np.float64)
     kept.parent.mkdir(parents=True, exist_ok=True)
     np.savez(kept, rows=values, spans=np.array(spans), response=np.array(numbers))
     return labelled(found, values, np.array(spans), np.array(numbers))
@@ -140,14 +142,14 @@ def cached(inner: PiecesOf, folder: Path) -> PiecesOf:
     """Return ``inner`` with its hidden states kept in ``folder``, in half precision."""
     folder.mkdir(parents=True, exist_ok=True)
 
-    def pieces_of(text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
-        name = hashlib.sha256(json.dumps([text, list(borders), list(layers)]).encode()).hexdigest()[:24]
+    def pieces_of(text: str, borders: Sequence[int]) -> Pieces:
+        name = hashlib.sha256(json.dumps([text, list(borders)]).encode()).hexdigest()[:24]
         file = folder / f"{name}.npz"
         if not file.is_file():
-            made = inner(text, borders, layers)
-            np.savez(file, ids=made.ids, spans=made.spans, layers=made.layers.astype(np.float16))
+            made = inner(text, borders)
+            np.savez(file, ids=made.ids, spans=made.spans, vectors=made.vectors.astype(np.float16))
         with np.load(file) as kept:
-            return Pieces(kept["ids"], kept["spans"], kept["layers"].astype(np.float32))
+            return Pieces(kept["ids"], kept["spans"], kept["vectors"].astype(np.float32))
 
     return pieces_of
 
@@ -177,11 +179,11 @@ def smoothed_threshold(p: Doubles, wrong: Ints) -> float:
 
 def f1(said: npt.NDArray[np.bool_], wrong: Ints) -> float:
     hits = float((said & (wrong == 1)).sum())
-    return 2 * hits / max(said.sum() + wrong.sum(), 1)
+    return 2 * hits / max(float(said.sum() + wrong.sum()), 1.0)
 
 
 Model = Callable[[npt.NDArray[np.bool_], npt.NDArray[np.bool_]], tuple[Doubles, Doubles]]
-"""(training, test) responses -> out-of-fold p of all training responses, p of all test responses; both of full length."""
+"""(training, test) responses -> out-of-fold p of all training responses, p of all test ones; of full length."""
 
 
 @dataclass(frozen=True)
@@ -208,9 +210,7 @@ class TwoModels:
     def __init__(self, sentences: Table, wrong: Ints, groups: Ints) -> None:
         self.sentences, self.wrong, self.groups = sentences, wrong, groups
 
-    def __call__(
-        self, training: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]
-    ) -> tuple[Doubles, Doubles]:
+    def __call__(self, training: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         within = self.out_of_fold(training)
         rows = self.seen(within, training)
         response = fitted(RESPONSE_NAMES, rows[training], self.wrong[training], RESPONSE_C)
@@ -246,6 +246,7 @@ class TwoModels:
 def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequence[Response]) -> Logistic:
     """Fit slope and bias of the weighted estimates to the share of supported sentences; the weights are given.
 
+    The bias is then moved to even odds, as verdicts are.
     ``p`` of the sentences and ``hallucinated`` of the responses are out of fold.
     """
     order = model.sentences.response
@@ -260,7 +261,8 @@ def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequ
         np.repeat([1, 0], len(one)),
         sample_weight=np.concatenate([supported, 1 - supported]),
     )
-    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, float(line.intercept_[0]))
+    bias = float(line.intercept_[0] - np.log(supported.mean() / (1 - supported.mean())))
+    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, bias)
 
 
 def pairs_found(response: Response) -> float:
@@ -273,9 +275,13 @@ def style(response: Response) -> list[float]:
     """Return what is to be seen of a response without its source."""
     text = response.text
     words, lines = text.split(), text.splitlines()
-    counts = [len(re.findall(pattern, text)) for pattern in (r"\d", r"[A-Z]", ",", r'["“]', r"[.!?](?:\s|$)", r"[:;]", "!")]
+    counts = [
+        len(re.findall(pattern, text)) for pattern in (r"\d", r"[A-Z]", ",", r'["“]', r"[.!?](?:\s|$)", r"[:;]", "!")
+    ]
     listed = sum(bool(re.match(r"\s*(?:\d+[.)]|[-*•])\s", line)) for line in lines)
-    hedges = len(re.findall(r"(?i)\b(?:overall|however|may|might|likely|some|various|based on|passages?|sure|note)\b", text))
+    hedges = len(
+        re.findall(r"(?i)\b(?:overall|however|may|might|likely|some|various|based on|passages?|sure|note)\b", text)
+    )
     unique = len({word.lower() for word in words}) / max(len(words), 1)
     long = sum(map(len, words)) / max(len(words), 1)
     return [np.log1p(len(words)), np.log1p(len(text)), len(lines), listed, hedges, unique, long,
@@ -302,7 +308,14 @@ def line(name: str, result: Result, found: Sequence[Response], wrong: Ints) -> l
     by_task = [f"{100 * f1(result.said[tasks == task], wrong[tasks == task]):.1f}" for task in TASKS]
     areas = [f"{100 * roc_auc_score(wrong[tasks == task], result.p[tasks == task]):.1f}" for task in TASKS]
     whole = f"{100 * f1(result.said, wrong):.1f}"
-    return [name, whole, f"{100 * low:.1f} to {100 * high:.1f}", f"{100 * roc_auc_score(wrong, result.p):.1f}", *by_task, *areas]
+    return [
+        name,
+        whole,
+        f"{100 * low:.1f} to {100 * high:.1f}",
+        f"{100 * roc_auc_score(wrong, result.p):.1f}",
+        *by_task,
+        *areas,
+    ]
 
 
 def interval(result: Result, groups: Ints, wrong: Ints) -> tuple[float, float]:
@@ -323,8 +336,10 @@ def write(model: TwoModels, found: Sequence[Response], beyond: Doubles, folder: 
     p = model.out_of_fold(everything)
     seen = model.seen(p, everything)
     said = {
-        "data": {f"{task}.jsonl": hashlib.sha256((folder / f"{task}.jsonl").read_bytes()).hexdigest() for task in TASKS},
-        "layers": list(LAYERS),
+        "data": {
+            f"{task}.jsonl": hashlib.sha256((folder / f"{task}.jsonl").read_bytes()).hexdigest() for task in TASKS
+        },
+        "base": round(float(model.sentences.wrong.mean()), 6),
         "threshold": smoothed_threshold(beyond, model.wrong),
         "share": plain(share_model(model, p, beyond, found)),
         "response": plain(fitted(RESPONSE_NAMES, seen, model.wrong, RESPONSE_C)),
@@ -338,7 +353,10 @@ def write(model: TwoModels, found: Sequence[Response], beyond: Doubles, folder: 
 
 def plain(model: Logistic) -> dict[str, Any]:
     columns = zip(model.names, model.mean, model.scale, model.weights, strict=True)
-    return {"bias": round(model.bias, 6), "features": {name: [float(f"{v:.6g}") for v in values] for name, *values in columns}}
+    return {
+        "bias": round(model.bias, 6),
+        "features": {name: [float(f"{v:.6g}") for v in values] for name, *values in columns},
+    }
 
 
 def main() -> None:

@@ -317,15 +317,15 @@ class JudgeParts(Parts, Protocol):
 
 
 class TextEmbedder(Embedder, TokenEmbedder, Protocol):
-    """An embedder that gives token vectors too, and what its model has inside where there is one."""
+    """An embedder that gives token vectors too, and the word pieces of a text with where they stand."""
 
-    def pieces(self, text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
-        """Return the word pieces of ``text`` of any length, with the hidden states of ``layers``, 1 the first.
+    def pieces(self, text: str, borders: Sequence[int]) -> Pieces:
+        """Return the word pieces of ``text`` of any length, each with its last hidden state.
 
-        The model reads windows that end at ``borders`` where it can. Same text, borders and layers: same digits.
+        The model reads windows that end at ``borders`` where it can. Same text and borders: same digits.
 
         Raises:
-            PrerequisiteError: the embedder has no layers to look into.
+            PrerequisiteError: the embedder has no word pieces.
             RecordingMissError: the model may not be asked in this mode.
         """
         ...

@@ -23,17 +23,17 @@ TokenVectors: TypeAlias = "npt.NDArray[np.float16]"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The word pieces of a text as a model has them inside.
+    """The word pieces of a text with a vector each.
 
     Attributes:
         ids: the number of each piece in the model's vocabulary, shape (n,).
         spans: where each begins and ends in the text, shape (n, 2).
-        layers: the hidden states of each layer that was asked for, shape (layers, n, d).
+        vectors: the model's last hidden state of each, as it is, shape (n, d).
     """
 
     ids: npt.NDArray[np.int64]
     spans: npt.NDArray[np.int64]
-    layers: npt.NDArray[np.float32]
+    vectors: Matrix
 
 
 Metadata = Mapping[str, Any]

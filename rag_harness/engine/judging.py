@@ -108,7 +108,8 @@ class Judging:
         """
         applying = [measure for measure in measures if not measure.applies(case)]
         author, material = self._author_or_nobody(), self._material(row, case, applying)
-        wanted = [_wanted(measure, row, material) for measure in applying]
+        digest = row_digest(row)
+        wanted = [_Wanted(measure, digest, _gold_digest(measure, material)) for measure in applying]
         with spending() as spent:
             turns = [await self._turn(row, author, material, wanted, find, turn) for turn in range(repeats + 1)]
         return Judged(author, turns[0][0], tuple(line for _, lines in turns for line in lines), spent)
@@ -135,7 +136,10 @@ class Judging:
             return self.author
         except PrerequisiteError as error:
             self._broken = self._broken or str(error)
-            return Author("nobody", "", "")
+        except Exception as error:  # a judge of somebody's own that cannot even be made
+            log.error("The judge cannot be had", exc_info=error)
+            self._broken = self._broken or f"{type(error).__name__}: {error}"
+        return Author("nobody", "", "")
 
     def _material(self, row: ExperimentResult, case: Case, measures: Collection[JudgedMeasure]) -> Material:
         pages = self._pages(row.experiment, case) if any(map(_needs_pages, measures)) else ()
@@ -183,9 +187,10 @@ class Judging:
         return await Deadline(self._seconds, why).bound(work)
 
 
-def _wanted(measure: JudgedMeasure, row: ExperimentResult, material: Material) -> _Wanted:
+def _gold_digest(measure: JudgedMeasure, material: Material) -> str:
+    """Return the digest of the texts beside the row that ``measure`` looks at."""
     pages = material.gold_pages if _needs_pages(measure) else ()
-    return _Wanted(measure, row_digest(row), text_digest([*material.quotes, "", *pages]))
+    return text_digest([*material.quotes, "", *pages])
 
 
 def _needs_pages(measure: JudgedMeasure) -> bool:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
+from rag_harness.measures import Score
 from rag_harness.pipelines import result_name
 from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
-from rag_harness.results.row import ExperimentResult, row_or_none
-from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.results.score_file import take_over_scores
 from rag_harness.types import TrialId
 
@@ -45,6 +46,7 @@ class Stored:
         self._earlier: dict[tuple[str, str], dict[str, ExperimentResult]] = {}
         self._left_behind: dict[_Key, tuple[ExperimentResult, bool]] = {}
         self._scores: dict[str, dict[tuple[str, ...], ScoreLine]] = {}
+        self._scores_left: dict[TrialId, list[bytes]] = {}
         self._read: set[Path] = set()
 
     def find(self, experiment: str, fingerprint: str, query_id: str) -> tuple[ExperimentResult, bool] | None:
@@ -69,6 +71,16 @@ class Stored:
         rows = [row for row in map(row_or_none, journal.read_bytes().splitlines()) if row]
         return [row for row in rows if row.trial == trial][-1]
 
+    def reread_scores(self, journal: Path, trial: TrialId) -> dict[str, Score]:
+        """Return the scores of a trial, by measure, that this process has put into its journal."""
+        lines = [line for line in journal.read_bytes().splitlines() if line.startswith(BEGIN)]
+        found = [score for score in map(parse_score, lines) if score is not None and score.trial == trial]
+        return {one.measure: Score(one.value, one.reason, one.detail, one.undefined) for one in found if not one.repeat}
+
+    def scores_left_of(self, trial: TrialId) -> list[bytes]:
+        """Return the lines of the scores of a trial that workers of this run have left who died."""
+        return self._scores_left.get(trial, [])
+
     def look_for_the_dead(self) -> None:
         """Read the journals whose process has gone since."""
         for file, lines in left_behind(self._output / JOURNALS, self._read).items():
@@ -80,16 +92,19 @@ class Stored:
     def _add(self, lines: list[bytes], earlier: bool) -> None:
         for line in lines:
             if line.startswith(BEGIN):
-                self._add_score(parse_score(line))
+                self._add_score(parse_score(line), line, earlier)
                 continue
             row = row_or_none(line)
             if row is not None and row.ok:
                 self._left_behind[row.experiment, row.fingerprint, row.query_id] = row, earlier
 
-    def _add_score(self, score: ScoreLine | None) -> None:
-        if score is not None and score.is_final:
-            self.score(score.experiment, score.key)
-            self._scores[score.experiment][score.key] = score
+    def _add_score(self, score: ScoreLine | None, line: bytes, earlier: bool) -> None:
+        if score is None or not score.is_final:
+            return
+        self.score(score.experiment, score.key)
+        self._scores[score.experiment][score.key] = score
+        if not earlier:
+            self._scores_left.setdefault(score.trial, []).append(line)
 
 
 @dataclass
@@ -127,7 +142,7 @@ def adopt_journals(output: Path) -> Adopted:
             else:
                 by_file.setdefault(result_path(output, row.experiment), []).append((row, line))
         adopted.rows = sum(take_over(file, rows) for file, rows in by_file.items())
-        adopted.scores = sum(take_over_scores(file, lines) for file, lines in scores.items())
+        adopted.scores = sum(take_over_scores(file, _of_rows(file, lines)) for file, lines in scores.items())
         adopted.damaged = keep_aside(output / PREVIOUS / "journal-damaged.jsonl", damaged)
         # What is in them is removed elsewhere.
         for file in safe:
@@ -135,6 +150,13 @@ def adopt_journals(output: Path) -> Adopted:
         for journal in journals:
             remove(journal)
     return adopted
+
+
+def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[ScoreLine, bytes]]:
+    """Leave out scores of a row that nobody took: two workers may have run one trial, and its first row counts."""
+    lines = (line for _, line, _ in numbered_lines(file.parent.parent / file.name))
+    rows = {(row.query_id, row_digest(row)) for row in map(row_or_none, lines) if row is not None}
+    return [(score, line) for score, line in scores if (score.query_id, score.row) in rows]
 
 
 def _lines_in_files(output: Path) -> dict[int, Path]:

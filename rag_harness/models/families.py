@@ -6,7 +6,7 @@ import re
 
 _MAKERS = {
     "gpt": "openai", "chatgpt": "openai", "o": "openai", "claude": "anthropic", "gemini": "google", "gemma": "google",
-    "grok": "x-ai", "llama": "meta", "meta-llama": "meta", "mistral": "mistral", "mistralai": "mistral",
+    "grok": "x-ai", "llama": "meta", "meta": "meta", "meta-llama": "meta", "mistral": "mistral", "mistralai": "mistral",
     "mixtral": "mistral", "ministral": "mistral", "qwen": "qwen", "deepseek": "deepseek", "command": "cohere",
     "phi": "microsoft",
 }  # fmt: skip
@@ -15,8 +15,8 @@ _NAME = re.compile(r"[a-z]+")
 
 def maker_of(model: str) -> str:
     """Return who makes a model, by its name: ``x-ai/grok-beta`` and ``grok-2`` are x-ai; empty where unknown."""
-    first, slash, _ = model.lower().partition("/")
-    if slash:
-        return "" if first in ("embedded", "mock") else _MAKERS.get(first, first)
-    known = _NAME.match(first)
-    return _MAKERS.get(known[0], "") if known else ""
+    seller, slash, name = model.lower().rpartition(":" if "/" not in model else "\0")[2].partition("/")
+    if seller in ("embedded", "mock"):
+        return ""
+    known = _NAME.match(name.rpartition("/")[2] if slash else seller)
+    return _MAKERS.get(known[0] if known else "", _MAKERS.get(seller, seller if slash else ""))

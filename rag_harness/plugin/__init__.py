@@ -163,7 +163,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
     from rag_harness.errors import CriticalError
 
     try:
-        judged = item.config.stash[TRIALS].judged(trial)
+        judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
     except CriticalError as error:
         item.session.shouldstop = f"rag_harness: {error}"
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -70,15 +70,15 @@ class GateKeeper:
         """Note the trials and golden entries that were selected."""
         if is_used(self._session.config) and self._record.note(selected.every):
             self._used = True
-            self._check()
+            self._check({trial.experiment for trial in selected.every})
 
-    def _check(self) -> None:
+    def _check(self, experiments: Collection[str]) -> None:
         from rag_harness.errors import PrerequisiteError
         from rag_harness.gates import Reference
 
         try:
             gates, _ = self.gates, self.baseline
-            self._session.check_judge()
+            self._session.check_judge(experiments)
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
         for gate in gates:

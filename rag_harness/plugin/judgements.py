@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.once import Once
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rag_harness.engine.judging import Judged, Judging
     from rag_harness.engine.rows import Trial
     from rag_harness.engine.stored import Stored
@@ -30,14 +33,23 @@ class Judgements:
         session: state of the run.
         engine: runs jobs by key.
         stored: finds what need not be judged again.
+        journal: gives the file that this process keeps its scores in.
     """
 
-    def __init__(self, session: RagSession, engine: Callable[[], Any], stored: Callable[[], Stored]) -> None:
-        self._session, self._engine, self._stored = session, engine, stored
+    def __init__(
+        self,
+        session: RagSession,
+        engine: Callable[[], Any],
+        stored: Callable[[], Stored],
+        journal: Callable[[], Path],
+    ) -> None:
+        self._session, self._engine, self._stored, self._journal = session, engine, stored, journal
         self._judging = Once(self._make_judging)
         self._under_way: set[TrialId] = set()
         self._done: dict[TrialId, Judged] = {}
-        self._shipped: set[TrialId] = set()
+        self._shipped: dict[TrialId, str] = {}
+        self._last: TrialId | None = None
+        self._kept: dict[TrialId, set[str]] = {}
         self._repeated: frozenset[TrialId] | None = None
 
     def _make_judging(self) -> Judging:
@@ -45,7 +57,7 @@ class Judgements:
         from rag_harness.judges.made import asked_anew, judge_of
 
         parts, session = self._session.parts, self._session
-        seconds = session.settings.deadline * (1 + session.settings.judge_repeats)
+        seconds = session.settings.deadline
         return Judging(lambda: judge_of(parts), session.gold_pages, seconds, lambda turn: asked_anew(parts, turn))
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
@@ -59,9 +71,11 @@ class Judgements:
             self._repeated = frozenset(sorted(set(judged), key=_lot)[: REPEATED if wanted else 0])
 
     def after(self, trial: Trial, row: ExperimentResult) -> bool:
-        """Judge a row that has come, where something is wanted of it; return whether there is anything to judge."""
+        """Judge a row that has come, where something is wanted of it; return whether its judgement is under way."""
+        if trial.id in self._under_way:
+            return True
         measures = self._session.judged_measures(trial.experiment) if row.ok else []
-        if not measures or trial.id in self._under_way or trial.id in self._shipped:
+        if not measures or trial.id in self._shipped:
             return False
         self._under_way.add(trial.id)
         self._submit((trial.id, "judged"), trial, row, measures)
@@ -72,21 +86,32 @@ class Judgements:
         repeats = self._session.settings.judge_repeats if trial.id in (self._repeated or ()) else 0
         self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, repeats), first=True)
 
-    def ship(self, trial: TrialId, forget: bool) -> Judged | None:
-        """Return what judging a trial came to, for the writer of the files: once, and None where nothing is judged."""
+    def ship(self, trial: TrialId, test: str, forget: bool) -> Judged | None:
+        """Return what judging a trial came to, for the writer of the files; None where nothing is judged.
+
+        It is the business of the first test that ships it, also where that is run again: a plugin that does so has
+        thrown the report away that had it. ``forget`` says that no other test will ask.
+        """
         judged = self._result(trial)
-        is_new = judged is not None and trial not in self._shipped
-        if judged is not None:
-            self._shipped.add(trial)
-        if forget:
-            self._done.pop(trial, None)
-        return judged if is_new else None
+        self._forget_the_last(trial)
+        if judged is None:
+            return None
+        self._last = trial if forget else None
+        return judged if self._shipped.setdefault(trial, test) == test else None
+
+    def _forget_the_last(self, trial: TrialId) -> None:
+        """Forget the trial whose last test has come, where that test is not the one that is run again."""
+        if self._last not in (None, trial):
+            self._kept.setdefault(self._last, set()).update(self._done.pop(self._last).scores)
+            self._last = None
 
     def _result(self, trial: TrialId) -> Judged | None:
         if trial in self._under_way:
             key = trial, "judged"
-            self._done[trial] = self._engine().result(key)
+            judged: Judged = self._engine().result(key)
             self._engine().forget(key)
+            # The writer of the files has not seen what a worker left that has died.
+            self._done[trial] = replace(judged, new=(*self._stored().scores_left_of(trial), *judged.new))
             self._under_way.discard(trial)
         return self._done.get(trial)
 
@@ -101,19 +126,24 @@ class Judgements:
         if not row.ok:
             return Score(None, "no answer")
         wanted = self._session.judged_measures(trial.experiment, [name])
+        if not wanted:
+            return _of_the_row(name, row, trial.case)
         judged = self._result(trial.id)
         found = dict(judged.scores) if judged is not None else {}
+        if any(measure.name not in found and measure.name in self._kept.get(trial.id, ()) for measure in wanted):
+            found = {**self._stored().reread_scores(self._journal(), trial.id), **found}
         missing = [measure for measure in wanted if measure.name not in found and not measure.applies(trial.case)]
         if missing:
             found |= self._judge_now(trial, row, missing)
         return _of(name, wanted, found, trial.case)
 
     def _judge_now(self, trial: Trial, row: ExperimentResult, measures: list[JudgedMeasure]) -> Mapping[str, Score]:
-        """Judge what nobody has named before the run; it is no part of the files."""
+        """Judge what nobody has named before the run: no part of its tables, though kept for the next."""
         key = trial.id, *(measure.name for measure in measures)
         self._submit(key, trial, row, measures)
         judged: Judged = self._engine().result(key)
         self._engine().forget(key)
+        self._kept.setdefault(trial.id, set()).update(judged.scores)
         return judged.scores
 
 
@@ -129,6 +159,17 @@ def _of(name: str, wanted: Sequence[JudgedMeasure], found: Mapping[str, Score], 
     measure: object = measure_named(name)
     scores = {**found, **not_applying}
     return measure.score(scores) if isinstance(measure, CompositeMeasure) else scores[name]
+
+
+def _of_the_row(name: str, row: ExperimentResult, case: Case) -> Score:
+    """Return the score of a measure that no judge is asked for."""
+    from rag_harness.measures import RowMeasure, Score, measure_named
+
+    measure: object = measure_named(name)
+    if not isinstance(measure, RowMeasure):
+        return Score(None, f"{name} is neither judged nor read off a row")
+    why = measure.applies(case)
+    return Score(None, why, undefined=True) if why else measure.score(case, row)
 
 
 class LazyScores(Mapping[str, "Score"]):

@@ -90,26 +90,28 @@ class Recorder:
             self.missed.append(report.nodeid)
         if hasattr(report, "rag_row"):
             # pytest keeps every report to the end of the run.
-            row = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
-            if hasattr(report, "rag_judged"):
-                self._take_judged(row.experiment, vars(report).pop("rag_judged"))
+            row, is_new = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
+            judged = vars(report).pop("rag_judged", None)
+            # Where two workers ran one trial, scores of the row that was not taken would be of no row.
+            if judged is not None and is_new:
+                self._take_judged(row.experiment, judged)
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
-    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> ExperimentResult:
-        """Take a row: of this process as it is, of a worker as its text."""
+    def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
+        """Take a row, of this process as it is, of a worker as its text; return it, and whether it is the first."""
         from rag_harness.results.row import parse_row
 
         row = parse_row(shipped) if isinstance(shipped, str) else shipped
         if not self._is_new(row):
-            return row
+            return row, False
         log.info("%s: row %d, query %s", row.experiment, len(self.arrived[row.experiment]), row.query_id)
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
             self._file(row.experiment).append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
-        return row
+        return row, True
 
     def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
         """Take whose judgement a row has, the scores that are new, and what they took."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -233,8 +233,8 @@ class RagSession:
         everywhere, by_suite = self._wanted.get()
         return parts_of(names or [*everywhere, *by_suite.get(experiment, ())])
 
-    def check_judge(self) -> None:
-        """Make sure, before anything runs, that what is to be judged can be.
+    def check_judge(self, experiments: Iterable[str]) -> None:
+        """Make sure, before anything runs, that what is to be judged of these experiments can be.
 
         Raises:
             PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
@@ -243,7 +243,8 @@ class RagSession:
         from rag_harness.models.keys import check_judge
 
         everywhere, by_suite = self._wanted.get()
-        if parts_of([*everywhere, *(name for names in by_suite.values() for name in names)]):
+        parts_of([*everywhere, *(name for names in by_suite.values() for name in names)])
+        if any(self.judged_measures(experiment) for experiment in experiments):
             check_judge(self.settings)
 
     def judged_names(self, experiment: str) -> list[str]:

@@ -49,10 +49,14 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
     from rag_harness.models.endpoints import endpoint_of
     from rag_harness.models.names import judge_name
     from rag_harness.report.scorecard import judge_said, one_family
+    from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
-    model = endpoint_of(session.settings, "judge").model
+    judge = judge_name(session.settings)
+    # Judges in this process are called as their profiles are, and ask no model that the settings name.
+    in_process = BUILT_IN_PROFILES.get(judge)
+    model = in_process.judge_model if in_process else endpoint_of(session.settings, "judge").model
     kin = one_family(model, [session.settings.chat_model])
-    return "".join(f"\nrag: {line}" for line in (f"judged by {judge_said(judge_name(session.settings), model)}", *kin))
+    return "".join(f"\nrag: {line}" for line in (f"judged by {judge_said(judge, model)}", *kin))
 
 
 def _answers_by(selected: Collected, settings: Settings) -> str:

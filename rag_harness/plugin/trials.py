@@ -62,7 +62,7 @@ class Trials:
         self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
         self._stored_rows, self._prompts = Once(self._read_stored), Once(self._open_prompts)
         self.ahead = Ahead(session, self._submit_if_new, lambda: self._stored_rows.get().look_for_the_dead())
-        self.judgements = Judgements(session, self._engine.get, self._stored_rows.get)
+        self.judgements = Judgements(session, self._engine.get, self._stored_rows.get, lambda: self._journal.get().file)
         self._asked: dict[TrialId, Trial] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()
@@ -130,7 +130,9 @@ class Trials:
             self.judgements.choose_repeated(found for each in item.session.items if (found := trial_id_of(each)))
         stored = self.stored(trial, experiment)
         if stored is not None:
-            self.judgements.after(trial, stored[0])
+            self._count(trial.id, item.session.items)
+            if self.judgements.after(trial, stored[0]):
+                self.ahead.run(item, trial.id, experiment)
             return Shipped(*stored)
         self._submit(trial, experiment)
         self.ahead.run(item, trial.id, experiment)
@@ -151,14 +153,18 @@ class Trials:
 
     def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> Outcome:
         """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
-        if not self._tests:
-            self._tests.update(found for item in items if (found := trial_id_of(item)) is not None)
         outcome: Outcome = self._engine.get().result(trial_id)
-        self._tests[trial_id] -= 1
+        self._count(trial_id, items)
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
             self._engine.get().forget(trial_id)
             self._forgotten.add(trial_id)
         return outcome
+
+    def _count(self, trial_id: TrialId, items: list[pytest.Item]) -> None:
+        """Count down the tests that will ask for a trial."""
+        if not self._tests:
+            self._tests.update(found for item in items if (found := trial_id_of(item)) is not None)
+        self._tests[trial_id] -= 1
 
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the row of a trial that need not be run, and whether an earlier run has made it."""
@@ -192,9 +198,9 @@ class Trials:
             experiment.prepare(self._session.queries(experiment))
         self._prepared.add(experiment.id)
 
-    def judged(self, trial: TrialId) -> Judged | None:
-        """Return what judging a trial came to, once; None where nothing of it is judged."""
-        return self.judgements.ship(trial, forget=self._tests[trial] <= 0)
+    def judged(self, trial: TrialId, test: str) -> Judged | None:
+        """Return what judging a trial came to, to the first test of it; None where nothing of it is judged."""
+        return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
     def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
         """Return what runs jobs in this process, made where it is not there yet."""

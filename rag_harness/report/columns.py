@@ -14,11 +14,13 @@ from rag_harness.results.cases import KeptCase
 from rag_harness.results.row import ExperimentResult
 
 _MOST_REASONS = 250
+_OTHERS = "no verdict for another reason", "another reason"
+"""Names of reasons beyond these: of what could have a value, and of what is undefined."""
 _NO_ANSWER, _NO_ROW = "no answer", "no row"
 
 
 class Growing:
-    """A column as it grows."""
+    """A column as it grows; ``judged`` are the cases whose score a judge gave."""
 
     def __init__(self, measure: Measure, cases: int) -> None:
         self.measure = measure
@@ -26,6 +28,7 @@ class Growing:
         self._absent = np.zeros(cases, dtype=np.uint8)
         self._reasons = {"": 0}
         self._unmeasured: set[int] = set()
+        self.judged: set[int] = set()
 
     def add(self, position: int, kept: KeptCase, row: ExperimentResult | None) -> None:
         """Score a row; None is that of a lost case."""
@@ -65,7 +68,7 @@ class Growing:
             self._values[position], self._absent[position] = score.value, 0
             return
         self._values[position] = np.nan
-        self._leave_out(position, score.reason or "no value")
+        self._leave_out(position, score.reason or "no value", _OTHERS[score.undefined])
         if not score.undefined:
             self._unmeasured.add(int(self._absent[position]))
 
@@ -80,15 +83,15 @@ class Growing:
         number = int(self._absent[position])
         return Score(None, self._names[number], undefined=number not in self._unmeasured)
 
-    def _leave_out(self, position: int, why: str) -> None:
-        self._absent[position] = self._number(why)
+    def _leave_out(self, position: int, why: str, other: str = _OTHERS[True]) -> None:
+        self._absent[position] = self._number(why, other)
 
     @property
     def _names(self) -> list[str]:
         return list(self._reasons)
 
-    def _number(self, why: str) -> int:
-        known = why if why in self._reasons or len(self._reasons) < _MOST_REASONS else "another reason"
+    def _number(self, why: str, other: str = _OTHERS[True]) -> int:
+        known = why if why in self._reasons or len(self._reasons) < _MOST_REASONS else other
         return self._reasons.setdefault(known, len(self._reasons))
 
 

@@ -27,8 +27,6 @@ class JudgedColumns:
         authors: whose scores count: judge, model, revision.
         cases: how many there are in the data.
 
-    Attributes:
-        said: what the judge said when it was asked again, by measure and case.
     """
 
     def __init__(self, columns: Mapping[str, Growing], authors: Sequence[tuple[str, str, str]], cases: int) -> None:
@@ -37,7 +35,7 @@ class JudgedColumns:
         self._judged = {name: column for name, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
         self._composites = [column for column in columns.values() if isinstance(column.measure, CompositeMeasure)]
         self._digests: dict[int, str] = {}
-        self.said: dict[str, dict[str, list[float | None]]] = {}
+        self._said: dict[str, dict[str, dict[int, float | None]]] = {}
         self._abstained, self._answerable = np.zeros(cases, np.bool_), np.ones(cases, np.bool_)
 
     def note(self, position: int, case: Case, row: ExperimentResult) -> None:
@@ -52,9 +50,12 @@ class JudgedColumns:
             position, column = position_of.get(line.query_id, -1), self._judged.get(line.measure)
             if column is None or self._digests.get(position) != line.row or line.author not in self._authors:
                 continue
-            if line.version == column.measure.version and line.repeat:
-                self.said.setdefault(line.measure, {}).setdefault(line.query_id, []).append(line.value)
-            elif line.version == column.measure.version:
+            if line.version != column.measure.version or not (column.is_open(position) or position in column.judged):
+                continue
+            if line.repeat:
+                self._said.setdefault(line.measure, {}).setdefault(line.query_id, {})[line.repeat] = line.value
+            else:
+                column.judged.add(position)
                 failed = line.value is None and not line.undefined
                 reason = f"no verdict: {line.reason}" if failed else line.reason
                 column.put(position, Score(line.value, reason, undefined=line.undefined))
@@ -77,6 +78,13 @@ class JudgedColumns:
 
     def _score(self, name: str, position: int) -> Score:
         return self._columns[name].score_at(position) if name in self._columns else Score(None, _NOT_JUDGED)
+
+    def said_again(self) -> dict[str, dict[str, list[float | None]]]:
+        """Return what the judge said when it was asked again, by measure and case."""
+        return {
+            measure: {case: list(values.values()) for case, values in by_case.items()}
+            for measure, by_case in self._said.items()
+        }
 
     def categories(self) -> list[str] | None:
         """Return the kind of each answer, "" where there is none; None where its measures were never defined."""

@@ -14,7 +14,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
-from rag_harness.stats import bootstrap_interval, quantile
+from rag_harness.stats import quantile
 from rag_harness.types import GOLDEN
 
 _SHORT = {
@@ -28,7 +28,7 @@ _SHORT = {
 _FIRST = ("context_precision", "faithfulness", "answer_relevancy", "g_mean", "hri")
 _WIDTH = 100
 _ACROSS = 6
-"""Measures in one table: more would not fit 100 columns."""
+"""Measures in one table at most: the study's own stand in the first."""
 
 
 def scorecard_lines(
@@ -94,15 +94,27 @@ def _measures(suite: SuiteTable) -> list[str]:
 def _means(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
     names = list(dict.fromkeys(name for suite in judged.values() for name in _measures(suite)))
     columns = [column for name in names for column in ([name, "p95"] if name.startswith("hri") else [name])]
-    for start in range(0, len(columns), _ACROSS):
-        yield from table(_block(judged, columns, start))
+    first = ["experiment", *judged]
+    cells = [
+        [_SHORT.get(column, column), *(_cell(suite, columns, n) for suite in judged.values())]
+        for n, column in enumerate(columns)
+    ]
+    for shown in _blocks(first, cells):
+        yield from table(list(zip(first, *shown, strict=True)))
 
 
-def _block(judged: Mapping[str, SuiteTable], columns: Sequence[str], start: int) -> list[list[str]]:
-    shown = range(start, min(start + _ACROSS, len(columns)))
-    head = ["experiment", *(_SHORT.get(columns[n], columns[n]) for n in shown)]
-    rows = [[name, *(_cell(suite, columns, n) for n in shown)] for name, suite in judged.items()]
-    return [head, *rows]
+def _blocks(first: Sequence[str], columns: Iterable[Sequence[str]]) -> list[list[Sequence[str]]]:
+    """Return the columns in as many tables as it takes for none of them to be too wide."""
+    blocks: list[list[Sequence[str]]] = []
+    left = 0
+    for column in columns:
+        width = max(map(len, column)) + 2
+        if width > left or len(blocks[-1]) == _ACROSS:
+            blocks.append([])
+            left = _WIDTH - max(map(len, first))
+        blocks[-1].append(column)
+        left -= width
+    return blocks
 
 
 def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
@@ -116,7 +128,7 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
     mean = f"{sum(values) / len(values):.2f}"
     if len(values) == 1:
         return mean  # one case bounds nothing
-    low, high = bootstrap_interval(values)
+    low, high = suite.interval(name)
     return f"{mean} ±{(high - low) / 2:.2f}"
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
-from rag_harness.stats import mean_or_none
+from rag_harness.stats import bootstrap_interval, mean_or_none
 
 Slice = Mapping[str, str]
 StateName = Literal["ok", "error", "lost", "left out"]
@@ -83,6 +83,7 @@ class SuiteTable:
         totals: Totals,
     ) -> None:
         self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
+        self._intervals: dict[str, tuple[float, float]] = {}
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
 
@@ -138,6 +139,12 @@ class SuiteTable:
         chosen = self._selected(where or {})
         found = {measure: self.columns[measure].values[chosen] for measure in measures}
         return {measure: mean_or_none(values[~np.isnan(values)].tolist()) for measure, values in found.items()}
+
+    def interval(self, measure: str) -> tuple[float, float]:
+        """Return the 95 % interval of the mean of a measure that some case has a value of."""
+        if measure not in self._intervals:
+            self._intervals[measure] = bootstrap_interval(list(self.values(measure, {}).values()))
+        return self._intervals[measure]
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates of each value of a slice key, sorted, over the selected cases."""

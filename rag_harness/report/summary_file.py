@@ -14,7 +14,7 @@ from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.speed import stage_quantiles
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.stats import bootstrap_interval, quantile
+from rag_harness.stats import quantile
 from rag_harness.types import GOLDEN
 
 FILE = "summary.json"
@@ -70,7 +70,7 @@ def _judged(table: SuiteTable) -> dict[str, Any]:
     if not names:
         return {}
     return {
-        "intervals": {name: list(bootstrap_interval(found)) for name, found in values.items()},
+        "intervals": {name: list(table.interval(name)) for name in values},
         "p95": {name: quantile(sorted(found), 0.95) for name, found in values.items() if name.startswith("hri")},
         "categories": table.shares(),
         "unmeasured": {name: table.unmeasured(name, {}) for name in names},

@@ -107,7 +107,7 @@ class _Reading:
         self._judged.close()
         columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
-        table.categories, table.said_again = self._judged.categories(), self._judged.said
+        table.categories, table.said_again = self._judged.categories(), self._judged.said_again()
         return table
 
     def _unmet(self, measure: Measure) -> str:

@@ -63,6 +63,10 @@ def profiles(rootdir: Path) -> dict[str, Profile]:
         base = found.get(name, found["openrouter"])
         if "chat_base_url" in table:
             base = replace(base, chat_api_key_env="")  # another endpoint must not be sent OpenRouter's key
+        if "judge_base_url" in table:
+            base = replace(
+                base, judge_model="", judge_api_key_env=""
+            )  # nor be asked for a model that is in this process
         found[name] = replace(base, **table)
     return found
 

@@ -87,6 +87,18 @@ def test_the_announcement_says_who_will_judge(judged: Suite) -> None:
     judged.run(MEASURES).stdout.fnmatch_lines(["rag: judged by mock/word-overlap*"])
 
 
+def test_a_judge_in_this_process_is_not_announced_as_the_chat_model(judged: Suite) -> None:
+    result = judged.run(MEASURES, "--rag-judge=mock", "--rag-judge-model=gpt-4o")
+    result.stdout.fnmatch_lines(["rag: judged by mock/word-overlap (words and vectors compared, no LLM)"])
+
+
+def test_who_runs_nothing_that_is_judged_needs_no_judge(judged: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAG_JUDGE_API_KEY", raising=False)
+    judge = ["--rag-judge-model=gpt-4o", "--rag-judge-base-url=https://llm.example/v1", "--rag-mode=live"]
+    result = judged.run("--rag-gate=e4: faithfulness >= 0.5", *judge)
+    result.assert_outcomes(passed=4)
+
+
 def test_a_resumed_run_judges_nothing_again_and_has_the_same_scorecard(judged: Suite) -> None:
     first = judged.run(MEASURES)
     before = (judged.path / "output" / "scores" / "e3_filtered_rag.jsonl").read_bytes()
@@ -176,6 +188,7 @@ import pytest
 def test_scores(rag_result, rag_scores):
     assert rag_scores["faithfulness"].value is not None
     assert list(rag_scores) == {listed!r}
+    assert rag_scores["recall@5"].undefined == (not rag_result.context_reference)
     hri = rag_scores["hri"]
     assert hri.value == (1 - rag_scores["faithfulness"].value) * rag_scores["answer_relevancy"].value
 """

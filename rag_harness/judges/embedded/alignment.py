@@ -37,8 +37,8 @@ class Source:
 
     @cached_property
     def vectors(self) -> Floats:
-        """Of all words, shape (layers, words, d)."""
-        return np.concatenate([each.vectors for _, each in self._read], axis=1)
+        """Of all words, shape (words, d)."""
+        return np.concatenate([each.vectors for _, each in self._read])
 
     @cached_property
     def sentence_vectors(self) -> Floats:
@@ -89,8 +89,8 @@ class Alignment:
     """An answer's words and sentences against a source's.
 
     Attributes:
-        sims: cosine of each word with each word, shape (layers, n, m).
-        best: the best of them in each sentence of the source, shape (layers, n, sentences).
+        sims: cosine of each word with each word, shape (n, m).
+        best: the best of them in each sentence of the source, shape (n, sentences).
         cosine: of the sentences, shape (answer's, source's).
         max_sim: weighted, of the sentences, shape (answer's, source's).
         top: the nearest sentences of the source, best first, shape (answer's, TOP); repeated where there are fewer.
@@ -110,11 +110,12 @@ class Alignment:
 
 def align(answer: Encoded, source: Source) -> Alignment:
     """Hold ``answer`` against ``source``; neither may be empty."""
-    sims = np.clip(answer.vectors @ source.vectors.transpose(0, 2, 1), -1, 1)
-    best = np.maximum.reduceat(sims, source.firsts, axis=2)
+    sims = np.clip(answer.vectors @ source.vectors.T, -1, 1)
+    best = np.maximum.reduceat(sims, source.firsts, axis=1)
     weights = answer.weights + 1e-3
     total = np.add.reduceat(weights, answer.text.firsts)
-    weighted = np.add.reduceat(best.mean(axis=0) * weights[:, None], answer.text.firsts, axis=0) / total[:, None]
+    summed = np.add.reduceat(best * weights[:, None], answer.text.firsts, axis=0)
+    weighted = np.asarray(summed / total[:, None], np.float32)
     cosine = answer.sentence_vectors @ source.sentence_vectors.T
     # Equal after rounding is equal: then the order of the source decides, and not the last bit.
     order = np.argsort(-(cosine + weighted).round(5), axis=1, kind="stable")

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.errors import ModelOutputError
 from rag_harness.judges.embedded.source import Field, Passage
 from rag_harness.judges.embedded.words import Ints, Text, read
 from rag_harness.types import Pieces
@@ -16,11 +17,9 @@ from rag_harness.types import Pieces
 Floats = npt.NDArray[np.float32]
 Halves = npt.NDArray[np.float16]
 
-LAYERS = (3, 6)
-"""Half-way up words are still near their form, at the top they are near what they mean here."""
 _WIDTH = 384
 
-PiecesOf = Callable[[str, Sequence[int], Sequence[int]], Pieces]
+PiecesOf = Callable[[str, Sequence[int]], Pieces]
 """``TextEmbedder.pieces``."""
 
 
@@ -30,7 +29,7 @@ class Encoded:
 
     Attributes:
         text: its sentences and words.
-        halves: vectors of the words, unit length or zero, shape (layers, words, d); in half precision, for sources
+        halves: vectors of the words, unit length or zero, shape (words, d); in half precision, for sources
             are kept in memory.
         weights: of the words: 0 for a function word, above 4 for a rare one; shape (words,).
         fields: yes-or-no leaves, where the text was JSON.
@@ -45,22 +44,29 @@ class Encoded:
 
     @property
     def vectors(self) -> Floats:
-        """Vectors of the words, shape (layers, words, d)."""
+        """Vectors of the words, shape (words, d)."""
         return self.halves.astype(np.float32)
 
     @cached_property
     def sentence_vectors(self) -> Floats:
-        """The mean of its words' vectors at the top, a sentence a row, unit length."""
-        return unit(np.add.reduceat(self.vectors[-1], self.text.firsts, axis=0))
+        """The mean of its words' vectors, a sentence a row, unit length."""
+        return unit(np.add.reduceat(self.vectors, self.text.firsts, axis=0))
 
 
 def encode(passage: Passage, pieces_of: PiecesOf) -> Encoded:
-    """Return ``passage`` with its word vectors; one without a word asks no model."""
-    text = read(passage.text)
+    """Return ``passage`` with its word vectors; one without a word asks no model.
+
+    Raises:
+        ModelOutputError: the vectors hold what is no number.
+    """
+    # A tokenizer takes no half of a character.
+    text = read(passage.text.encode("utf-8", "replace").decode())
     if not len(text.spans):
-        empty = np.zeros((len(LAYERS), 0, _WIDTH), np.float16)
+        empty = np.zeros((0, _WIDTH), np.float16)
         return Encoded(text, empty, np.zeros(0, np.float32), passage.fields, passage.structured)
-    pieces = pieces_of(passage.text, _borders(text), LAYERS)
+    pieces = pieces_of(text.text, _borders(text))
+    if not np.isfinite(pieces.vectors).all():
+        raise ModelOutputError(f"The vectors of {text.text[:60]!r} hold values that are no numbers.")
     vectors, rarest = _by_word(pieces, text.spans)
     return Encoded(text, vectors.astype(np.float16), weights_of(text, rarest), passage.fields, passage.structured)
 
@@ -87,10 +93,10 @@ def _by_word(pieces: Pieces, spans: Ints) -> tuple[Floats, Ints]:
     word = np.searchsorted(spans[:, 0], pieces.spans[:, 0], side="right") - 1
     inside = (word >= 0) & (pieces.spans[:, 0] < spans[np.maximum(word, 0), 1])
     word, kept = word[inside], np.flatnonzero(inside)
-    vectors = np.zeros((len(pieces.layers), len(spans), pieces.layers.shape[-1]), np.float32)
+    vectors = np.zeros((len(spans), pieces.vectors.shape[1]), np.float32)
     ids = np.zeros(len(spans), np.int64)
     if len(kept):
         begins = np.flatnonzero(np.diff(word, prepend=-1))
-        vectors[:, word[begins]] = np.add.reduceat(pieces.layers[:, kept], begins, axis=1)
+        vectors[word[begins]] = np.add.reduceat(pieces.vectors[kept], begins, axis=0)
         ids[word[begins]] = pieces.ids[kept[begins]]
     return unit(vectors), ids

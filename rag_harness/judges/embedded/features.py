@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rag_harness.judges.embedded.alignment import Alignment, Source, align
-from rag_harness.judges.embedded.encoding import LAYERS, Encoded, Floats
+from rag_harness.judges.embedded.encoding import Encoded, Floats
 from rag_harness.judges.embedded.lexical import NAMES as LEXICAL
 from rag_harness.judges.embedded.lexical import lexical, near_pairs, same
 from rag_harness.judges.embedded.rules import NAMES as RULES
@@ -16,7 +16,7 @@ from rag_harness.judges.embedded.words import Bools, Ints
 
 _WINDOWS = (2, 5)
 _NEAREST = ("all", "top1", "top3", *(f"window{reach}" for reach in _WINDOWS), "same_stem", "question")
-_WORD_NAMES = (*LEXICAL, *(f"{name}_layer{layer}" for layer in LAYERS for name in _NEAREST))
+_WORD_NAMES = (*LEXICAL, *_NEAREST)
 _WAYS = ("mean", "min", "max", "content", "weighted", "low")
 _SENTENCE_NAMES = (
     *("cosine", "cosine_top3", "cosine_best", "margin", "max_sim", "max_sim_top3", "score_top3", "same_passage"),
@@ -34,30 +34,24 @@ def features(answer: Encoded, source: Source, question: Encoded) -> tuple[Floats
     """
     found = align(answer, source)
     exact, stems = same(answer.text.words, source.words), same(answer.text.stems, source.stems)
-    words = np.concatenate([lexical(answer.text, exact, stems), *_nearest(answer, found, stems, question)], axis=1)
+    words = np.concatenate([lexical(answer.text, exact, stems), _nearest(answer, found, stems, question)], axis=1)
     columns = [*_over_sentences(words, answer), _sentences(answer, source, found, stems, question)]
     columns.append(_rules(answer, source, found))
     return np.concatenate(columns, axis=1).astype(np.float32), found
 
 
-def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> list[Floats]:
-    """Return for each layer how near each word comes to the source, and to which part of it; shape (n, _NEAREST)."""
-    rows = np.arange(len(answer.text.spans))
+def _nearest(answer: Encoded, found: Alignment, stems: Bools, question: Encoded) -> Floats:
+    """Return how near each word comes to the source, and to which part of it; shape (n, _NEAREST)."""
+    sims, asked = found.sims, question.vectors
     top = found.top[answer.text.sentence_of]
-    return [_of_layer(layer, sims, found.best[layer][rows[:, None], top], stems, answer, question)
-            for layer, sims in enumerate(found.sims)]  # fmt: skip
-
-
-def _of_layer(layer: int, sims: Floats, near: Floats, stems: Bools, answer: Encoded, question: Encoded) -> Floats:
-    asked = question.vectors[layer]
-    own = answer.vectors[layer]
+    near = found.best[np.arange(len(top))[:, None], top]
     columns = (
         sims.max(axis=1),
         near[:, 0],
         near.max(axis=1),
         *(_windowed(sims, reach) for reach in _WINDOWS),
         np.where(stems, sims, 0).max(axis=1),
-        (own @ asked.T).max(axis=1) if asked.shape[0] else np.zeros(len(sims), np.float32),
+        (answer.vectors @ asked.T).max(axis=1) if len(asked) else np.zeros(len(sims), np.float32),
     )
     return np.stack(columns, axis=1)
 
@@ -80,7 +74,7 @@ def _over_sentences(words: Floats, answer: Encoded) -> list[Floats]:
     firsts, weights = answer.text.firsts, answer.weights[:, None]
     content = answer.text.content[:, None].astype(np.float32)
     counts = np.diff([*firsts, len(words)])[:, None]
-    mean = np.add.reduceat(words, firsts, axis=0) / counts
+    mean = np.asarray(np.add.reduceat(words, firsts, axis=0) / counts, np.float32)
     return [mean, np.minimum.reduceat(words, firsts, axis=0), np.maximum.reduceat(words, firsts, axis=0),
             _weighted(words, content, firsts, mean), _weighted(words, weights, firsts, mean),
             _lowest(words, answer)]  # fmt: skip
@@ -109,12 +103,13 @@ def _sentences(answer: Encoded, source: Source, found: Alignment, stems: Bools, 
     score, passages = found.score[rows, found.top], source.passage_of[found.top]
     counts = np.diff([*answer.text.firsts, len(answer.text.spans)])
     content = np.add.reduceat(answer.text.content.astype(np.float32), answer.text.firsts)
+    of_source = (np.log1p(len(source.words)), np.log1p(len(found.top)), source.structured)
     columns = [
         cosine[:, 0], cosine.mean(axis=1), found.cosine.max(axis=1), score[:, 0] - score[:, -1], max_sim[:, 0],
         max_sim.mean(axis=1), score.mean(axis=1), (passages == passages[:, :1]).mean(axis=1),
         *_recalls(answer, source, found, stems, question),
         np.log1p(counts), np.log1p(content),
-        *(np.full(len(rows), value) for value in (np.log1p(len(source.words)), np.log1p(len(found.top)), source.structured)),
+        *(np.full(len(rows), value) for value in of_source),
     ]  # fmt: skip
     return np.stack(columns, axis=1)
 
@@ -124,10 +119,16 @@ def _recalls(answer: Encoded, source: Source, found: Alignment, stems: Bools, qu
     there = np.logical_or.reduceat(stems, source.firsts, axis=1)
     top = found.top[answer.text.sentence_of]
     near = there[np.arange(len(top))[:, None], top]
-    asked = same(answer.text.stems, question.text.stems).any(axis=1) if len(question.text.spans) else np.zeros(len(top), bool)
+    asked = (
+        same(answer.text.stems, question.text.stems).any(axis=1)
+        if len(question.text.spans)
+        else np.zeros(len(top), bool)
+    )
     known = stems.any(axis=1)
     words = np.stack([known, near[:, 0], near.any(axis=1), known | asked, near_pairs(stems)], axis=1)
-    shares = _weighted(words.astype(np.float32), answer.weights[:, None], answer.text.firsts, np.ones((1, 5), np.float32))
+    shares = _weighted(
+        words.astype(np.float32), answer.weights[:, None], answer.text.firsts, np.ones((1, 5), np.float32)
+    )
     unknown = np.add.reduceat((~known & answer.text.content).astype(np.float32), answer.text.firsts)
     said = np.add.reduceat((asked & answer.text.content).astype(np.float32), answer.text.firsts)
     return [*shares.T, np.log1p(unknown), np.log1p(said)]
@@ -142,5 +143,5 @@ def _rules(answer: Encoded, source: Source, found: Alignment) -> Floats:
     return np.array(rows, np.float32).reshape(-1, len(RULES))
 
 
-def _cited(source: Source, top: Sequence[int]) -> tuple[int, int, int]:
-    return int(source.passage_of[top[0]]), int(source.passage_of[top[1]]), len(source.passages)
+def _cited(source: Source, top: Sequence[int]) -> tuple[int, int]:
+    return int(source.passage_of[top[0]]), len(source.passages)

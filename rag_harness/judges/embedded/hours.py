@@ -14,10 +14,11 @@ _RANGE = re.compile(rf"({_TIME})\s*(?:-|–|—|to|until|till|and|through)\s*({_
 _DAY = r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*"
 _SPAN = re.compile(rf"\b{_DAY}\s*(?:-|–|—|to|through|until)\s*{_DAY}\b", re.I)
 _SINGLE = re.compile(r"\b(mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b", re.I)
+_WEEK = r"(?:seven|7) days(?: (?:a|per) week)?"
 _GROUPS = (
     (re.compile(r"\bweekdays?\b", re.I), range(5)),
     (re.compile(r"\bweekends?\b", re.I), range(5, 7)),
-    (re.compile(r"\b(?:every ?day|daily|(?:seven|7) days(?: (?:a|per) week)?|all week|each day|throughout the week)\b", re.I), range(7)),
+    (re.compile(rf"\b(?:every ?day|daily|{_WEEK}|all week|each day|throughout the week)\b", re.I), range(7)),
 )  # fmt: skip
 _LEAF = re.compile(rf"\b({'|'.join(DAYS)}): (.+)", re.I)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from rag_harness.judges.embedded.alignment import Source
 from rag_harness.judges.embedded.encoding import Encoded, Floats
 from rag_harness.judges.embedded.features import features
-from rag_harness.judges.embedded.model import Coefficients
+from rag_harness.judges.embedded.model import Coefficients, at_even_odds
 from rag_harness.judges.embedded.response import response_features
 from rag_harness.judges.embedded.rules import declines
 from rag_harness.judges.embedded.words import Text
@@ -32,9 +33,9 @@ class Judgement:
     """What the models say.
 
     Attributes:
-        unsupported: P(a sentence holds something that the source does not support), in the order of the text.
+        unsupported: P(a sentence holds something that the source does not support), at even odds, in the text's order.
         passages: the passage that each sentence is nearest to.
-        share: the estimate of the supported share of the whole text, in [0, 1].
+        share: the estimate of the supported share of the whole text, in [0, 1], at even odds.
         hallucinated: P(the text holds something that the source does not support).
     """
 
@@ -53,7 +54,7 @@ def judge(text: Encoded, source: Source, question: Encoded, fitted: Coefficients
     hallucinated = fitted.response.probabilities(response_features(unsupported, rows)[None])
     estimates = shares(unsupported, float(hallucinated[0]), _pair_precision(text, source))
     return Judgement(
-        tuple(unsupported.round(DECIMALS).tolist()),
+        tuple(at_even_odds(unsupported, fitted.base).round(DECIMALS).tolist()),
         tuple(passages),
         round(float(fitted.share.probabilities(estimates[None])[0]), DECIMALS),
         round(float(hallucinated[0]), DECIMALS),
@@ -78,7 +79,7 @@ def _part(text: Encoded, first: int, last: int) -> Encoded:
     chosen = np.flatnonzero((whole.firsts >= first) & (whole.firsts < last))
     sentences = tuple(whole.sentences[place] for place in chosen)
     cut = Text(whole.text, sentences, whole.spans[first:last], whole.firsts[chosen] - first)
-    return replace(text, text=cut, halves=text.halves[:, first:last], weights=text.weights[first:last])
+    return replace(text, text=cut, halves=text.halves[first:last], weights=text.weights[first:last])
 
 
 SHARE_WEIGHTS = {"response": 0.25, "sentences": 0.25, "pairs": 0.5}
@@ -116,13 +117,13 @@ def pair_precision(sentences: Sequence[str], passages: Sequence[str]) -> float:
 def pairs(text: str) -> list[tuple[str, str]]:
     """Return each pair of neighbouring words, in lower case."""
     words = _TOKEN.findall(text.lower())
-    return list(zip(words, words[1:], strict=False))
+    return list(pairwise(words))
 
 
 def alignment_with(wanted: Encoded, passage: Encoded) -> float:
     """Return how much of ``wanted`` a passage has: the best cosine of each word there, by weight, in [-1, 1]."""
     if not len(wanted.text.spans) or not len(passage.text.spans):
         return 0.0
-    best = (wanted.vectors @ passage.vectors.transpose(0, 2, 1)).max(axis=2).mean(axis=0)
+    best = (wanted.vectors @ passage.vectors.T).max(axis=1)
     weights: Floats = wanted.weights + 1e-3
     return round(float((best * weights).sum() / weights.sum()), DECIMALS)

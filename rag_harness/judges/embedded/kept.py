@@ -32,7 +32,9 @@ class Kept:
         if found is not None:
             return found
         if self._refusal:
-            raise RecordingMissError(f"No recorded judgement of {of[:80]!r} by the embedded judge. {self._refusal}", [of])
+            raise RecordingMissError(
+                f"No recorded judgement of {of[:80]!r} by the embedded judge. {self._refusal}", [of]
+            )
         return await on_local_thread(lambda: self._computed(key, compute))
 
     def _computed(self, key: bytes, compute: Callable[[], Any]) -> Any:

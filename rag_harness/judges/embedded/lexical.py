@@ -71,7 +71,7 @@ def novel_names(known: Bools, text: Text) -> Bools:
 
 def lexical(answer: Text, exact: Bools, stems: Bools) -> Floats:
     """Return the value of each word in each of NAMES, shape (n, names)."""
-    has, has_stem = exact.any(axis=1), stems.any(axis=1)
+    has, has_stem = np.asarray(exact.any(axis=1)), np.asarray(stems.any(axis=1))
     columns = (
         has,
         has_stem,

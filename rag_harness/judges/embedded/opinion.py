@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rag_harness.judges.embedded.kept import Kept
-from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, readable_sentences, too_long
+from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long
 from rag_harness.judges.embedded.model import coefficients
 from rag_harness.judges.embedded.reading import Reading, parts_of
 from rag_harness.judges.embedded.words import Text, read
@@ -14,7 +14,7 @@ from rag_harness.measures.judged import Claim, Material, Relevancy, Source, Usef
 from rag_harness.measures.judged import Text as Claims
 from rag_harness.recording.store import key_of
 
-USEFUL = 0.75
+USEFUL = 0.55
 """Alignment with the ground truth from which on a chunk is called useful; docs/validation.md says how it was chosen."""
 NO_SOURCE = "there is no text that could support it"
 _BLANKS = re.compile(r"\s+")
@@ -52,7 +52,7 @@ class EmbeddedOpinion:
         found = await self._kept.array(
             key, material.ground_truth, lambda: self._reading.alignments(material.ground_truth, material.contexts)
         )
-        return [Usefulness(float(value >= USEFUL)) for (value,) in found.tolist()]
+        return [Usefulness(float(value >= USEFUL)) for value, _ in found.tolist()]
 
     async def relevancy(self) -> Relevancy:
         question, answer = self._material.question, self._material.answer
@@ -108,9 +108,7 @@ def _with_share(text: Text, rows: Sequence[Sequence[float]]) -> Verdicts:
 def _each(text: Text, rows: Sequence[Sequence[float]]) -> list[Verdict]:
     claims = _claims(text)
     sentences = parts_of(rows)[0] if rows else []
-    said = [
-        Verdict(claim, round(1 - p, 6), passage) for claim, (p, passage) in zip(claims, sentences, strict=False)
-    ]
+    said = [Verdict(claim, round(1 - p, 6), passage) for claim, (p, passage) in zip(claims, sentences, strict=False)]
     return [*said, *(Verdict(claim, None, reason=beyond()) for claim in claims[len(said) :])]
 
 

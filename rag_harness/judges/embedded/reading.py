@@ -1,4 +1,7 @@
-"""Texts in, arrays out: what is computed for a judgement, with the vectors of sources kept in memory."""
+"""Texts in, arrays out: what is computed for a judgement, with the vectors of sources kept in memory.
+
+All arrays have two columns: a store holds one width.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ from rag_harness.judges.embedded.source import Passage, passage_of
 from rag_harness.judges.embedded.words import read
 from rag_harness.protocols import TextEmbedder
 
-_REMEMBERED = 80_000
-"""Words of sources whose vectors are in memory: 120 MB. Experiments retrieve the same chunks."""
+_REMEMBERED = 160_000
+"""Words of sources whose vectors are in memory: 123 MB. Experiments retrieve the same chunks."""
 
 
 class Reading:
@@ -32,6 +35,7 @@ class Reading:
 
     def __init__(self, embedder: Callable[[], TextEmbedder]) -> None:
         self._make, self._sources, self._held = embedder, OrderedDict[str, Encoded](), 0
+        self._answers: dict[str, Encoded] = {}
 
     @cached_property
     def _embedder(self) -> TextEmbedder:
@@ -47,7 +51,7 @@ class Reading:
         Where nothing can be read, or nothing read against, the array has no rows.
         """
         source = Source(tuple(self._source(passage) for passage in passages))
-        answer = encode(Passage(_head(text)), self._embedder.pieces)
+        answer = self._answer(text)
         if source.empty or not answer.text.sentences:
             return np.zeros((0, 2))
         found = judge(answer, source, self._source(question), self._fitted)
@@ -55,9 +59,10 @@ class Reading:
         return np.array([*rows, (found.hallucinated, found.share)], np.float64)
 
     def alignments(self, wanted: str, passages: Sequence[str]) -> Doubles:
-        """Return how much of ``wanted`` each passage has, shape (n, 1)."""
+        """Return (how much of ``wanted`` it has, its place) of each passage, shape (n, 2)."""
         text = self._source(wanted)
-        return np.array([[alignment_with(text, self._source(passage))] for passage in passages]).reshape(-1, 1)
+        rows = [(alignment_with(text, self._source(passage)), place) for place, passage in enumerate(passages)]
+        return np.array(rows, np.float64).reshape(-1, 2)
 
     def cosine(self, question: str, answer: str) -> Doubles:
         """Return the cosine of question and answer, and in how many blocks the answer was embedded; shape (1, 2).
@@ -80,6 +85,12 @@ class Reading:
             return [text]
         sentences = [text[start:end] for start, end in read(text).sentences]
         return _packed(sentences, count(sentences), self._embedder.max_tokens)
+
+    def _answer(self, text: str) -> Encoded:
+        """Return ``text``, as much of it as is read; the last one is remembered: it is held against several sources."""
+        if text not in self._answers:
+            self._answers = {text: encode(Passage(_head(text)), self._embedder.pieces)}
+        return self._answers[text]
 
     def _source(self, text: str) -> Encoded:
         if text not in self._sources:

@@ -13,7 +13,7 @@ Doubles = npt.NDArray[np.float64]
 _MANY = 0.3
 _EDGE = 1e-4
 _SPREAD = (
-    *("recall_all", "recall_top1", "pairs_all", "max_sim", "cosine", "unknown_content", "question_layer6:mean"),
+    *("recall_all", "recall_top1", "pairs_all", "max_sim", "cosine", "unknown_content", "question:mean"),
     *("run:mean", "novel_run:max", "novel_name:max"),
 )
 _CONSTANT = ("structured", "log_source", "log_sentences")

@@ -19,7 +19,15 @@ _FIELD_NAMES = tuple(
     for near in ("named", "bare")
 )
 NAMES = (
-    *("number_absent", "numbers_absent", "number_not_near", "number_given", "time_absent", "time_not_near", "time_given"),
+    *(
+        "number_absent",
+        "numbers_absent",
+        "number_not_near",
+        "number_given",
+        "time_absent",
+        "time_not_near",
+        "time_given",
+    ),
     *("declines", "negated", "negation_differs", "cites", "cites_another", "cites_none_there"),
     *_FIELD_NAMES,
     *("hours_right", "hours_wrong"),
@@ -32,19 +40,26 @@ _NEGATION = re.compile(
     re.I,
 )
 _DECLINES = re.compile(
-    r"\b(?:unable|not able|cannot|can['’]t|could not|couldn['’]t) (?:to )?(?:be )?(?:answer|find|found|determine|provide)"
+    r"\b(?:unable|not able|cannot|can['’]t|could not|couldn['’]t) (?:to )?(?:be )?"
+    r"(?:answer|find|found|determine|provide)"
     r"|\b(?:not|n['’]t) (?:\w+ )?(?:contain|mention|specif|stat(?:e|ing)|say|said|indicat|explicit|known\b|disclos)"
     r"|\b(?:not|n['’]t) (?:\w+ )?(?:provided|given|included|listed)\b"
-    r"|\b(?:not|n['’]t) (?:\w+ )?(?:provid|giv|offer|hav|includ)\w*(?: \w+){0,3} (?:information|details?|data|answers?)\b"
+    r"|\b(?:not|n['’]t) (?:\w+ )?(?:provid|giv|offer|hav|includ)\w*(?: \w+){0,3} "
+    r"(?:information|details?|data|answers?)\b"
     r"|\b(?:no|not enough|insufficient)(?: \w+)? (?:information|mention|details?|answer|data|context)\b",
     re.I,
 )
-_TURN = re.compile(r"\b(?:but|however|although|though|while|whereas|yet|except"
+_TURN = re.compile(
+    r"\b(?:but|however|although|though|while|whereas|yet|except"
     r"|and (?:it |they |there )?(?:has|have|offers?|does|do|provides?|is|are|allows?))\b|[;.]"
-    r"|,\s*(?:it|they|there|the)\b", re.I)
+    r"|,\s*(?:it|they|there|the)\b",
+    re.I,
+)
 _IS_NOT = re.compile(r"\w+(?:\s+\w+)?\s+(?:(?:is|are|was|were)(?:\s+not|n['’]t|\s+un)|unavail)", re.I)
 _ALIASES = {"ambience": ("ambian", "atmospher", "vibe", "feel")}
-_GENERIC = frozenset(("business", "restaurant", "restaurants", "attributes", "good", "for", "has", "is", "accepts", "allowed"))
+_GENERIC = frozenset(
+    ("business", "restaurant", "restaurants", "attributes", "good", "for", "has", "is", "accepts", "allowed")
+)
 _REACH = 90
 _OFTEN = 3
 
@@ -60,14 +75,14 @@ class Facts:
         self.hours = hours_of(sentences)
 
 
-def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, int, int]) -> list[float]:
+def rules(sentence: str, near: Sequence[str], facts: Facts, cited: tuple[int, int]) -> list[float]:
     """Return the value of each of NAMES for one sentence.
 
     Args:
         sentence: of the answer.
         near: the sentences of the source that it is nearest to, best first.
         facts: of the whole source.
-        cited: its best passage, from 0; the second best; how many there are.
+        cited: its best passage, from 0; how many there are.
     """
     return [*_figures(sentence, near, facts), *_negations(sentence, near[0]), *_citations(sentence, *cited),
             *_fields(sentence, facts), *_hours(sentence, facts)]  # fmt: skip
@@ -99,11 +114,10 @@ def _negations(sentence: str, nearest: str) -> list[float]:
     return [float(declines(sentence)), float(here), float(here != there)]
 
 
-def _citations(sentence: str, best: int, second: int, count: int) -> list[float]:
+def _citations(sentence: str, best: int, count: int) -> list[float]:
     cited = {int(one or other) - 1 for one, other in CITED.findall(sentence)}
     there = {place for place in cited if 0 <= place < count}
     return [float(bool(cited)), float(bool(there) and best not in there), float(bool(cited - there))]
-
 
 
 def _fields(sentence: str, facts: Facts) -> list[float]:

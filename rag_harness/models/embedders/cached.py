@@ -76,19 +76,19 @@ class CachedEmbedder:
         assert self._tokens is not None
         return self._fetch(self._tokens, texts, role)
 
-    def pieces(self, text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
-        """Return the word pieces of ``text`` with hidden states, computed each time: they weigh 1,000 times a vector.
+    def pieces(self, text: str, borders: Sequence[int]) -> Pieces:
+        """Return the word pieces of ``text`` with their vectors, computed each time: they weigh 100 times a vector.
 
         Raises:
-            PrerequisiteError: the embedder has no layers to look into.
+            PrerequisiteError: the embedder has no word pieces.
             RecordingMissError: the model may not be asked in this mode.
         """
         if self._refuse:
-            raise RecordingMissError(f"No hidden states of {self.model} for {text[:80]!r}. {self._refuse}", [text])
+            raise RecordingMissError(f"No word pieces of {self.model} for {text[:80]!r}. {self._refuse}", [text])
         if not hasattr(self._inner, "pieces"):
-            raise PrerequisiteError(f"{self.model!r} has no hidden states to look into: name a local model.")
+            raise PrerequisiteError(f"{self.model!r} gives no word pieces: name a local model.")
         with self._lock:
-            found: Pieces = self._inner.pieces(text, borders, layers)
+            found: Pieces = self._inner.pieces(text, borders)
             return found
 
     def missing(self, texts: Sequence[str], role: str) -> list[str]:

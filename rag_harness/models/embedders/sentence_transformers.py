@@ -109,30 +109,25 @@ class SentenceTransformersEmbedder:
             tokens |= zip(positions, map(_token_vectors, rows), strict=True)
         return vectors, [tokens[position] for position in range(len(texts))]
 
-    def pieces(self, text: str, borders: Sequence[int], layers: Sequence[int]) -> Pieces:
-        """Return the word pieces of ``text`` with the hidden states of ``layers``; the first layer is 1.
+    def pieces(self, text: str, borders: Sequence[int]) -> Pieces:
+        """Return the word pieces of ``text`` of any length, each with its last hidden state.
 
         One window at a time: what else is in a batch would change the last digits.
         """
         ids, spans = self._tokenizer.pieces(text)
         cuts = windows([start for start, _ in spans], borders, min(_WINDOW, self.max_tokens - 2))
-        read = [self._hidden([ids[place] for place in cut], layers) for cut in cuts]
-        empty = np.empty((len(layers), 0, self.dimension), np.float32)
-        states = np.concatenate([empty, *read], axis=1)
-        return Pieces(np.array(ids, np.int64), np.array(spans, np.int64).reshape(-1, 2), states)
+        read = [self._hidden([ids[place] for place in cut]) for cut in cuts]
+        vectors = np.concatenate([np.empty((0, self.dimension), np.float32), *read])
+        return Pieces(np.array(ids, np.int64), np.array(spans, np.int64).reshape(-1, 2), vectors)
 
-    def _hidden(self, ids: list[int], layers: Sequence[int]) -> npt.NDArray[np.float32]:
+    def _hidden(self, ids: list[int]) -> Matrix:
         import torch
 
         first, last = self._tokenizer.framed()
         framed = torch.tensor([[first, *ids, last]])
         with torch.inference_mode():
-            said = self._loaded[0].auto_model(
-                input_ids=framed, attention_mask=torch.ones_like(framed), output_hidden_states=True
-            )
-        states: npt.NDArray[np.float32] = np.stack(
-            [said.hidden_states[layer][0, 1:-1].float().numpy() for layer in layers]
-        )
+            said = self._loaded[0].auto_model(input_ids=framed, attention_mask=torch.ones_like(framed))
+        states: Matrix = said.last_hidden_state[0, 1:-1].float().numpy()
         return states
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:

@@ -141,6 +141,15 @@ def test_a_judge_that_cannot_be_made_leaves_the_reason() -> None:
     assert judged.author.judge == "nobody"
 
 
+def test_a_judge_of_somebodys_own_that_cannot_be_made_leaves_the_reason() -> None:
+    def broken() -> Judge:
+        raise ZeroDivisionError("division by zero")
+
+    judged = judge(Judging(broken, lambda *_: PAGES, 5), "faithfulness")
+    assert lines(judged)[0].reason == "ZeroDivisionError: division by zero"
+    assert judged.author.judge == "nobody"
+
+
 def test_a_judge_that_hangs_meets_the_deadline() -> None:
     (line,) = lines(judge(Said(waits=60), "faithfulness", seconds=0.05))
     assert line.value is None

@@ -52,6 +52,23 @@ def test_scores_stand_beside_the_rows_that_they_are_of() -> None:
     assert found.absent(AR, {}) == {"no judgement": 3}
 
 
+def test_more_reasons_than_can_be_told_apart_do_not_make_a_failure_of_what_is_undefined() -> None:
+    rows = [make_row(query_id=f"q{n}") for n in range(262)]
+    failed = [scored(row, F, None, reason=f"error {n}") for n, row in enumerate(rows[:260])]
+    undefined = [scored(row, F, None, reason="no context", undefined=True) for row in rows[260:]]
+    assert table(rows, [*failed, *undefined]).unmeasured(F, {}) == 260
+
+
+def test_the_scorecard_fits_100_columns_whatever_is_judged() -> None:
+    names = ["answer_correctness", "context_recall", "noise_sensitivity", "self_knowledge", "context_utilisation"]
+    rows = [make_row(query_id=f"q{n}") for n in range(3)]
+    lines = [scored(row, name, 0.5) for row in rows for name in [*NAMES, "factuality", "nugget_recall", *names]]
+    said = scorecard_lines(tables(rows, lines, "factuality", "nugget_recall", *names), {"e3": record(WHO)})
+    assert max(map(len, said)) <= 100
+    heads = " ".join(line for line in said if line.startswith("experiment"))
+    assert set(names) <= set(heads.split())
+
+
 @pytest.mark.parametrize(
     "changed",
     [{"row": "of an older answer"}, {"version": 2}, {"author": replace(WHO, revision="2")}, {"query_id": "q9"}],
@@ -68,6 +85,13 @@ def test_of_two_lines_the_later_one_holds() -> None:
     assert table([row], [failed, said]).values(F, {}) == {"q1": 0.5}
     again = table([row], [said, failed])
     assert (again.values(F, {}), again.unmeasured(F, {})) == ({}, 1)
+
+
+def test_a_score_of_a_case_that_the_measure_does_not_apply_to_does_not_count() -> None:
+    row = make_row(answerable=False, context_reference=[])
+    found = table([row], [scored(row, CP, 0.5)])
+    assert found.values(CP, {}) == {}
+    assert found.unmeasured(CP, {}) == 0
 
 
 def test_composites_are_made_of_the_scores_of_the_row() -> None:
@@ -163,6 +187,9 @@ def test_the_scorecard_counts_what_has_no_score() -> None:
         ("my-own", ["my-own-too"], False),
         ("some/model", ["some/other"], True),
         ("gpt-4o", [""], False),
+        ("azure/gpt-4o", ["openai/o3"], True),
+        ("openai:gpt-4o", ["gpt-4o-mini"], True),
+        ("openrouter/meta-llama/llama-3", ["meta-llama-3"], True),
     ],
 )
 def test_a_judge_of_the_answers_own_family_is_said(judge_model: str, answering: list[str], warns: bool) -> None:
