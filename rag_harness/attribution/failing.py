@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rag_harness.gates import Gate, Reference, parse_gate
+from rag_harness.gates.verdict import holds
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest
@@ -51,10 +55,39 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
     return read_tables(output, measures)  # type: ignore[arg-type]
 
 
-def suspects(table: SuiteTable, worst: int = WORST) -> dict[str, Suspect]:
-    """Return the trials of one experiment that failed by category, and the ``worst``, the worst first."""
+def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, Suspect]:
+    """Return the trials of one experiment that may have failed, the worst first.
+
+    They are those of a failed category, those on the wrong side of the threshold of a gate that ``failed``, and the
+    ``worst`` of all.
+    """
+    below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
     ordered = sorted(_answered(table), key=lambda suspect: -suspect.badness)
-    return {suspect.query_id: suspect for n, suspect in enumerate(ordered) if suspect.category or n < worst}
+    return {
+        suspect.query_id: suspect
+        for n, suspect in enumerate(ordered)
+        if suspect.category or suspect.query_id in below or n < worst
+    }
+
+
+def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
+    """Return the gates on a mean of ``experiment`` that failed in the run, as ``summary.json`` says."""
+    try:
+        said = json.loads((output / FILE).read_bytes()).get("gates", [])
+    except (OSError, ValueError, AttributeError):
+        return []
+    gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]
+    return [
+        gate
+        for gate in gates
+        if gate.suite == experiment and gate.quantile is None and not isinstance(gate.right, Reference)
+    ]
+
+
+def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
+    assert not isinstance(gate.right, Reference)
+    values = table.values(gate.measure, dict(gate.slice))
+    return (case for case, value in values.items() if not holds(value, gate.op, gate.right))
 
 
 def _answered(table: SuiteTable) -> Iterator[Suspect]:
