@@ -121,9 +121,7 @@ class Noise:
         }
 
 
-def noises(
-    output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable], settings: Settings
-) -> list[Noise]:
+def noises(output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable], settings: Settings) -> list[Noise]:
     """Return where the noise of each experiment is; none where queries were not to be answered again.
 
     Raises:
@@ -221,7 +219,7 @@ def _flaky(answers: Sequence[SuiteTable], whole: Collection[str]) -> tuple[str, 
     verdicts = [_right(table, by) for table in answers]
     said = {case: [each[case] for each in verdicts if case in each] for case in first.ids if case in whole}
     found = [Flaky(case, sum(right), len(right)) for case, right in said.items() if 0 < sum(right) < len(right)]
-    return by, tuple(sorted(found, key=lambda each: abs(each.right / each.answers - 0.5)))
+    return by, tuple(sorted(found, key=lambda each: abs(2 * each.right - each.answers) / each.answers))
 
 
 def _right(table: SuiteTable, by: str) -> dict[str, bool]:

@@ -50,9 +50,7 @@ def _data(manifest: RunManifest) -> set[str]:
     return {record.data for record in manifest.suites.values()}
 
 
-def read_repeat(
-    output: Path, name: str, repeat: int, record: SuiteRecord, measures: Sequence[Measure]
-) -> SuiteTable:
+def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measures: Sequence[Measure]) -> SuiteTable:
     """Return the table of the answers number ``repeat``, from 2, of an experiment; those that lack are lost.
 
     Raises:
@@ -66,9 +64,7 @@ def read_repeat(
         cases.close()
 
 
-def _read_table(
-    rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]
-) -> SuiteTable:
+def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:
     reading = _Reading(name, record, cases, measures)
     for _, line, _ in numbered_lines(rows):
         row = row_or_none(line)
