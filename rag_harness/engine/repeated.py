@@ -12,6 +12,7 @@ from rag_harness.engine.trial import run_trial
 from rag_harness.files.sources import json_digest
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.models.anew import asked_again
+from rag_harness.models.names import chat_name
 from rag_harness.pipelines import built_in
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
@@ -33,7 +34,8 @@ def repeat_fingerprint(fingerprint: str, repeat: int) -> str:
 
 def computes_its_answers(experiment: str, settings: Settings) -> bool:
     """Whether answering again tells nothing: an experiment of ours whose answers the embedded reader computes."""
-    return experiment in built_in() and settings.chat_base_url == EMBEDDED_URL
+    is_embedded = settings.chat_base_url == EMBEDDED_URL and chat_name(settings) == "openai"
+    return experiment in built_in() and is_embedded
 
 
 @dataclass(frozen=True, slots=True)

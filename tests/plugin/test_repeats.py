@@ -100,9 +100,7 @@ def test_answers(rag_result):
 """
 
 
-def test_a_killed_run_goes_on_where_it_was(
-    asking: Suite, model: Wavering, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_goes_on_where_it_was(asking: Suite, model: Wavering, monkeypatch: pytest.MonkeyPatch) -> None:
     asking.pytester.makepyfile(test_e1=DYING)
     monkeypatch.setenv("DIES", "1")
     run(asking, "--rag-mode=live", "--rag-repeats=2", "--rag-concurrency=1")
@@ -188,7 +186,9 @@ def test_the_judge_has_a_seed_for_each_judgement_of_each_answer(suite: Suite) ->
         result = suite.run(*judged, "--rag-mode=record", "--rag-repeats=2", "--rag-judge-repeats=1")
         result.assert_outcomes(passed=4)
         asked = sum(judge.calls.values())
-        again = suite.run(*judged, "--rag-mode=replay", "--rag-repeats=2", "--rag-judge-repeats=1", "--rag-output=again")
+        again = suite.run(
+            *judged, "--rag-mode=replay", "--rag-repeats=2", "--rag-judge-repeats=1", "--rag-output=again"
+        )
         again.assert_outcomes(passed=4)
         assert sum(judge.calls.values()) == asked
     assert seeds == {7, 8, 107, 108}
