@@ -27,7 +27,7 @@ class Suspect:
     """A trial that may have failed. ``category`` is empty where it is only among the worst.
 
     Attributes:
-        badness: what it is ordered by; its HRI where that is known.
+        badness: what it is ordered by: its HRI, and below all of these, [-2, -1], how bad the words of others are.
     """
 
     query_id: str
@@ -65,7 +65,7 @@ def _answered(table: SuiteTable) -> Iterator[Suspect]:
 
 
 def _looked_at(table: SuiteTable) -> list[str]:
-    wanted = ("hri", "hri_gold", *AGAINST_TRUTH, "token_f1", "evidence_recall", "false_abstention_rate")
+    wanted = ("hri", "hri_gold", *AGAINST_TRUTH, "token_f1", "false_abstention_rate")
     return [name for name in (*wanted, "abstention_rate") if name in table.columns]
 
 
@@ -74,18 +74,19 @@ def _suspect(table: SuiteTable, position: int, values: Mapping[str, float]) -> S
     hri = values.get("hri", values.get("hri_gold"))
     judged = {name: values[name] for name in AGAINST_TRUTH if name in values}
     failed = category if category in FAILED else ""
-    return Suspect(table.ids[position], _badness(values) if hri is None else hri, failed, hri, judged)
+    # What has no HRI, a refusal say, invents nothing: it comes after all that has one.
+    return Suspect(table.ids[position], _badness(values) - 2 if hri is None else hri, failed, hri, judged)
 
 
 def _badness(values: Mapping[str, float]) -> float:
-    """Return how bad an answer is that nobody judged, in [0, 1.5]: words that differ, and evidence not given.
+    """Return how bad an answer is that nobody judged, in [0, 1]: how far its words are from the ground truth's.
 
-    A refusal shares no word with the ground truth. Where nothing answers the query, whoever answers is as bad as most.
+    A refusal shares none. Where nothing answers the query, whoever answers is as bad as can be. Whether the evidence
+    was given does not count: chosen by that, every failure looked at would be one of retrieval.
     """
     if "false_abstention_rate" not in values:
         return 1 - values.get("abstention_rate", 1.0)
-    refused = values["false_abstention_rate"]
-    return max(refused, 1 - values.get("token_f1", 1.0)) + (1 - values.get("evidence_recall", 1.0)) / 2
+    return max(values["false_abstention_rate"], 1 - values.get("token_f1", 1.0))
 
 
 def rows_of(

@@ -25,6 +25,7 @@ OTHER_PAGES = (
     "docs/judging.md",
     "docs/measures.md",
     "docs/pairwise.md",
+    "docs/verdicts.md",
     "CONTRIBUTING.md",
     "data/README.md",
 )

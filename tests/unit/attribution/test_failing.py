@@ -66,6 +66,12 @@ def test_failed_categories_are_all_taken_and_the_worst_beside_them_by_hri(tmp_pa
     ]
 
 
+def test_what_has_no_hri_comes_after_what_has_one(tmp_path: Path) -> None:
+    rows = [row(0, "I don't know.", abstained=True), row(1, "Perhaps.")]
+    lines = run(tmp_path, rows, judged(rows[1], 0.9, 0.3, 0.1)).every()
+    assert [(line.query_id, line.category) for line in lines] == [("q1", "Hallucination"), ("q0", "Wrong Abstention")]
+
+
 def test_a_right_answer_of_a_failed_category_makes_the_judge_doubtful(tmp_path: Path) -> None:
     rows = [row(0)]
     (line,) = run(tmp_path, rows, judged(rows[0], 0.9, 0.1, 0.9)).every()
