@@ -33,7 +33,7 @@ class Scripted:
     """A pipeline whose answer is a number: the query's own, and what its seed adds."""
 
     async def answer(self, query: Query) -> str:
-        return str(0.5 + drawn(QUERY, query.text) + drawn(PIPELINE, query.text, 7 + seed_shift.get()))
+        return str(drawn(QUERY, query.text) + drawn(PIPELINE, query.text, 7 + seed_shift.get()))
 
 
 class Seeded:
@@ -44,7 +44,7 @@ class Seeded:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:  # noqa: ARG002 - asked for one thing
+    def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:
         return _Opinion(material, self.seed)
 
 
@@ -100,7 +100,7 @@ def test_a_repeat_is_kept_before_it_is_judged_as_a_row_of_its_own() -> None:
 
 def test_threads_of_a_repeat_ask_with_its_seed_and_the_next_trial_does_not() -> None:
     class Sync:
-        def answer(self, query: Query) -> str:  # noqa: ARG002 - only the seed is looked at
+        def answer(self, query: Query) -> str:
             return str(seed_shift.get())
 
     async def both() -> list[str]:

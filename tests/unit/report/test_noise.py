@@ -27,7 +27,7 @@ LLM, EMBEDDED = Author("fused", "gpt-x", "1"), Author("embedded", "embedded/alig
 
 
 def leave(folder: Path, values: npt.NDArray[np.float64], again: int | None = None, who: Author = LLM) -> None:
-    """Leave a run whose faithfulness of query, answer and judgement is ``values``; ``again`` queries are judged J times."""
+    """Leave a run with ``values`` of faithfulness by query, answer, judgement; ``again`` queries are judged J times."""
     queries, repeats, _ = values.shape
     first = [make_row(query_id=f"q{n}") for n in range(queries)]
     write_run(folder, first, scores=lines_of("e3", values[:, 0], again, who))
