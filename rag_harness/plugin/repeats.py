@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.once import Once
-from rag_harness.types import TrialId
+from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
     from rag_harness.engine.judging import Judging
@@ -70,7 +70,7 @@ class Repeats:
     def after(self, trial: Trial, experiment: Experiment) -> bool:
         """Answer a trial again whose first answer is there, where that is wanted; return whether that is under way."""
         settings = self._session.settings
-        if settings.repeats < 2 or trial.id in self._shipped:
+        if settings.repeats < 2 or trial.experiment == GOLDEN or trial.id in self._shipped:
             return False
         from rag_harness.engine.repeated import computes_its_answers
 

@@ -5,7 +5,7 @@ For a run that answered each query several times (``--rag-repeats``); the answer
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -97,8 +97,8 @@ class Flaky:
 class Noise:
     """Where the noise of one experiment is; ``reason`` says why nothing can be told of it.
 
-    ``missing`` answers after the first did not come; ``flaky`` queries are judged by ``right_by``, which is empty where
-    no measure says what is right.
+    ``missing`` answers after the first did not come; those that did cost ``cost_usd``, None where no price is known.
+    ``flaky`` queries are judged by ``right_by``, which is empty where no measure says what is right.
     """
 
     experiment: str
@@ -107,6 +107,7 @@ class Noise:
     flaky: tuple[Flaky, ...] = ()
     right_by: str = ""
     missing: int = 0
+    cost_usd: float | None = None
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -114,6 +115,7 @@ class Noise:
         return {
             "answers": self.answers,
             "missing": self.missing,
+            "cost_usd": self.cost_usd,
             "reason": self.reason,
             "measures": {each.measure: each.as_json() for each in self.measures},
             "right_by": f"{self.right_by} >= {RIGHT_FROM:g}" if self.right_by else "",
@@ -156,15 +158,16 @@ def noise_of(
         if measure in answers[0].columns
     ]
     by, flaky = _flaky(answers, whole)
-    return Noise(name, len(answers), tuple(found), flaky, by, missing)
+    costs = [cost for table in answers[1:] if (cost := table.totals.cost_usd) is not None]
+    return Noise(name, len(answers), tuple(found), flaky, by, missing, sum(costs) if costs else None)
 
 
 def _measured(
-    answers: Sequence[SuiteTable], measure: str, whole: Collection[str], judge_computes: bool, turns: int
+    answers: Sequence[SuiteTable], measure: str, whole: Set[str], judge_computes: bool, turns: int
 ) -> MeasureNoise:
     values = [table.values(measure, {}) for table in answers]
     cases = [case for case in values[0] if case in whole and all(case in each for each in values)]
-    left = len(whole) - len(cases)
+    left = len(whole & {case for each in values for case in each}) - len(cases)
     if not cases:
         return MeasureNoise(measure, None, left, reason=TOO_FEW)
     once = {case: [[each[case]] for each in values] for case in cases}

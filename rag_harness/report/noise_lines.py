@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rag_harness.report.abstention import RIGHT_FROM
+from rag_harness.report.money import money
 from rag_harness.report.noise import BUY, MeasureNoise, Noise
 from rag_harness.report.pairwise_lines import measure_said
 
@@ -28,7 +29,8 @@ def _lines(noise: Noise) -> Iterator[str]:
     if noise.reason:
         yield f"{noise.experiment}: {noise.reason}"
         return
-    yield f"{noise.experiment}: {noise.answers} answer{'s' * (noise.answers > 1)} to each query{_missing(noise)}"
+    answers = f"{noise.answers} answer{'s' * (noise.answers > 1)} to each query"
+    yield f"{noise.experiment}: {answers}{_cost(noise)}{_missing(noise)}"
     told = [each for each in noise.measures if each.found is not None]
     if told:
         yield _HEADER
@@ -36,6 +38,10 @@ def _lines(noise: Noise) -> Iterator[str]:
     yield from _reasons(noise.measures)
     yield from _advice(told)
     yield from _flaky(noise)
+
+
+def _cost(noise: Noise) -> str:
+    return f"; those after the first cost {money(noise.cost_usd)}" if noise.cost_usd else ""
 
 
 def _missing(noise: Noise) -> str:

@@ -194,3 +194,11 @@ def test_the_judge_has_a_seed_for_each_judgement_of_each_answer(suite: Suite) ->
     scores = suite.rows("derived/scores/e3+repeat2")
     assert len(scores) == 8
     assert noise(suite, "again") == noise(suite)
+
+
+def test_the_golden_suite_retrieves_once(suite: Suite) -> None:
+    entry = {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}
+    (suite.path / "golden.json").write_text(json.dumps([entry]))
+    suite.pytester.makepyfile(test_golden="def test_finds(rag_retrieval):\n    assert rag_retrieval.found\n")
+    suite.run("--rag-repeats=2", "--rag-k=2").assert_outcomes(passed=5)
+    assert [file.name for file in (suite.path / "output" / "derived").glob("*.jsonl")] == ["e3+repeat2.jsonl"]

@@ -164,6 +164,27 @@ def test_rows_of_another_pipeline_are_not_taken_for_repeats(tmp_path: Path) -> N
     assert told(tmp_path, repeats=2, judge="fused").missing == 4
 
 
+def test_a_query_that_some_answer_has_no_score_of_is_left_out_and_counted(tmp_path: Path) -> None:
+    leave(tmp_path, made(6, 2, 1, (0.3, 0.2, 0.1)))
+    file = scores_path(tmp_path, "e3+repeat2")
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
+    noise = told(tmp_path, repeats=2, judge="fused")
+    assert noise.measures[0].left_out == 1
+    assert "  F: 1 queries lack a value of some answer, and are left out" in noise_lines([noise])
+
+
+def test_what_the_answers_after_the_first_cost_is_said(tmp_path: Path) -> None:
+    leave(tmp_path, made(4, 2, 1, (0.3, 0.2, 0.1)))
+    file = result_path(tmp_path, "e3+repeat2")
+    rows = [
+        make_row(query_id=f"q{n}", experiment="e3+repeat2", fingerprint=print_of(2), cost_usd=0.5) for n in range(4)
+    ]
+    file.write_text("".join(row.line() for row in rows))
+    noise = told(tmp_path, repeats=2, judge="fused")
+    assert noise.cost_usd == 2.0
+    assert noise_lines([noise])[0].startswith("e3: 2 answers to each query; those after the first cost $2.00")
+
+
 def test_without_the_option_nothing_is_said(tmp_path: Path) -> None:
     leave(tmp_path, made(4, 1, 1, (0.3, 0.2, 0.1)))
     tables = read_tables(tmp_path, lambda _: [measure_named(F)])
