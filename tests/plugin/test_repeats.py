@@ -62,6 +62,7 @@ def test_each_query_is_answered_again_recorded_replayed_and_resumed(
 ) -> None:
     result = run(asking, "--rag-mode=record", "--rag-repeats=2")
     result.assert_outcomes(passed=8)
+    result.stdout.fnmatch_lines(["rag: recording: 16 answers to ask for*"])
     result.stdout.fnmatch_lines(["*rag noise*", "e1: 2 answers to each query", "*queries  pipeline*", "  token_f1*"])
     assert sorted(model.seeds) == [7] * 8 + [8] * 8
     found = noise(asking)["e1"]["measures"]["token_f1"]

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import pytest
 
+from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.judging import Judging
 from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating, repeat_fingerprint
 from rag_harness.engine.rows import Trial
+from rag_harness.engine.stored import adopt_journals
 from rag_harness.judges.mock import MockOpinion
 from rag_harness.local_work import in_a_thread
 from rag_harness.measures import parts_of
 from rag_harness.measures.judged import Ask, Material, Relevancy
 from rag_harness.models.anew import seed_shift
 from rag_harness.results.row import row_or_none
-from rag_harness.results.score import parse_score
+from rag_harness.results.score import Author, ScoreLine, parse_score, row_digest
 from rag_harness.settings import Settings
 from rag_harness.stats.components import components
 from rag_harness.types import Case, Query
@@ -112,3 +115,16 @@ def test_threads_of_a_repeat_ask_with_its_seed_and_the_next_trial_does_not() -> 
         return [row.llm_answer, await in_a_thread(lambda: str(seed_shift.get()))]
 
     assert asyncio.run(both()) == ["2", "0"]
+
+
+def test_what_a_killed_run_left_of_repeats_is_taken_over_into_their_files(tmp_path: Path) -> None:
+    kept: list[bytes] = []
+    asyncio.run(judged("q1", 2, 0, kept))
+    row = next(row for row in map(row_or_none, kept) if row is not None and row.experiment == "mine+repeat2")
+    score = ScoreLine("answer_relevancy", 1, row.experiment, "q1", row_digest(row), "", Author("j", "m", "1"), 0.5)
+    (tmp_path / JOURNALS).mkdir()
+    for _ in range(2):
+        (tmp_path / JOURNALS / "run-main.jsonl").write_bytes(row.line().encode() + score.line())
+        adopt_journals(tmp_path)
+    assert (tmp_path / "derived" / "mine+repeat2.jsonl").read_text() == row.line()
+    assert (tmp_path / "derived" / "scores" / "mine+repeat2.jsonl").read_bytes() == score.line()
