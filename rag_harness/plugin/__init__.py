@@ -164,6 +164,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
 
     try:
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
+        again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
         item.session.shouldstop = f"rag_harness: {error}"
         return
@@ -171,6 +172,8 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         return  # the run was stopped; what came back is in the journal
     if judged is not None:
         vars(report).update(rag_judged=judged.plain())
+    if again:
+        vars(report).update(rag_again=again)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,6 +95,8 @@ class Recorder:
             # Where two workers ran one trial, scores of the row that was not taken would be of no row.
             if judged is not None and is_new:
                 self._take_judged(row.experiment, judged)
+        if hasattr(report, "rag_again"):
+            self._take_again(vars(report).pop("rag_again"))
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
@@ -120,6 +122,19 @@ class Recorder:
         for line in judged["lines"]:
             self._score_file(experiment).append(line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
+
+    def _take_again(self, lines: Iterable[str]) -> None:
+        """Take rows and scores of trials that were answered again: no part of the run's own tables."""
+        from rag_harness.results.row import row_or_none
+        from rag_harness.results.score import parse_score
+
+        for line in lines:
+            score = parse_score(line)
+            row = None if score is not None else row_or_none(line)
+            if score is not None:
+                self._score_file(score.experiment).append(line.encode())
+            elif row is not None:
+                self._file(row.experiment).append(row, line)
 
     def _is_new(self, row: ExperimentResult) -> bool:
         """Note a row that came; several tests may look at one trial."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.abstention import Abstention
+    from rag_harness.report.noise import Noise
     from rag_harness.report.pairwise import Cell
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
@@ -106,7 +107,17 @@ class RunRecord:
         """What ``summary.json`` has beside aggregates and gates, where there is any."""
         pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
-        return pairs | (sure if self.abstentions else {})
+        noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
+        return pairs | (sure if self.abstentions else {}) | noise
+
+    @cached_property
+    def noises(self) -> list[Noise]:
+        """Where the noise of each experiment is, where queries were to be answered again."""
+        if not self._session.settings.repeats:
+            return []
+        from rag_harness.report.noise import noises
+
+        return noises(self._session.output, self.manifest, self.tables, self._session.settings)
 
     @cached_property
     def abstentions(self) -> list[Abstention]:

@@ -30,7 +30,7 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
         return None
     settings = session.settings
     asked = (
-        f"; at most {len(trials)} model calls, each tried up to {TRIES} times"
+        f"; at most {len(trials) * max(settings.repeats, 1)} model calls, each tried up to {TRIES} times"
         if not session.access.reads_recordings
         else ""
     )

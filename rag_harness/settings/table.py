@@ -146,6 +146,13 @@ class Settings:
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
     )
+    repeats: int = option(
+        0,
+        "answer each query so many times, and say where the noise is: queries, pipeline, judge",
+        "nothing",
+        ge=0,
+        le=100,
+    )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
