@@ -150,6 +150,12 @@ class Settings:
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
     )
+    metamorphic: bool = option(
+        False, "ask a sample of the queries again with one thing changed that must not change the answer", "nothing"
+    )
+    metamorphic_cases: int = option(
+        50, "answers of each experiment that metamorphic checks look at; 0 is all", "nothing", ge=0
+    )
     max_unmeasured: float = option(
         0.05,
         "share of cases without a value, though they could have one, above which a gate fails",
