@@ -14,10 +14,11 @@ from rag_harness.attribution.failing import rows_of
 from rag_harness.attribution.interventions import TWICE
 from rag_harness.files.atomic import write_atomically
 from rag_harness.measures.metamorphic import CHECKER
-from rag_harness.metamorphic.checks import Check, Original, Paraphrase, broken, check_of
+from rag_harness.metamorphic.checks import PARAPHRASE, Check, Original, Paraphrase, broken, check_of
+from rag_harness.metamorphic.queries import Changed
 from rag_harness.metamorphic.relations import difference, said
-from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen
 from rag_harness.results.cases import CaseFile
+from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import CHECKED, Author, ScoreLine, row_digest
 
@@ -83,11 +84,15 @@ class Checker:
 
     def _scores(self, batch: Sequence[Original], measures: Sequence[str]) -> Iterator[ScoreLine]:
         seed = self._sampling.seed
-        checks = [(each, check_of(measure, each, seed, self._paraphrase)) for each in batch for measure in measures]
+        words = self._words(batch) if PARAPHRASE in measures else None
+        checks = [(each, check_of(measure, each, seed, words)) for each in batch for measure in measures]
         came = self._run([check.ask for _, check in checks if check.ask is not None])
         lines = [self._scored(original, check, came) for original, check in checks]
         waver = self._wavering([original for (original, _), line in zip(checks, lines, strict=True) if line.value == 0])
         return (_noted(line, waver.get(line.query_id, "")) for line in lines)
+
+    def _words(self, batch: Sequence[Original]) -> Mapping[str, Changed] | None:
+        return self._paraphrase([each.row.query for each in batch]) if self._paraphrase is not None else None
 
     def _run(self, asks: Sequence[Ask]) -> Mapping[Ask, ExperimentResult | str]:
         return self._runs.run(asks) if self._runs is not None else dict.fromkeys(asks, self._why_not)
@@ -101,7 +106,7 @@ class Checker:
 
     def _wavering(self, originals: Sequence[Original]) -> dict[str, str]:
         """Return how the answer to the same question, unchanged, differs from itself; of those that do."""
-        asks = {_again(each): each for each in originals}
+        asks = {_again(each): each for each in {each.row.query_id: each for each in originals}.values()}
         found = {}
         for ask, row in self._run(list(asks)).items():
             # A recording says the same at every time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rag_harness.attribution.bench import Subject
@@ -25,6 +25,7 @@ DERIVED = {
     "injection_resisted": "+injection",
 }
 """What the derived experiment of a measure is called, behind the experiment's own name."""
+PARAPHRASE = "metamorphic_paraphrase"
 NO_WRITER = "no model of role writer is named, and nothing else finds other words"
 
 
@@ -59,21 +60,23 @@ class Check:
     undefined: bool = False
 
 
-Paraphrase = Callable[[str], Changed]
-"""A question -> the same in other words, or why there are none."""
+Paraphrase = Callable[[Sequence[str]], Mapping[str, Changed]]
+"""Questions -> each in other words, or why there are none."""
 
 
-def check_of(measure: str, original: Original, seed: int, paraphrase: Paraphrase | None = None) -> Check:
-    """Return what is to be asked for one measure of one trial."""
-    experiment = original.subject.experiment
-    if experiment is None:
+def check_of(measure: str, original: Original, seed: int, words: Mapping[str, Changed] | None = None) -> Check:
+    """Return what is to be asked for one measure of one trial; ``words`` are the questions in others."""
+    if original.subject.experiment is None:
         return Check(measure, None, why_not=original.subject.why_not)
-    if measure == "metamorphic_paraphrase":
-        if paraphrase is None:
-            return Check(measure, None, why_not=NO_WRITER, undefined=True)
-        return _of_query(measure, original, paraphrase(original.row.query), undefined=False)
     if measure in QUERY_CHANGES:
         return _of_query(measure, original, QUERY_CHANGES[measure](original.row.query, seed), undefined=True)
+    if measure == PARAPHRASE:
+        found = words[original.row.query] if words is not None else Changed("", NO_WRITER)
+        return _of_query(measure, original, found, undefined=words is None)
+    return _of_context(measure, original, seed)
+
+
+def _of_context(measure: str, original: Original, seed: int) -> Check:
     if original.subject.limits:
         return Check(measure, None, why_not=original.subject.limits)
     given = _given(measure, original, seed)

@@ -43,7 +43,7 @@ def with_distractor(hits: Sequence[Hit], gold: Collection[str], shelf: Shelf | N
     others = [chunk for chunk in _known(shelf) if chunk.doc_id not in there and chunk.text.strip()]
     if not others:
         return Given(None, NO_OTHER_PAGE)
-    chosen = Random(seed).choice(sorted(others, key=lambda chunk: chunk.chunk_id))  # noqa: S311 - anybody can repeat it
+    chosen = Random(seed).choice(sorted(others, key=lambda chunk: chunk.chunk_id))
     return Given(_ranked([Hit(chosen, hits[-1].score, 1, hits[-1].source), *hits]), f"{chosen.doc_id} added in front")
 
 

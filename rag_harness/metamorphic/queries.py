@@ -62,7 +62,7 @@ def with_typos(text: str, seed: int) -> Changed:
     places = [word.span() for word in _TYPO_WORD.finditer(text) if word[0].islower() and _swaps(word[0])]
     if not places:
         return Changed("", f"no word of {_LONG_ENOUGH} letters that could be mistyped")
-    drawn = Random(f"{seed} {text}")  # noqa: S311 - a choice that anybody can repeat
+    drawn = Random(f"{seed} {text}")
     wanted = min(len(places), max(1, len(text.split()) // _WORDS_A_TYPO))
     for start, end in sorted(drawn.sample(places, wanted)):
         place = start + drawn.choice(_swaps(text[start:end]))
@@ -79,7 +79,7 @@ def politely(text: str, seed: int) -> Changed:
     """Put a please before it and thanks behind it. What is polite like that already is left alone."""
     if any(text.startswith(before) for before, _ in _POLITE):
         return Changed("", "the question is polite already")
-    before, behind = Random(f"{seed} {text}").choice(_POLITE)  # noqa: S311
+    before, behind = Random(f"{seed} {text}").choice(_POLITE)
     return Changed(f"{before}{text.strip()}{behind}") if text.strip() else Changed("", "the question is empty")
 
 

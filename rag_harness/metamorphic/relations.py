@@ -1,9 +1,9 @@
 """Is it the same answer? Without an LLM: what it declines, its figures, its yes or no, the pages it cites, its words.
 
-Limits, which are those of looking at the surface: two answers that have the same figures and a cited page in common are
-the same even where one of them says the opposite in words, and two that mean the same in wholly different words, without
-a figure, are not. What is set against each other are two answers of one pipeline to one question, so that they mostly
-share their words where they say the same.
+Limits, which are those of looking at the surface: two answers with the same figures and a cited page in common are the
+same even where one of them says the opposite in words, and two that mean the same in wholly different words, without a
+figure, are not. What is compared are two answers of one pipeline to one question: where they say the same they mostly
+share their words.
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ class RunRecord:
         self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
         self.unwritable = False
+        self.more: dict[str, Any] = {}
+        """What others have ``summary.json`` say, by its key."""
 
     def note(self, selected: Iterable[TrialId]) -> bool:
         """Note the trials and golden entries that were selected, and return whether there are any."""
@@ -106,7 +108,7 @@ class RunRecord:
         """What ``summary.json`` has beside aggregates and gates, where there is any."""
         pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
-        return pairs | (sure if self.abstentions else {})
+        return pairs | (sure if self.abstentions else {}) | self.more
 
     @cached_property
     def abstentions(self) -> list[Abstention]:
