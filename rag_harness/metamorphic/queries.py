@@ -80,7 +80,9 @@ def politely(text: str, seed: int) -> Changed:
     if any(text.startswith(before) for before, _ in _POLITE):
         return Changed("", "the question is polite already")
     before, behind = Random(f"{seed} {text}").choice(_POLITE)
-    return Changed(f"{before}{text.strip()}{behind}") if text.strip() else Changed("", "the question is empty")
+    said = text.strip()
+    end = "" if said.endswith((".", "?", "!")) else "."
+    return Changed(f"{before}{said}{end}{behind}") if said else Changed("", "the question is empty")
 
 
 def enumerated_otherwise(text: str, seed: int) -> Changed:  # noqa: ARG001 - there is one way to do it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
@@ -18,6 +19,9 @@ WIDTH = 100
 SHOWN = 3
 """Examples of each experiment that are printed."""
 _ABREAST, _NAME = 5, 13
+_NEIGHBOUR = (1, 0, 3, 2)
+"""Which line of an example each of the four is set against."""
+_QUOTE = re.compile("[\"'«“]")
 NOTHING = "no trial with an answer: nothing to check"
 
 
@@ -27,7 +31,13 @@ def metamorphic_lines(found: Mapping[str, Sequence[ScoreLine]], settings: Settin
     if not every:
         return [NOTHING]
     measures = metamorphic_of(line.measure for line in every)
-    lines = [*_rates(found, measures), *_without(found), *_no_writer(measures)]
+    asked = f"the first {settings.metamorphic_cases} by lot" if settings.metamorphic_cases else "all"
+    lines = [
+        f"answers of each experiment that were checked: {asked}",
+        *_rates(found, measures),
+        *_without(found),
+        *_no_writer(measures),
+    ]
     for name, scores in found.items():
         lines += _worst(name, [line for line in scores if line.value == 0])
     return [*lines, "", f"all {len(every)}: {settings.output}/{CHECKED}"]
@@ -52,20 +62,25 @@ def _short(measure: str) -> str:
 
 
 def _without(found: Mapping[str, Sequence[ScoreLine]]) -> Iterator[str]:
-    """Say what has no score, and why."""
+    """Say what has no score, and why; reasons that differ only in what they quote are one, said of the first."""
     for name, lines in found.items():
-        counted = Counter((line.reason, line.measure) for line in lines if line.value is None)
-        by_reason: dict[str, list[str]] = {}
-        for (reason, measure), n in counted.items():
-            by_reason.setdefault(reason, []).append(f"{_short(measure)} {n}")
-        for reason, measures in by_reason.items():
-            said = f"{name}: without a score: {', '.join(measures)}: {cut(reason, 2 * WIDTH)}"
-            yield from wrap(said, WIDTH, subsequent_indent="  ", max_lines=3, placeholder=" …")
+        by_kind: dict[str, list[ScoreLine]] = {}
+        for line in lines:
+            if line.value is None:
+                by_kind.setdefault(_QUOTE.split(line.reason)[0], []).append(line)
+        for alike in by_kind.values():
+            counted = Counter(line.measure for line in alike)
+            measures = ", ".join(f"{_short(measure)} {counted[measure]}" for measure in metamorphic_of(counted))
+            yield from _wrapped(f"{name}: without a score: {measures}: {' '.join(alike[0].reason.split())}")
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, WIDTH, subsequent_indent="  ", max_lines=3, placeholder=" …", break_on_hyphens=False)
 
 
 def _no_writer(measures: Sequence[str]) -> Iterator[str]:
     if PARAPHRASE not in measures:
-        yield from wrap(f"left out: {_short(PARAPHRASE)}: {NO_WRITER}: --rag-writer-model", WIDTH)
+        yield from _wrapped(f"left out: {_short(PARAPHRASE)}: {NO_WRITER} (--rag-writer-model)")
 
 
 def _worst(name: str, broken: Sequence[ScoreLine]) -> Iterator[str]:
@@ -85,8 +100,17 @@ def _worst(name: str, broken: Sequence[ScoreLine]) -> Iterator[str]:
 def _example(line: ScoreLine, n: int) -> Iterator[str]:
     said = line.detail
     yield f"  {cut(f'{_short(line.measure)} ({n})  {line.trial}: {line.reason}', WIDTH - 2)}"
-    for label, key in (("query", "query"), ("changed", "changed"), ("before", "before"), ("after", "answer")):
-        yield f"    {label.ljust(9)}{cut(str(said.get(key, '')), WIDTH - 13)}"
+    shown = [str(said.get(key, "")) for key in ("query", "changed", "before", "answer")]
+    for label, text, beside in zip(("query", "changed", "before", "after"), shown, _NEIGHBOUR, strict=True):
+        yield f"    {label.ljust(9)}{_around(text, shown[beside], WIDTH - 13)}"
+
+
+def _around(text: str, other: str, width: int) -> str:
+    """Cut ``text`` to what can be read on one line, where it first differs from ``other`` in the middle."""
+    flat, beside = " ".join(text.split()), " ".join(other.split())
+    same = next((n for n, (one, two) in enumerate(zip(flat, beside, strict=False)) if one != two), 0)
+    start = max(0, min(same - width // 2, len(flat) - width))
+    return cut(flat, width) if not start else "…" + cut(flat[start + 1 :], width - 1)
 
 
 def as_json(found: Mapping[str, Sequence[ScoreLine]]) -> dict[str, Any]:
