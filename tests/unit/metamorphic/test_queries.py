@@ -6,6 +6,7 @@ import re
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rag_harness.metamorphic.queries import QUERY_CHANGES, enumerated_otherwise, in_capitals, politely, with_typos
@@ -20,6 +21,7 @@ def figures(text: str) -> list[str]:
     return sorted(re.findall(r"\d+", text))
 
 
+@hypothesis_settings(deadline=None)
 @given(QUESTIONS, st.integers(0, 9))
 def test_no_figure_is_changed_and_a_seed_always_gives_the_same(question: str, seed: int) -> None:
     for change in QUERY_CHANGES.values():
@@ -31,6 +33,7 @@ def test_no_figure_is_changed_and_a_seed_always_gives_the_same(question: str, se
             assert figures(changed.text) == figures(question)
 
 
+@hypothesis_settings(deadline=None)
 @given(QUESTIONS)
 def test_capitals_and_politeness_are_given_once(question: str) -> None:
     for change in (in_capitals, politely):
