@@ -22,7 +22,7 @@ from rag_harness.files.sources import json_digest
 from rag_harness.protocols import Experiment
 from rag_harness.results.file import ResultFile, finished_rows
 from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row import ExperimentResult, storable
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Hit, PipelineOutput, Query
 
@@ -68,7 +68,7 @@ class Ask:
     def is_answered_by(self, row: ExperimentResult) -> bool:
         """Whether a stored row was given the same."""
         if self.hits is None:
-            return row.query == self.row.query
+            return bool(row.query == storable(self.case.query.text))
         given = [(chunk.chunk_id, chunk.text) for chunk in row.retrieved_chunks]
         return given == [(hit.chunk.chunk_id, hit.chunk.text) for hit in self.hits]
 

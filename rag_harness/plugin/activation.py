@@ -31,6 +31,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     from rag_harness.plugin.collected import Collection
     from rag_harness.plugin.gating import GateKeeper
     from rag_harness.plugin.golden_section import GoldenSection
+    from rag_harness.plugin.metamorphic import Metamorphic
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
@@ -48,11 +49,14 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     # Of two that print in the usual order, the one that is registered later does first.
+    metamorphic = Metamorphic(session, recorder, record, trials)
     register(Attribution(session, recorder, record, trials), "rag_harness.attribution")
     register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
     # Of two that come last, the one that is registered later does.
     register(GoldenSection(session, recorder, record), "rag_harness.golden")
     register(gates, "rag_harness.gates")
+    # Gates read what is checked: of two that wrap the tests last, the one that is registered later is done first.
+    register(metamorphic, "rag_harness.metamorphic")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")

@@ -32,6 +32,8 @@ class RunRecord:
         self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
         self.unwritable = False
+        self.more: dict[str, Any] = {}
+        """What others have ``summary.json`` say, by its key."""
 
     def note(self, selected: Iterable[TrialId]) -> bool:
         """Note the trials and golden entries that were selected, and return whether there are any."""
@@ -108,7 +110,7 @@ class RunRecord:
         pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
         noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
-        return pairs | (sure if self.abstentions else {}) | noise
+        return pairs | (sure if self.abstentions else {}) | noise | self.more
 
     @cached_property
     def noises(self) -> list[Noise]:

@@ -197,6 +197,15 @@ class RagSession:
             known = self._declared[name] = Experiment(name, pipeline, data=self.data_of(name))
         return known
 
+    def known_experiment(self, name: str) -> Experiment | None:
+        """Return what this process knows of an experiment: registered, or a pipeline that a fixture here has made."""
+        from rag_harness.pipelines import known_experiments
+
+        # One of a user's own fixture may have taken a registered name: it is the one that has answered.
+        if name in self._declared:
+            return self._declared[name]
+        return self.registered(name) if name in known_experiments() else None
+
     def queries(self, experiment: Experiment) -> Sequence[Query]:
         """Return what ``experiment`` will be asked in this run."""
         if experiment.id == GOLDEN:
@@ -253,6 +262,19 @@ class RagSession:
 
         everywhere, by_suite = self._wanted.get()
         return [] if experiment == GOLDEN else columns_of([*everywhere, *by_suite.get(experiment, ())])
+
+    def metamorphic_measures(self, experiment: str) -> list[str]:
+        """Return what metamorphic checks look at in an experiment's answers: what is named, and all if asked for.
+
+        Other words are among all where a model is named that finds them.
+        """
+        from rag_harness.measures.metamorphic import METAMORPHIC, metamorphic_of
+
+        everywhere, by_suite = self._wanted.get()
+        named = [*everywhere, *by_suite.get(experiment, ())]
+        if self.settings.metamorphic:
+            named += [name for name in METAMORPHIC if self.settings.writer_model or name != "metamorphic_paraphrase"]
+        return metamorphic_of(named)
 
     def _read_wanted(self) -> tuple[list[str], dict[str, list[str]]]:
         from rag_harness.gates.reading import measures_by_suite

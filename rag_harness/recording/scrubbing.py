@@ -34,6 +34,7 @@ def secrets_of(settings: Settings) -> list[str]:
         settings.openai_api_key,
         settings.chat_api_key,
         settings.judge_api_key,
+        settings.writer_api_key,
         settings.qdrant_api_key,
     )
     return [each for each in dict.fromkeys(known) if each]

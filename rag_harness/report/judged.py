@@ -11,12 +11,14 @@ from rag_harness.measures import Score
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure, category_of
 from rag_harness.measures.judged.categories import PARTS
+from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.columns import Growing
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, read_scores, row_digest
 from rag_harness.types import Case
 
 _NOT_JUDGED = "no judgement"
+_NOT_CHECKED = "no check: it was not sampled, or the run ended before"
 
 
 class JudgedColumns:
@@ -33,6 +35,7 @@ class JudgedColumns:
         self._columns = columns
         self._authors = {Author(*author) for author in authors}
         self._judged = {name: column for name, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
+        self._checked = {n: column for n, column in columns.items() if isinstance(column.measure, MetamorphicMeasure)}
         self._composites = [column for column in columns.values() if isinstance(column.measure, CompositeMeasure)]
         self._digests: dict[int, str] = {}
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
@@ -40,7 +43,7 @@ class JudgedColumns:
 
     def note(self, position: int, case: Case, row: ExperimentResult) -> None:
         """Note a row with an answer, whose scores are read later."""
-        if self._judged or self._composites:
+        if self._judged or self._composites or self._checked:
             self._digests[position] = row_digest(row)
             self._abstained[position], self._answerable[position] = row.abstained, case.answerable
 
@@ -60,12 +63,24 @@ class JudgedColumns:
                 reason = f"no verdict: {line.reason}" if failed else line.reason
                 column.put(position, Score(line.value, reason, undefined=line.undefined))
 
+    def read_checks(self, file: Path, position_of: Mapping[str, int]) -> None:
+        """Take the scores of metamorphic checks that are of these rows."""
+        for line in read_scores(file) if self._checked else ():
+            position, column = position_of.get(line.query_id, -1), self._checked.get(line.measure)
+            if column is None or self._digests.get(position) != line.row or line.author.judge != CHECKER:
+                continue
+            if line.version == column.measure.version:
+                column.put(position, Score(line.value, line.reason, undefined=line.undefined))
+
     def close(self) -> None:
         """Say of rows without a score that there is none, and make composites of the others."""
         for position in self._digests:
             for column in self._judged.values():
                 if column.is_open(position):
                     column.put(position, Score(None, _NOT_JUDGED))
+            for column in self._checked.values():
+                if column.is_open(position):
+                    column.put(position, Score(None, _NOT_CHECKED, undefined=True))
             for column in self._composites:
                 if column.is_open(position):
                     column.put(position, self._composed(column, position))

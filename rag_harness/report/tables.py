@@ -20,7 +20,7 @@ from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen, read_manifest
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
-from rag_harness.results.score import SCORES
+from rag_harness.results.score import CHECKED, SCORES
 from rag_harness.types import GOLDEN
 
 MeasuresOf = Callable[[str], Sequence[Measure]]
@@ -70,7 +70,7 @@ def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, mea
         row = row_or_none(line)
         if row is not None:
             reading.add(row)
-    reading.add_scores(rows.parent / SCORES / rows.name)
+    reading.add_scores(rows.parent / SCORES / rows.name, rows.parent / CHECKED / rows.name)
     return reading.table()
 
 
@@ -105,9 +105,10 @@ class _Reading:
             self._found.append(position)
             self._judged.note(position, kept.case, row)
 
-    def add_scores(self, file: Path) -> None:
-        """Take the judged scores of the rows that came."""
-        self._judged.read(file, self._cases.position)
+    def add_scores(self, judged: Path, checked: Path) -> None:
+        """Take the scores of the rows that came: those of judges, and those of metamorphic checks."""
+        self._judged.read(judged, self._cases.position)
+        self._judged.read_checks(checked, self._cases.position)
 
     def table(self) -> SuiteTable:
         """Return the table, with the cases that no row came of."""

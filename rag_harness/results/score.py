@@ -18,6 +18,8 @@ from rag_harness.types import TrialId
 
 SCORES = "scores"
 """Folder beside the result files."""
+CHECKED = "metamorphic"
+"""Folder of the scores that metamorphic checks gave, written anew by each run that checks."""
 BEGIN = b'{"measure":'
 """How a line of a score begins, in a journal that has rows too."""
 

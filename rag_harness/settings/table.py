@@ -143,6 +143,8 @@ class Settings:
     )
     judge_model: str = option("", "chat model that judges; default: the profile's, else the chat model", "judging")
     judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
+    writer_model: str = option("", "chat model of role writer, which finds other words for questions", "nothing")
+    writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
     )
@@ -156,6 +158,12 @@ class Settings:
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
+    )
+    metamorphic: bool = option(
+        False, "ask a sample of the queries again with one thing changed that must not change the answer", "nothing"
+    )
+    metamorphic_cases: int = option(
+        50, "answers of each experiment that metamorphic checks look at; 0 is all", "nothing", ge=0
     )
     max_unmeasured: float = option(
         0.05,
@@ -185,6 +193,7 @@ class Settings:
     openrouter_api_key: str = secret("key for OpenRouter", "OPENROUTER_API_KEY")
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
+    writer_api_key: str = secret("key for the writer's own endpoint", "RAG_WRITER_API_KEY")
     judge_api_key: str = secret("key for the judge's own endpoint", "RAG_JUDGE_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)

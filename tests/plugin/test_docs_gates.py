@@ -24,6 +24,7 @@ OTHER_PAGES = (
     "docs/golden.md",
     "docs/judging.md",
     "docs/measures.md",
+    "docs/metamorphic.md",
     "docs/pairwise.md",
     "docs/verdicts.md",
     "CONTRIBUTING.md",

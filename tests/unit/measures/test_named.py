@@ -12,6 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures, known_measures, measure_named
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.measures.named import ANSWERS
 from rag_harness.registry import registered
 from rag_harness.types import Case, Query
@@ -52,7 +53,7 @@ def test_built_ins_come_in_by_the_common_door() -> None:
     assert set(known_measures()) == set(registered("measures"))
     for name in known_measures():
         made = registered("measures")[name].load()
-        assert issubclass(made, (RowMeasure, JudgedMeasure, CompositeMeasure))
+        assert issubclass(made, (RowMeasure, JudgedMeasure, CompositeMeasure, MetamorphicMeasure))
         cut = issubclass(made, RowMeasure) and made.takes_cutoff
         measure = made(3 if cut else None)
         assert measure.name == (f"{name}@3" if cut else name)
