@@ -202,6 +202,13 @@ class Trials:
         """Return what judging a trial came to, to the first test of it; None where nothing of it is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
+    def abandon(self, experiment: str) -> None:
+        """Ask no more about an experiment: what waits is dropped; what is under way is kept, and nobody judges it."""
+        for trial_id in self.ahead.abandon(experiment):
+            self._asked.pop(trial_id, None)
+            self._engine.get().drop(trial_id)
+            self._engine.get().drop((trial_id, "judged"))
+
     def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
         """Return what runs jobs in this process, made where it is not there yet."""
         return self._engine.get()
