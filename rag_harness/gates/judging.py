@@ -111,7 +111,8 @@ def _judged(
     if mine is None or absent:
         return absent or Verdict(gate, "silent")
     if not isinstance(gate.right, Reference):
-        return _left_out(gate, [("", mine)], partial or gate in ways.rules.settled) or _against_number(gate, mine, gate.right, ways)
+        left_out = _left_out(gate, [("", mine)], partial or gate in ways.rules.settled)
+        return left_out or _against_number(gate, mine, gate.right, ways)
     theirs = baseline.get(gate.suite) if gate.right.name == BASELINE else suites.get(gate.right.name)
     if theirs is None:
         return _without_other(gate, gate.right)
