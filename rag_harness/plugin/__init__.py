@@ -81,16 +81,22 @@ def _check_usage(config: pytest.Config) -> None:
 
     try:
         check_marker_expression(config)
-        _check_workers(config, activation.wake(config).settings.concurrency)
+        settings = activation.wake(config).settings
+        _check_workers(config, settings.concurrency, settings.stop_early)
     except PrerequisiteError as error:
         raise pytest.UsageError(str(error)) from None
 
 
-def _check_workers(config: pytest.Config, concurrency: int) -> None:
+def _check_workers(config: pytest.Config, concurrency: int, stop_early: bool) -> None:
     """Refuse a limit that workers could not keep: only our own scheduler sends those home that are too many."""
     from rag_harness.errors import SettingsError
 
     workers = len(config.getoption("tx", None) or ())
+    if workers and stop_early:
+        raise SettingsError(
+            "--rag-stop-early looks at one case after another in one process, and workers each have some of them. "
+            "Leave -n out; --rag-concurrency says how many cases are asked at once."
+        )
     if workers > concurrency and config.getoption("dist", "no") not in ("no", "load"):
         raise SettingsError(
             f"rag_concurrency is {concurrency}, but each of the {workers} workers makes a call at a time. Use fewer "

@@ -34,6 +34,7 @@ class Recorder:
         authors: whose judgements came, by experiment.
         judging: what they took, by experiment: tokens and calls of the judge's model.
         not_run: trials that could have passed the budget.
+        settled: experiments that were not asked about all of their cases, for every gate was settled before.
         missed: tests of golden entries that were not found.
     """
 
@@ -49,6 +50,7 @@ class Recorder:
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
+        self.settled: set[str] = set()
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""

@@ -96,6 +96,11 @@ class RunRecord:
 
         return read_tables(self._session.output, measures)
 
+    def has_settled(self, suite: str) -> bool:
+        """Whether cases of a suite were not asked for, because its gates were settled."""
+        record = self.manifest.suites.get(suite)
+        return record is not None and bool(record.settled)
+
     @cached_property
     def pairwise(self) -> Sequence[Cell]:
         """Each pair of experiments on each judged measure."""
@@ -161,15 +166,18 @@ class RunRecord:
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
-        not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in arrivals.not_run]
+        settled = missing if name in arrivals.settled else []
+        others = [] if settled else missing
+        not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         return SuiteRecord(
             data=self._data_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
             total=total,
             selected=ids_or_all(selected, total),
-            lost=sorted({*missing} - {*not_run}),
+            lost=sorted({*others} - {*not_run}),
             not_run=not_run,
+            settled=sorted(settled),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=self._session.judged_names(name),
             authors=sorted(arrivals.authors.get(name, ())),

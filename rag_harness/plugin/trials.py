@@ -221,6 +221,13 @@ class Trials:
         """Return the lines of the repeats of a trial, to the first test of it."""
         return self.repeats.ship(trial) if self._session.settings.repeats > 1 else []
 
+    def abandon(self, experiment: str) -> None:
+        """Ask no more about an experiment: what waits is dropped; what is under way is kept, and nobody judges it."""
+        for trial_id in self.ahead.abandon(experiment):
+            self._asked.pop(trial_id, None)
+            self._engine.get().drop(trial_id)
+            self._engine.get().drop((trial_id, "judged"))
+
     def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
         """Return what runs jobs in this process, made where it is not there yet."""
         return self._engine.get()

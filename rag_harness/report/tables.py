@@ -135,7 +135,7 @@ class _Reading:
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read: what was selected is lost."""
-    is_selected, not_run = chosen(record.selected), set(record.not_run)
+    is_selected, not_run = chosen(record.selected), {*record.not_run, *record.settled}
     waited_for = (is_selected(case_id) and case_id not in not_run for case_id in cases.ids)
     states = [State.LOST if waits else State.LEFT_OUT for waits in waited_for]
     return np.array(states, dtype=np.uint8)

@@ -128,6 +128,10 @@ class Settings:
     population: Population = option(
         "like", "what evidence is about: cases like these, or finite, these cases and no others", "nothing"
     )
+    stop_early: bool = option(
+        False, "ask cases in random order, and no more of an experiment when each of its gates is settled", "nothing"
+    )
+    order_seed: int = option(0, "seed of the order in which --rag-stop-early asks cases", "nothing")
     strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
     misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL", "nothing")
     export: str = option("", "write run and qrels of the golden suite: trec:DIR", "nothing")
