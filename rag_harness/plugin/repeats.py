@@ -99,6 +99,11 @@ class Repeats:
 
         return job
 
+    def drop(self, trial: TrialId) -> None:
+        """Do not answer a trial again whose test will not come."""
+        for key in self._under_way.pop(trial, []):
+            self._engine().drop(key)
+
     def ship(self, trial: TrialId) -> list[str]:
         """Return the lines that came of answering a trial again, for the writer of the files, once."""
         keys = self._under_way.pop(trial, [])

@@ -227,6 +227,7 @@ class Trials:
             self._asked.pop(trial_id, None)
             self._engine.get().drop(trial_id)
             self._engine.get().drop((trial_id, "judged"))
+            self.repeats.drop(trial_id)
 
     def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
         """Return what runs jobs in this process, made where it is not there yet."""

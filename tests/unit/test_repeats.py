@@ -41,6 +41,9 @@ class Engine:
     def result(self, key: Any) -> Any:
         return asyncio.run(self.jobs[key]())
 
+    def drop(self, key: Any) -> None:
+        del self.jobs[key]
+
     def forget(self, key: Any) -> None:
         del self.jobs[key]
 
@@ -64,14 +67,14 @@ class Asked:
         return []
 
 
-def repeats(output: Path, kept: list[bytes], session: Asked | None = None) -> Repeats:
+def repeats(output: Path, kept: list[bytes], session: Asked | None = None, engine: Engine | None = None) -> Repeats:
     async def keep(line: bytes) -> None:
         kept.append(line)
 
-    engine, stored = Engine(), Stored(output, "this-run", anew=False)
+    runs, stored = engine or Engine(), Stored(output, "this-run", anew=False)
     stored.look_for_the_dead()
     known = cast("RagSession", session or Asked())
-    return Repeats(known, lambda: engine, lambda: stored, keep, lambda: lambda _: "", lambda _: 0)
+    return Repeats(known, lambda: runs, lambda: stored, keep, lambda: lambda _: "", lambda _: 0)
 
 
 def rows(lines: list[str]) -> list[ExperimentResult]:
@@ -105,6 +108,16 @@ def test_what_an_earlier_run_has_is_not_shipped(tmp_path: Path) -> None:
     file.write_text(ROW.line())
     again = repeats(tmp_path, [])
     assert again.after(TRIAL, MINE)
+    assert again.ship(TRIAL.id) == []
+
+
+def test_a_trial_whose_experiment_is_settled_is_not_answered_again(tmp_path: Path) -> None:
+    engine = Engine()
+    again = repeats(tmp_path, [], engine=engine)
+    again.after(TRIAL, MINE)
+    assert engine.jobs
+    again.drop(TRIAL.id)
+    assert not engine.jobs
     assert again.ship(TRIAL.id) == []
 
 
