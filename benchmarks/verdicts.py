@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rag_harness.gates.early_stop import EarlyStop
 from rag_harness.gates.grammar import Gate
-from rag_harness.stats import Interval, bootstrap_interval, wilson_interval
+from rag_harness.stats import Interval, bootstrap_interval, mean_bounds, mean_interval, wilson_interval
 from rag_harness.stats.bounded import bounded_bounds
 from rag_harness.stats.clusters import cluster_sums
 from rag_harness.stats.inputs import UndefinedError
@@ -37,6 +37,7 @@ SCORES: dict[str, Draw] = {
     "two-point, 80 %": lambda rng, n: (rng.random(n) < 0.8).astype(float),
     "two-point, 95 %": lambda rng, n: (rng.random(n) < 0.95).astype(float),
     "skewed": lambda rng, n: rng.beta(8, 1.2, n),
+    "times, log-normal": lambda rng, n: rng.lognormal(0, 0.5, n),
 }
 
 
@@ -65,6 +66,8 @@ def harness(values: Floats, confidence: float) -> Interval:
     """What a gate with evidence has."""
     if np.isin(values, (0, 1)).all():
         return share_bounds(int(values.sum()), len(values), confidence)
+    if values.max() > 1:
+        return mean_bounds(values, None, confidence)
     return bounded_bounds(values, (0, 1), confidence, resamples=DRAWS)
 
 
@@ -74,6 +77,8 @@ def printed(values: Floats) -> Interval:
         return wilson_interval(int(values.sum()), len(values))
     if len(values) >= FEW:
         return bootstrap_interval(values, resamples=DRAWS)
+    if values.max() > 1:
+        return mean_interval(values)
     return bounded_bounds(values, (0, 1), 0.975, unseen=0.5, resamples=DRAWS)
 
 

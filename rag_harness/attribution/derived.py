@@ -114,8 +114,7 @@ class DerivedRuns:
         stored = {ask: found for ask in asks if (found := self._find(ask)) is not None}
         new = [ask for ask in asks if ask not in stored]
         for ask in new:
-            if not self._broken:
-                self._submit(ask)
+            self._submit(ask)
         return {**stored, **{ask: self._result(ask) for ask in new}}
 
     def close(self) -> None:
@@ -135,15 +134,17 @@ class DerivedRuns:
         trial, pipeline = Trial(ask.derived, ask.case), _pipeline(ask)
 
         async def job() -> Came:
+            if self._broken:
+                return Came(Outcome(None, not_run=self._broken))
             outcome = await run_trial(trial, pipeline, self._settings, ask.fingerprint, self._prompts.keep)
             row = outcome.row
+            if outcome.critical and row is not None:
+                self._broken = row.why  # no later one can succeed: those in line are not asked
             return Came(outcome, (row.line().encode(),) if row is not None and row.ok else ())
 
         self._engine().submit(trial.id, job)
 
     def _result(self, ask: Ask) -> ExperimentResult | str:
-        if self._broken:
-            return self._broken
         trial = Trial(ask.derived, ask.case)
         try:
             came: Came = self._engine().result(trial.id)
@@ -158,8 +159,6 @@ class DerivedRuns:
         row = outcome.row
         if row is None:
             return f"not run: {outcome.not_run}"
-        if outcome.critical:
-            self._broken = row.why
         if not row.ok:
             return row.why
         file = result_path(self._output, row.experiment)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rag_harness.attribution.bench import Bench, Subject
 from rag_harness.attribution.derived import Ask, DerivedRuns, asks_of
 from rag_harness.attribution.diagnosis import Diagnosis, Facts, Trialled, diagnose
-from rag_harness.attribution.failing import WORST, Suspect, rows_of, suspects, tables_of
+from rag_harness.attribution.failing import WORST, Suspect, failed_gates, rows_of, suspects, tables_of
 from rag_harness.attribution.gold import gold_facts
 from rag_harness.attribution.interventions import TWICE, altered
 from rag_harness.attribution.right import rightness
@@ -105,12 +105,13 @@ class Explainer:
 
     def _of(self, name: str, only: str | None) -> list[CauseLine]:
         table = self._tables[name]
-        every = suspects(table, self._worst if only is None else len(table.ids))
+        failed = failed_gates(self._output, name, int(self._manifest.settings.get("k") or 10))
+        every = suspects(table, self._worst if only is None else len(table.ids), failed)
         chosen = every if only is None else {only: every[only]}
         subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else Subject()
         rows = rows_of(self._output, self._manifest, name, chosen)
-        failed = (_failed(chosen[row.query_id], case, row, subject, table) for case, row in rows)
-        found = [line for batch in _batches(filter(_did_fail, failed)) for line in self._diagnosed(batch)]
+        looked_at = (_failed(chosen[row.query_id], case, row, subject, table) for case, row in rows)
+        found = [line for batch in _batches(filter(_did_fail, looked_at)) for line in self._diagnosed(batch)]
         order = {query_id: n for n, query_id in enumerate(chosen)}
         return sorted(found, key=lambda line: order[line.query_id])
 

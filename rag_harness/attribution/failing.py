@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rag_harness.gates import Gate, Reference, parse_gate
+from rag_harness.gates.verdict import holds
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest
@@ -27,7 +31,7 @@ class Suspect:
     """A trial that may have failed. ``category`` is empty where it is only among the worst.
 
     Attributes:
-        badness: what it is ordered by; its HRI where that is known.
+        badness: what it is ordered by: its HRI, and below all of these, [-2, -1], how bad the words of others are.
     """
 
     query_id: str
@@ -51,10 +55,39 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
     return read_tables(output, measures)  # type: ignore[arg-type]
 
 
-def suspects(table: SuiteTable, worst: int = WORST) -> dict[str, Suspect]:
-    """Return the trials of one experiment that failed by category, and the ``worst``, the worst first."""
+def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, Suspect]:
+    """Return the trials of one experiment that may have failed, the worst first.
+
+    They are those of a failed category, those on the wrong side of the threshold of a gate that ``failed``, and the
+    ``worst`` of all.
+    """
+    below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
     ordered = sorted(_answered(table), key=lambda suspect: -suspect.badness)
-    return {suspect.query_id: suspect for n, suspect in enumerate(ordered) if suspect.category or n < worst}
+    return {
+        suspect.query_id: suspect
+        for n, suspect in enumerate(ordered)
+        if suspect.category or suspect.query_id in below or n < worst
+    }
+
+
+def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
+    """Return the gates on a mean of ``experiment`` that failed in the run, as ``summary.json`` says."""
+    try:
+        said = json.loads((output / FILE).read_bytes()).get("gates", [])
+    except (OSError, ValueError, AttributeError):
+        return []
+    gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]
+    return [
+        gate
+        for gate in gates
+        if gate.suite == experiment and gate.quantile is None and not isinstance(gate.right, Reference)
+    ]
+
+
+def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
+    assert not isinstance(gate.right, Reference)
+    values = table.values(gate.measure, dict(gate.slice))
+    return (case for case, value in values.items() if not holds(value, gate.op, gate.right))
 
 
 def _answered(table: SuiteTable) -> Iterator[Suspect]:
@@ -65,7 +98,7 @@ def _answered(table: SuiteTable) -> Iterator[Suspect]:
 
 
 def _looked_at(table: SuiteTable) -> list[str]:
-    wanted = ("hri", "hri_gold", *AGAINST_TRUTH, "token_f1", "evidence_recall", "false_abstention_rate")
+    wanted = ("hri", "hri_gold", *AGAINST_TRUTH, "token_f1", "false_abstention_rate")
     return [name for name in (*wanted, "abstention_rate") if name in table.columns]
 
 
@@ -74,18 +107,19 @@ def _suspect(table: SuiteTable, position: int, values: Mapping[str, float]) -> S
     hri = values.get("hri", values.get("hri_gold"))
     judged = {name: values[name] for name in AGAINST_TRUTH if name in values}
     failed = category if category in FAILED else ""
-    return Suspect(table.ids[position], _badness(values) if hri is None else hri, failed, hri, judged)
+    # What has no HRI, a refusal say, invents nothing: it comes after all that has one.
+    return Suspect(table.ids[position], _badness(values) - 2 if hri is None else hri, failed, hri, judged)
 
 
 def _badness(values: Mapping[str, float]) -> float:
-    """Return how bad an answer is that nobody judged, in [0, 1.5]: words that differ, and evidence not given.
+    """Return how bad an answer is that nobody judged, in [0, 1]: how far its words are from the ground truth's.
 
-    A refusal shares no word with the ground truth. Where nothing answers the query, whoever answers is as bad as most.
+    A refusal shares none. Where nothing answers the query, whoever answers is as bad as can be. Whether the evidence
+    was given does not count: chosen by that, every failure looked at would be one of retrieval.
     """
     if "false_abstention_rate" not in values:
         return 1 - values.get("abstention_rate", 1.0)
-    refused = values["false_abstention_rate"]
-    return max(refused, 1 - values.get("token_f1", 1.0)) + (1 - values.get("evidence_recall", 1.0)) / 2
+    return max(values["false_abstention_rate"], 1 - values.get("token_f1", 1.0))
 
 
 def rows_of(

@@ -36,7 +36,7 @@ def _counts(by_experiment: Mapping[str, Sequence[CauseLine]]) -> list[str]:
     counted = {name: Counter(line.cause for line in found) for name, found in by_experiment.items()}
     causes = [cause for cause in TOP_LEVEL if any(count[cause] for count in counted.values())]
     rows = [[cause, *(str(count[cause]) for count in counted.values())] for cause in causes]
-    total = ["failed trials", *(str(count.total()) for count in counted.values())]
+    total = ["explained", *(str(count.total()) for count in counted.values())]
     return table([["why they failed", *counted], *rows, total])
 
 
@@ -52,7 +52,7 @@ def _limits(by_experiment: Mapping[str, Sequence[CauseLine]]) -> Iterator[str]:
 
 def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
     yield ""
-    order = "by HRI" if any(line.hri is not None for line in found) else "by what is missing of the answer"
+    order = "by HRI" if any(line.hri is not None for line in found) else "by words that the answer lacks"
     yield f"{name}: the worst {min(shown, len(found))} of {len(found)}, {order}"
     for line in found[:shown]:
         hri = f"  HRI {line.hri:.2f}" if line.hri is not None else ""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_harness.models.anew import asked_again
 from rag_harness.models.chat.expected import Expected, counting_chat
 from rag_harness.models.names import chat_name, embedder_name
 from rag_harness.pipelines import built_in
@@ -62,7 +63,9 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
         if experiment is None or (found.texts and experiment.retriever is not None):
             found.unknown += len(cases)
         else:
-            asyncio.run(_ask_all(experiment.pipeline, cases))
+            for times in range(max(parts.settings.repeats, 1)):
+                with asked_again(times):
+                    asyncio.run(_ask_all(experiment.pipeline, cases))
     settings, usage = parts.settings, found.chat.usage
     prices = prices_of(settings)
     model = model_name("chat", settings.chat_model)

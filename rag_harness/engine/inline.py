@@ -41,6 +41,9 @@ class InlineLoop(Generic[T]):
         """Drop a result that nobody will ask for again."""
         del self._results[key], self._jobs[key]
 
+    def drop(self, key: Hashable) -> None:
+        """Nothing waits here: a job runs when somebody asks for its result."""
+
     def stop(self) -> None:
         """Nothing runs that nobody waits for."""
 

@@ -81,6 +81,12 @@ class BackgroundLoop(Generic[T]):
         """Drop a result that nobody will ask for again."""
         del self._futures[key]
 
+    def drop(self, key: Hashable) -> None:
+        """Do not start a job that waits; one that is under way goes on."""
+        with self._lock:
+            if self._waiting.pop(key, None) is not None:
+                self._futures[key].cancel()
+
     def stop(self) -> None:
         """Start nothing more."""
         with self._lock:

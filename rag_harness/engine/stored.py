@@ -28,7 +28,9 @@ def result_path(output: Path, experiment: str) -> Path:
 
 
 def scores_path(output: Path, experiment: str) -> Path:
-    """Return the file of the judged scores of ``experiment``."""
+    """Return the file of the judged scores of ``experiment``; those of a derived one lie beside its rows."""
+    if "+" in experiment:
+        return output / DERIVED / SCORES / f"{experiment}.jsonl"
     return output / SCORES / f"{result_name(experiment)}.jsonl"
 
 
@@ -162,7 +164,7 @@ def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[Sc
 def _lines_in_files(output: Path) -> dict[int, Path]:
     """Return the file of each whole line of the result files, by its hash: lines are long, and there are many."""
     found: dict[int, Path] = {}
-    folders = (output, output / SCORES, output / DERIVED)
+    folders = (output, output / SCORES, output / DERIVED, output / DERIVED / SCORES)
     for file in (file for folder in folders for file in folder.glob("*.jsonl")):
         with file.open("rb") as stream:
             found |= dict.fromkeys((hash(line) for line in stream if line.endswith(b"\n")), file)

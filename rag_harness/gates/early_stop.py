@@ -56,6 +56,7 @@ class EarlyStop:
         self._test = MeanTest(gate.right, population, (0, 1), gate.confidence / 100)
         self.state: State | None = None
         self.said = ""
+        self._has_value = False
 
     def add(self, value: float) -> None:
         """Take the value of the next case; once settled, the verdict stands.
@@ -64,10 +65,23 @@ class EarlyStop:
             ValueError: the value is NaN or no share, or all cases were taken.
         """
         self._test.add(value)
-        if self.state is None:
-            self._look()
+        self._has_value = True
+        self._look()
+
+    def leave_out(self) -> None:
+        """Take a case that has no value: it counts as the threshold, which is to say, not at all.
+
+        The mean of those with a value is above the threshold just where it is with any number of thresholds among them.
+
+        Raises:
+            ValueError: all cases were taken.
+        """
+        self._test.add(self._threshold)
+        self._look()
 
     def _look(self) -> None:
+        if self.state is not None or not self._has_value:
+            return
         certain = decided(self._test.certain, self.gate.op, self._threshold)
         if certain != "inconclusive":
             self.state, how = certain, "whatever the others are"
@@ -76,4 +90,4 @@ class EarlyStop:
             self.state, how = "passed" if is_good else "failed", f"{self.gate.confidence:g} % sure"
         else:
             return
-        self.said = f"settled after {self._test.n} of these {self._population} cases, {how}"
+        self.said = f"settled after {self._test.n} of {self._population} cases, in random order, {how}"

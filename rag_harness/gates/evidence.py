@@ -7,7 +7,7 @@ with what would settle it. Each bound holds by itself with the gate's confidence
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -30,13 +30,15 @@ class Rules:
     """How a gate is judged.
 
     ``max_unmeasured`` is the share of cases that may be without a value, though they could have one. ``cluster`` names
-    what makes cases alike, e.g. ``source_page``; ``clusters`` then says which case belongs where.
+    what makes cases alike, e.g. ``source_page``; ``clusters`` then says which case belongs where. ``settled`` are gates
+    that needed no more cases, with their state and why: what was not asked for that reason is not missing.
     """
 
     max_unmeasured: float = 1.0
     population: Population = "like"
     cluster: str = ""
     clusters: Clusters | None = None
+    settled: Mapping[Gate, tuple[State, str]] = field(default_factory=dict)
 
 
 class Found(NamedTuple):
@@ -50,6 +52,9 @@ class Found(NamedTuple):
 
 def weighed(point: Verdict, found: Found, rules: Rules, unit: str) -> Verdict:
     """Return the verdict with evidence in place of the one by value alone, where the gate asks for it."""
+    if point.gate in rules.settled:
+        state, said = rules.settled[point.gate]
+        return _with_reason(replace(point, state="failed" if found.lost else state), said)
     if point.gate.confidence is None:
         return point
     if point.gate.quantile is not None and isinstance(point.gate.right, Reference):

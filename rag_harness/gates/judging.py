@@ -111,7 +111,8 @@ def _judged(
     if mine is None or absent:
         return absent or Verdict(gate, "silent")
     if not isinstance(gate.right, Reference):
-        return _left_out(gate, [("", mine)], partial) or _against_number(gate, mine, gate.right, ways)
+        left_out = _left_out(gate, [("", mine)], partial or gate in ways.rules.settled)
+        return left_out or _against_number(gate, mine, gate.right, ways)
     theirs = baseline.get(gate.suite) if gate.right.name == BASELINE else suites.get(gate.right.name)
     if theirs is None:
         return _without_other(gate, gate.right)
@@ -169,7 +170,7 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
     values = list(found.values())
     if problem := _unusable(gate, values, [scores]):
         return Verdict(gate, "failed", reason=problem)
-    remarks = _remarks(gate, {gate.suite: scores})
+    remarks = _remarks(gate, {gate.suite: scores}, gate in ways.rules.settled)
     if gate.calibrated:
         return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
     point = _by_value(gate, values, threshold, _interval(gate, values, ways.unit), remarks)
@@ -216,13 +217,13 @@ def _reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
     return f": {', '.join(said)}" if said else ""
 
 
-def _remarks(gate: Gate, sides: Mapping[str, SuiteScores]) -> tuple[bool, str]:
+def _remarks(gate: Gate, sides: Mapping[str, SuiteScores], settled: bool = False) -> tuple[bool, str]:
     """Return whether any case was lost, and what else a reader must know of the cases that were looked at."""
     where = dict(gate.slice)
     lost = sum(scores.lost_of(where) for scores in sides.values())
     remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
     selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
-    remarks += [f"{selected} of {total} cases selected"] if selected < total else []
+    remarks += [f"{selected} of {total} cases selected"] if selected < total and not settled else []
     unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
     remarks += [f"{unmeasured} could not be measured{_reasons(gate, list(sides.values()))}"] if unmeasured else []
     return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])

@@ -81,16 +81,22 @@ def _check_usage(config: pytest.Config) -> None:
 
     try:
         check_marker_expression(config)
-        _check_workers(config, activation.wake(config).settings.concurrency)
+        settings = activation.wake(config).settings
+        _check_workers(config, settings.concurrency, settings.stop_early)
     except PrerequisiteError as error:
         raise pytest.UsageError(str(error)) from None
 
 
-def _check_workers(config: pytest.Config, concurrency: int) -> None:
+def _check_workers(config: pytest.Config, concurrency: int, stop_early: bool) -> None:
     """Refuse a limit that workers could not keep: only our own scheduler sends those home that are too many."""
     from rag_harness.errors import SettingsError
 
     workers = len(config.getoption("tx", None) or ())
+    if workers and stop_early:
+        raise SettingsError(
+            "--rag-stop-early looks at one case after another in one process, and workers each have some of them. "
+            "Leave -n out; --rag-concurrency says how many cases are asked at once."
+        )
     if workers > concurrency and config.getoption("dist", "no") not in ("no", "load"):
         raise SettingsError(
             f"rag_concurrency is {concurrency}, but each of the {workers} workers makes a call at a time. Use fewer "
@@ -164,6 +170,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
 
     try:
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
+        again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
         item.session.shouldstop = f"rag_harness: {error}"
         return
@@ -171,6 +178,8 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         return  # the run was stopped; what came back is in the journal
     if judged is not None:
         vars(report).update(rag_judged=judged.plain())
+    if again:
+        vars(report).update(rag_again=again)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:

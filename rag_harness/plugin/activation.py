@@ -29,6 +29,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
     from rag_harness.plugin.attribution import Attribution
     from rag_harness.plugin.collected import Collection
+    from rag_harness.plugin.early_stop import EarlyStopping
     from rag_harness.plugin.gating import GateKeeper
     from rag_harness.plugin.golden_section import GoldenSection
     from rag_harness.plugin.metamorphic import Metamorphic
@@ -40,7 +41,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
 
     config.stash[RECORDER] = recorder = Recorder(session)
     record = RunRecord(session, recorder)
-    gates = GateKeeper(session, recorder, record)
+    early = EarlyStopping(session, recorder, trials, lambda: gates.gates)
+    gates = GateKeeper(session, recorder, record, early.rules_for)
     progress = Progress(session, lambda: trials.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
@@ -57,6 +59,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     register(gates, "rag_harness.gates")
     # Gates read what is checked: of two that wrap the tests last, the one that is registered later is done first.
     register(metamorphic, "rag_harness.metamorphic")
+    register(early, "rag_harness.early_stop")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")

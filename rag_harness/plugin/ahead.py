@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_AHEAD = 256
 """Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
+FEWEST_AHEAD = 4
+"""Of a run that may stop early: what is ahead of the stop is paid for and not used."""
 
 
 class Ahead:
@@ -43,6 +45,7 @@ class Ahead:
         self._upcoming: Iterator[tuple[pytest.Item, pytest.Item, Experiment]] = iter(())
         self._submitted: dict[TrialId, None] = {}
         self._unusable: set[str] = set()
+        self.stops_early = False
 
     def run(self, item: pytest.Item, trial_id: TrialId, experiment: Experiment) -> None:
         """Submit trials of the tests that follow ``item``, whose trial of ``experiment`` is under way."""
@@ -50,11 +53,25 @@ class Ahead:
         more = self._after(item)
         if more:
             self._upcoming = chain(self._upcoming, ((following, item, experiment) for following in more))
-        while len(self._submitted) < max(MOST_AHEAD, 4 * self._session.share.concurrency):
+        most = self._most
+        while len(self._submitted) < most:
             following = next(self._upcoming, None)
             if following is None:
                 return
             self._submit_ahead(*following)
+
+    @property
+    def _most(self) -> int:
+        concurrency = self._session.share.concurrency
+        return max(FEWEST_AHEAD, 2 * concurrency) if self.stops_early else max(MOST_AHEAD, 4 * concurrency)
+
+    def abandon(self, experiment: str) -> list[TrialId]:
+        """Submit no more trials of an experiment, and return those whose tests have not come."""
+        self._unusable.add(experiment)
+        left = [trial_id for trial_id in self._submitted if trial_id.experiment == experiment]
+        for trial_id in left:
+            del self._submitted[trial_id]
+        return left
 
     def is_of_a_new_batch(self, item: pytest.Item) -> bool:
         """Return whether work was just handed out; without batches that may be so at every test."""
@@ -63,7 +80,7 @@ class Ahead:
 
     def _forget_those_before(self, trial_id: TrialId, items: list[pytest.Item]) -> None:
         """Count the trials up to this one as no longer ahead; tests that were skipped have not asked for theirs."""
-        if trial_id not in self._submitted and len(self._submitted) >= MOST_AHEAD:
+        if trial_id not in self._submitted and len(self._submitted) >= min(MOST_AHEAD, self._most):
             positions = {found: n for n, item in enumerate(items) if (found := trial_id_of(item)) is not None}
             here = positions.get(trial_id, 0)
             self._submitted = dict.fromkeys(late for late in self._submitted if positions.get(late, 0) > here)

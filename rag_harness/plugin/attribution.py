@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.files.log import log
+
 if TYPE_CHECKING:
     from rag_harness.attribution.bench import Bench
     from rag_harness.attribution.derived import DerivedRuns
@@ -50,6 +52,9 @@ class Attribution:
             self._causes = self._explainer(runs, SPENT if is_spent else "").every()
         except (OSError, RagHarnessError) as error:
             self._problem = str(error)
+        except Exception as error:  # the run is paid for, judged and written: it must not end as an internal error
+            log.error("Failures could not be explained", exc_info=error)
+            self._problem = f"{type(error).__name__}: {error}"
         finally:
             if runs is not None:
                 runs.close()

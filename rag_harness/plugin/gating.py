@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pytest
 
@@ -28,11 +28,19 @@ _OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "in
 _CATEGORIES = {"passed": "gates passed", "failed": "failed", "skipped": "gates inconclusive"}
 
 
+class RulesFor(Protocol):
+    """Says how a gate is judged that could be settled early; other gates as ``rules`` say."""
+
+    def __call__(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
+        """``some_left``: not all cases were asked, for all gates of the suite were settled."""
+        ...
+
+
 class GateKeeper:
     """Judges when the tests are done, and says so in the last lines."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
-        self._session, self._recorder, self._record = session, recorder, record
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, rules_for: RulesFor) -> None:
+        self._session, self._recorder, self._record, self._rules_for = session, recorder, record, rules_for
         self._used = False
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
@@ -146,7 +154,8 @@ class GateKeeper:
         unit = measure_named(gate.measure).unit
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
-        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, self._rules)
+        rules = self._rules_for(gate, self._rules, self._record.has_settled(gate.suite))
+        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, rules)
 
     @cached_property
     def _rules(self) -> Rules:

@@ -83,8 +83,12 @@ class Judgements:
 
     def _submit(self, key: Any, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> None:
         judging, find = self._judging.get(), self._stored().score
-        repeats = self._session.settings.judge_repeats if trial.id in (self._repeated or ()) else 0
-        self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, repeats), first=True)
+        turns = self.turns_of(trial.id)
+        self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, turns), first=True)
+
+    def turns_of(self, trial: TrialId) -> int:
+        """Return how often the judge is asked again about an answer of a trial."""
+        return self._session.settings.judge_repeats if trial in (self._repeated or ()) else 0
 
     def ship(self, trial: TrialId, test: str, forget: bool) -> Judged | None:
         """Return what judging a trial came to, for the writer of the files; None where nothing is judged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +34,7 @@ class Recorder:
         authors: whose judgements came, by experiment.
         judging: what they took, by experiment: tokens and calls of the judge's model.
         not_run: trials that could have passed the budget.
+        settled: experiments that were not asked about all of their cases, for every gate was settled before.
         missed: tests of golden entries that were not found.
     """
 
@@ -49,6 +50,7 @@ class Recorder:
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
+        self.settled: set[str] = set()
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
@@ -95,6 +97,8 @@ class Recorder:
             # Where two workers ran one trial, scores of the row that was not taken would be of no row.
             if judged is not None and is_new:
                 self._take_judged(row.experiment, judged)
+        if hasattr(report, "rag_again"):
+            self._take_again(vars(report).pop("rag_again"))
         if hasattr(report, "rag_not_run"):
             self.not_run.add(TrialId(*report.rag_not_run))
 
@@ -120,6 +124,19 @@ class Recorder:
         for line in judged["lines"]:
             self._score_file(experiment).append(line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
+
+    def _take_again(self, lines: Iterable[str]) -> None:
+        """Take rows and scores of trials that were answered again: no part of the run's own tables."""
+        from rag_harness.results.row import row_or_none
+        from rag_harness.results.score import parse_score
+
+        for line in lines:
+            score = parse_score(line)
+            row = None if score is not None else row_or_none(line)
+            if score is not None:
+                self._score_file(score.experiment).append(line.encode())
+            elif row is not None:
+                self._file(row.experiment).append(row, line)
 
     def _is_new(self, row: ExperimentResult) -> bool:
         """Note a row that came; several tests may look at one trial."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.abstention import Abstention
+    from rag_harness.report.noise import Noise
     from rag_harness.report.pairwise import Cell
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
@@ -95,6 +96,11 @@ class RunRecord:
 
         return read_tables(self._session.output, measures)
 
+    def has_settled(self, suite: str) -> bool:
+        """Whether cases of a suite were not asked for, because its gates were settled."""
+        record = self.manifest.suites.get(suite)
+        return record is not None and bool(record.settled)
+
     @cached_property
     def pairwise(self) -> Sequence[Cell]:
         """Each pair of experiments on each judged measure."""
@@ -108,7 +114,17 @@ class RunRecord:
         """What ``summary.json`` has beside aggregates and gates, where there is any."""
         pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
-        return pairs | (sure if self.abstentions else {}) | self.more
+        noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
+        return pairs | (sure if self.abstentions else {}) | noise | self.more
+
+    @cached_property
+    def noises(self) -> list[Noise]:
+        """Where the noise of each experiment is, where queries were to be answered again."""
+        if not self._session.settings.repeats:
+            return []
+        from rag_harness.report.noise import noises
+
+        return noises(self._session.output, self.manifest, self.tables, self._session.settings)
 
     @cached_property
     def abstentions(self) -> list[Abstention]:
@@ -150,15 +166,18 @@ class RunRecord:
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
-        not_run = [case_id for case_id in missing if interrupted or TrialId(name, case_id) in arrivals.not_run]
+        settled = missing if name in arrivals.settled else []
+        others = [] if settled else missing
+        not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         return SuiteRecord(
             data=self._data_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
             total=total,
             selected=ids_or_all(selected, total),
-            lost=sorted({*missing} - {*not_run}),
+            lost=sorted({*others} - {*not_run}),
             not_run=not_run,
+            settled=sorted(settled),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=self._session.judged_names(name),
             authors=sorted(arrivals.authors.get(name, ())),

@@ -31,6 +31,7 @@ class SummarySection:
             self._write_scorecard(terminalreporter)
             self._write_pairwise(terminalreporter)
             self._write_abstention(terminalreporter)
+            self._write_noise(terminalreporter)
             self._write_own(terminalreporter)
 
     def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
@@ -62,6 +63,15 @@ class SummarySection:
 
         terminal.section("rag abstention", sep="=")
         terminal.line("\n".join(abstention_lines(self._record.abstentions)))
+
+    def _write_noise(self, terminal: pytest.TerminalReporter) -> None:
+        """Print where the noise is, where queries were to be answered again."""
+        if not self._record.noises:
+            return
+        from rag_harness.report.noise_lines import noise_lines
+
+        terminal.section("rag noise", sep="=")
+        terminal.line("\n".join(noise_lines(self._record.noises)))
 
     def _write_own(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.sections import own_sections

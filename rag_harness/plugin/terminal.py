@@ -30,7 +30,7 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
         return None
     settings = session.settings
     asked = (
-        f"; at most {len(trials)} model calls, each tried up to {TRIES} times"
+        f"; at most {len(trials) * max(settings.repeats, 1)} model calls, each tried up to {TRIES} times"
         if not session.access.reads_recordings
         else ""
     )
@@ -84,10 +84,16 @@ def write_summary(
     terminal.section("rag", sep="=")
     terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
-    for line in [*lines, *_where_rows_are_from(recorder, tables, settings), *more]:
+    for line in [*lines, *_settled(record), *_where_rows_are_from(recorder, tables, settings), *more]:
         terminal.line(line)
     for line in _errors(tables, settings):
         terminal.line(line, red=True)
+
+
+def _settled(record: RunRecord) -> Iterator[str]:
+    left = {name: len(suite.settled) for name, suite in record.manifest.suites.items() if suite.settled}
+    for name, n in sorted(left.items()):
+        yield f"not run: settled: {n} trials of {name}. Without --rag-stop-early they are run too."
 
 
 def _where_rows_are_from(recorder: Recorder, tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rag_harness.once import Once
 from rag_harness.plugin.ahead import Ahead
 from rag_harness.plugin.items import own_fixture, trial_id_of
 from rag_harness.plugin.judgements import Judgements
+from rag_harness.plugin.repeats import Repeats
 
 if TYPE_CHECKING:
     import pytest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.judging import Judged
     from rag_harness.engine.loop import BackgroundLoop
+    from rag_harness.engine.repeated import Again
     from rag_harness.engine.rows import Trial
     from rag_harness.engine.stored import Stored
     from rag_harness.engine.trial import Outcome
@@ -63,7 +65,15 @@ class Trials:
         self._stored_rows, self._prompts = Once(self._read_stored), Once(self._open_prompts)
         self.ahead = Ahead(session, self._submit_if_new, lambda: self._stored_rows.get().look_for_the_dead())
         self.judgements = Judgements(session, self._engine.get, self._stored_rows.get, lambda: self._journal.get().file)
-        self._asked: dict[TrialId, Trial] = {}
+        self.repeats = Repeats(
+            session,
+            self._engine.get,
+            self._stored_rows.get,
+            lambda line: self._journal.get().keep(line),
+            lambda: self._prompts.get().keep,
+            self.judgements.turns_of,
+        )
+        self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
         self._prepared: set[str] = set()
         self._tests: Counter[TrialId] = Counter()
         self._forgotten: set[TrialId] = set()
@@ -87,7 +97,7 @@ class Trials:
 
         return Journal(self._session.output / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
 
-    async def _keep(self, result: Outcome | Judged) -> None:
+    async def _keep(self, result: Outcome | Judged | Again) -> None:
         """Have what came back on disk; a row is then judged, before anybody has seen it."""
         from rag_harness.engine.trial import Outcome
 
@@ -98,7 +108,12 @@ class Trials:
             await self._journal.get().keep(result.row.line().encode())
             asked = self._asked.pop(result.row.trial, None)
             if asked is not None:
-                self.judgements.after(asked, result.row)
+                self._follow(*asked, result.row)
+
+    def _follow(self, trial: Trial, experiment: Experiment, row: ExperimentResult) -> bool:
+        """Judge a row and have its trial answered again, as wanted; return whether anything of it is under way."""
+        is_judged = self.judgements.after(trial, row)
+        return (row.ok and self.repeats.after(trial, experiment)) or is_judged
 
     def _open_prompts(self) -> PromptFiles:
         from rag_harness.results.prompts import PromptFiles
@@ -131,7 +146,7 @@ class Trials:
         stored = self.stored(trial, experiment)
         if stored is not None:
             self._count(trial.id, item.session.items)
-            if self.judgements.after(trial, stored[0]):
+            if self._follow(trial, experiment, stored[0]):
                 self.ahead.run(item, trial.id, experiment)
             return Shipped(*stored)
         self._submit(trial, experiment)
@@ -177,7 +192,7 @@ class Trials:
             return False
         stored = self.stored(trial, experiment)
         if stored is not None:
-            return self.judgements.after(trial, stored[0])
+            return self._follow(trial, experiment, stored[0])
         self._submit(trial, experiment)
         return True
 
@@ -187,7 +202,7 @@ class Trials:
         self._prepare(experiment)
         fingerprint, settings = self._session.fingerprint(experiment), self._session.settings
         pipeline, keep = experiment.pipeline, self._prompts.get().keep
-        self._asked.setdefault(trial.id, trial)
+        self._asked.setdefault(trial.id, (trial, experiment))
         self._engine.get().submit(trial.id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
 
     def _prepare(self, experiment: Experiment) -> None:
@@ -201,6 +216,17 @@ class Trials:
     def judged(self, trial: TrialId, test: str) -> Judged | None:
         """Return what judging a trial came to, to the first test of it; None where nothing of it is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
+
+    def answered_again(self, trial: TrialId) -> list[str]:
+        """Return the lines of the repeats of a trial, to the first test of it."""
+        return self.repeats.ship(trial) if self._session.settings.repeats > 1 else []
+
+    def abandon(self, experiment: str) -> None:
+        """Ask no more about an experiment: what waits is dropped; what is under way is kept, and nobody judges it."""
+        for trial_id in self.ahead.abandon(experiment):
+            self._asked.pop(trial_id, None)
+            self._engine.get().drop(trial_id)
+            self._engine.get().drop((trial_id, "judged"))
 
     def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
         """Return what runs jobs in this process, made where it is not there yet."""

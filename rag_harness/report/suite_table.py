@@ -143,8 +143,8 @@ class SuiteTable:
     def interval(self, measure: str) -> tuple[float, float]:
         """Return the 95 % interval of the mean of a measure that some case has a value of."""
         if measure not in self._intervals:
-            values = list(self.values(measure, {}).values())
-            self._intervals[measure] = mean_interval(values, span_of(self.columns[measure].measure, values))
+            found = list(self.values(measure, {}).values())
+            self._intervals[measure] = mean_interval(found, _span_of(self.columns[measure].measure, found))
         return self._intervals[measure]
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
@@ -178,6 +178,6 @@ class SuiteTable:
         return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))
 
 
-def span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
+def _span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
     """Return the least and the greatest value of a share; None where that is not known, or a value lies outside."""
     return (0.0, 1.0) if measure.unit == "share" and values and min(values) >= 0 and max(values) <= 1 else None

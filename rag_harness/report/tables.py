@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.engine.repeated import repeat_fingerprint, repeat_name
+from rag_harness.engine.stored import result_path
 from rag_harness.measures import Measure
 from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.ranking_arrays import Finder
@@ -36,7 +38,7 @@ def read_tables(output: Path, measures: MeasuresOf) -> dict[str, SuiteTable]:
     cases = {data: CaseFile(output, data) for data in _data(manifest)}
     try:
         return {
-            name: _read_table(output, name, record, cases[record.data], measures(name))
+            name: _read_table(output / record.file, name, record, cases[record.data], measures(name))
             for name, record in sorted(manifest.suites.items())
         }
     finally:
@@ -48,15 +50,27 @@ def _data(manifest: RunManifest) -> set[str]:
     return {record.data for record in manifest.suites.values()}
 
 
-def _read_table(
-    output: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]
-) -> SuiteTable:
+def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measures: Sequence[Measure]) -> SuiteTable:
+    """Return the table of the answers number ``repeat``, from 2, of an experiment; those that lack are lost.
+
+    Raises:
+        DataError: the cases are missing or damaged.
+    """
+    fingerprints = [repeat_fingerprint(each, repeat) for each in record.fingerprints]
+    again, cases = record.model_copy(update={"fingerprints": fingerprints}), CaseFile(output, record.data)
+    try:
+        return _read_table(result_path(output, repeat_name(name, repeat)), name, again, cases, measures)
+    finally:
+        cases.close()
+
+
+def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:
     reading = _Reading(name, record, cases, measures)
-    for _, line, _ in numbered_lines(output / record.file):
+    for _, line, _ in numbered_lines(rows):
         row = row_or_none(line)
         if row is not None:
             reading.add(row)
-    reading.add_scores(output / SCORES / record.file, output / CHECKED / record.file)
+    reading.add_scores(rows.parent / SCORES / rows.name, rows.parent / CHECKED / rows.name)
     return reading.table()
 
 
@@ -121,7 +135,7 @@ class _Reading:
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read: what was selected is lost."""
-    is_selected, not_run = chosen(record.selected), set(record.not_run)
+    is_selected, not_run = chosen(record.selected), {*record.not_run, *record.settled}
     waited_for = (is_selected(case_id) and case_id not in not_run for case_id in cases.ids)
     states = [State.LOST if waits else State.LEFT_OUT for waits in waited_for]
     return np.array(states, dtype=np.uint8)

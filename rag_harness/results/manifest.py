@@ -42,6 +42,7 @@ class SuiteRecord(_Record):
         selected: those that the run was to look at.
         lost: selected, but no row came: a crash took them, or a test that never asked.
         not_run: selected, but not asked for: the budget was spent, or somebody interrupted the run.
+        settled: selected, but not asked for: every gate of the suite was settled without them.
         resumed: whose row an earlier run has made.
         judged: what its rows were judged on, by name: measures that a judge was asked for, and what is made of them.
         authors: whose judgements are of this run: judge, model and revision each.
@@ -55,6 +56,7 @@ class SuiteRecord(_Record):
     selected: Some
     lost: list[str] = []
     not_run: list[str] = []
+    settled: list[str] = []
     resumed: Some = []
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []

@@ -128,6 +128,10 @@ class Settings:
     population: Population = option(
         "like", "what evidence is about: cases like these, or finite, these cases and no others", "nothing"
     )
+    stop_early: bool = option(
+        False, "ask cases in random order, and no more of an experiment when each of its gates is settled", "nothing"
+    )
+    order_seed: int = option(0, "seed of the order in which --rag-stop-early asks cases", "nothing")
     strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
     misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL", "nothing")
     export: str = option("", "write run and qrels of the golden suite: trec:DIR", "nothing")
@@ -147,6 +151,13 @@ class Settings:
     writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
+    )
+    repeats: int = option(
+        0,
+        "answer each query so many times, and say where the noise is: queries, pipeline, judge",
+        "nothing",
+        ge=0,
+        le=100,
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     attribute: bool = option(

@@ -78,13 +78,13 @@ def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequenc
         raise UndefinedError("all cases are of one cluster, which bounds nothing")
     if span is None:
         return _without_span(array, confidence, clusters)
-    if clusters is None:
-        return bounded_bounds(array, span, confidence) if len(array) < _MANY else t_bounds(array, confidence)
-    found = bounded_bounds(array, span, confidence, clusters)
+    if clusters is None and len(array) < _MANY:
+        return bounded_bounds(array, span, confidence)
     try:
-        return _wider(found, t_bounds(array, confidence, clusters))
+        by_t = _held(t_bounds(array, confidence, clusters), span)
     except UndefinedError:
-        return found
+        return bounded_bounds(array, span, confidence, clusters)
+    return by_t if clusters is None else _wider(by_t, bounded_bounds(array, span, confidence, clusters))
 
 
 def _share(array: Floats, span: Span, confidence: float, population: int | None) -> Interval:
@@ -100,7 +100,11 @@ def _share(array: Floats, span: Span, confidence: float, population: int | None)
 def _without_span(array: Floats, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
     found = t_bounds(array, confidence, clusters)
     units = len(array) if clusters is None else len(set(clusters))
-    return _wider(found, bootstrap_t_bounds(array, confidence, clusters)) if units < FEW else found
+    return _wider(found, bootstrap_t_bounds(array, confidence, clusters)) if units < _MANY else found
+
+
+def _held(bounds: Interval, span: Span) -> Interval:
+    return Interval(max(bounds.low, span[0]), min(bounds.high, span[1]))
 
 
 def _wider(first: Interval, second: Interval) -> Interval:

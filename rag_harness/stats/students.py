@@ -7,8 +7,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from rag_harness.stats.clusters import ClusterSums, cluster_sums, standard_error, weighed
-from rag_harness.stats.inputs import UndefinedError, Values, checked, floats, positive
+from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats, positive
 from rag_harness.stats.intervals import Interval
+from rag_harness.stats.resampling import by_chunks
 from rag_harness.stats.students_t import t_quantile
 
 _NO_SPREAD = 1e-9
@@ -48,8 +49,12 @@ def bootstrap_t_bounds(
     """
     sums, error = _spread(values, clusters, "bootstrap_t_bounds")
     count, rng = len(sums.sizes), np.random.default_rng(seed)
-    drawn = rng.multinomial(count, np.full(count, 1 / count), positive(resamples)).astype(float)
-    means, errors = weighed(drawn, sums)
+
+    def draw(rows: int) -> Floats:
+        weights = rng.multinomial(count, np.full(count, 1 / count), rows).astype(float)
+        return np.stack(weighed(weights, sums), axis=1)
+
+    means, errors = by_chunks(positive(resamples), count, draw).T
     usable = errors > _NO_SPREAD * error
     if not usable.any():
         raise UndefinedError("no resample differs, so nothing is known of their spread")

@@ -26,6 +26,7 @@ OTHER_PAGES = (
     "docs/measures.md",
     "docs/metamorphic.md",
     "docs/pairwise.md",
+    "docs/verdicts.md",
     "CONTRIBUTING.md",
     "data/README.md",
 )

@@ -101,14 +101,14 @@ def test_arithmetic_settles_what_the_others_cannot_change(op: str, values: list[
         stop.add(value)
     assert stop.state == state
     if state:
-        assert stop.said == f"settled after {len(values)} of these 5 cases, whatever the others are"
+        assert stop.said == f"settled after {len(values)} of 5 cases, in random order, whatever the others are"
 
 
 def test_a_verdict_stands() -> None:
     stop = EarlyStop(GATE, 200)
     for _ in range(30):
         stop.add(1)
-    assert (stop.state, stop.said) == ("passed", "settled after 18 of these 200 cases, 95 % sure")
+    assert (stop.state, stop.said) == ("passed", "settled after 18 of 200 cases, in random order, 95 % sure")
     for _ in range(100):
         stop.add(0)
     assert stop.state == "passed"

@@ -129,6 +129,16 @@ def test_a_run_is_corrected_by_the_calibration_of_its_judge(tmp_path: Path) -> N
     assert 0.68 < found.value < 0.87
 
 
+def test_each_bound_of_a_gate_with_evidence_holds_by_itself(tmp_path: Path) -> None:
+    values = labelled(tmp_path / "output", tmp_path / "judges")
+    found = judged(tmp_path / "output", tmp_path / "judges", values, "e3: faithfulness~calibrated >= 0.5 @95%")
+    assert found.interval is not None
+    assert found.bounds is not None
+    assert found.interval[0] < found.bounds[0] < found.bounds[1] < found.interval[1]
+    surer = judged(tmp_path / "output", tmp_path / "judges", values, "e3: faithfulness~calibrated >= 0.5 @97.5%")
+    assert surer.bounds == pytest.approx(surer.interval)
+
+
 def test_cases_without_an_answer_count_as_they_are(tmp_path: Path) -> None:
     values = labelled(tmp_path / "output", tmp_path / "judges")
     whole, with_errors = (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.models.anew import seed_shift
 from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of
 from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
@@ -172,7 +173,7 @@ class OpenAIChat:
             "stream_options": {"include_usage": True},
         }
         if self._sampling.seed is not None:
-            request["seed"] = self._sampling.seed
+            request["seed"] = self._sampling.seed + seed_shift.get()
         if schema is not None:
             request["response_format"] = schema
         return request

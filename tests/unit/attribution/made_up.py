@@ -86,8 +86,8 @@ class Pipeline:
 
     chunks: Sequence[Chunk]
     k: int = 4
-    says: Callable[[str], str] = staticmethod(lambda said: said)  # type: ignore[assignment]
-    order: Callable[[Chunk], Any] = staticmethod(lambda chunk: chunk.doc_id == OLD)  # type: ignore[assignment]
+    says: Callable[[str], str] = staticmethod(lambda said: said)
+    order: Callable[[Chunk], Any] = staticmethod(lambda chunk: chunk.doc_id == OLD)
     calls: list[str] = field(default_factory=list)
 
     async def answer(self, query: Query) -> PipelineOutput:

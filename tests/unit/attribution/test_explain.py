@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,9 +118,10 @@ def test_after_an_error_that_nothing_can_get_past_nothing_more_is_asked(run: Pat
         raise CriticalError("The key was rejected.")
 
     pipeline = refusing()
-    pipeline.answer = rejected  # type: ignore[method-assign, assignment]
+    pipeline.answer = rejected  # type: ignore[method-assign]
     lines = explained(run, experiment(pipeline, answer_from=rejected), concurrency=1)
     assert all(line.observational and "The key was rejected." in line.limits for line in lines)
+    assert len(asked) == 1
 
 
 def test_a_replayed_answer_says_nothing_of_noise(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +152,7 @@ def test_errors_have_a_cause_already_and_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_that_retrieves_nothing_says_so(tmp_path: Path) -> None:
-    nothing = {"retrieved_chunks": [], "candidates": [], "retrieval_time_ms": None}
+    nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": [], "retrieval_time_ms": None}
     row = make_row(experiment="x1", query_id="q0", llm_answer="Some days.", **nothing)
     write_run(tmp_path, [row], CASES[:1])
     (line,) = explainer(tmp_path, None).every()
@@ -221,6 +223,11 @@ def test_no_more_rows_are_in_memory_than_are_explained_together(run: Path, monke
     monkeypatch.setattr("rag_harness.attribution.explain._AT_ONCE", 2)
     sizes: list[int] = []
     original = Explainer._diagnosed
-    monkeypatch.setattr(Explainer, "_diagnosed", lambda self, batch: sizes.append(len(batch)) or original(self, batch))
+
+    def noted(self: Explainer, batch: Any) -> Any:
+        sizes.append(len(batch))
+        return original(self, batch)
+
+    monkeypatch.setattr(Explainer, "_diagnosed", noted)
     assert [line.query_id for line in explainer(run, None).every()] == [f"q{n}" for n in range(6)]
     assert sizes == [2, 2, 2]

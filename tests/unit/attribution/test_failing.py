@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from rag_harness.attribution.explain import Explainer
-from rag_harness.attribution.failing import rows_of, suspects, tables_of
+from rag_harness.attribution.failing import failed_gates, rows_of, suspects, tables_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult
@@ -45,6 +46,26 @@ def run(output: Path, rows: list[ExperimentResult], scores: list[ScoreLine]) -> 
     return explainer(output, None)
 
 
+def test_a_gate_that_failed_has_those_below_its_threshold_looked_at(tmp_path: Path) -> None:
+    rows = [row(n, answer) for n, answer in enumerate(("Who knows?", "Perhaps.", "Some day."))]
+    scores = [line for n, each in enumerate(rows) for line in judged(each, 0.5, 0.5 + n / 10, 0.5)]
+    write_run(tmp_path, rows, CASES[:3], scores=scores)
+    verdicts = [
+        {"gate": "x1: faithfulness >= 0.55", "state": "failed"},
+        {"gate": "x1: faithfulness >= 0.65", "state": "passed"},
+        {"gate": "x1: p95(total_ms) <= 1", "state": "failed"},
+        {"gate": "x1: faithfulness >= x2", "state": "failed"},
+        {"gate": "x2: faithfulness >= 0.9", "state": "failed"},
+    ]
+    (tmp_path / "summary.json").write_text(json.dumps({"gates": verdicts}))
+    gates = failed_gates(tmp_path, "x1", 10)
+    assert [str(gate) for gate in gates] == ["x1: faithfulness >= 0.55"]
+    assert list(suspects(table(tmp_path), 0, gates)) == ["q0"]
+    assert list(suspects(table(tmp_path), 0)) == []
+    (tmp_path / "summary.json").write_text("[]")
+    assert failed_gates(tmp_path, "x1", 10) == []
+
+
 def test_failed_categories_are_all_taken_and_the_worst_beside_them_by_hri(tmp_path: Path) -> None:
     rows = [row(0, "Who knows?"), row(1, "Perhaps."), row(2, "Some day."), row(3)]
     scores = [
@@ -64,6 +85,12 @@ def test_failed_categories_are_all_taken_and_the_worst_beside_them_by_hri(tmp_pa
         "Hallucination",
         "Retrieval Failure",
     ]
+
+
+def test_what_has_no_hri_comes_after_what_has_one(tmp_path: Path) -> None:
+    rows = [row(0, "I don't know.", abstained=True), row(1, "Perhaps.")]
+    lines = run(tmp_path, rows, judged(rows[1], 0.9, 0.3, 0.1)).every()
+    assert [(line.query_id, line.category) for line in lines] == [("q1", "Hallucination"), ("q0", "Wrong Abstention")]
 
 
 def test_a_right_answer_of_a_failed_category_makes_the_judge_doubtful(tmp_path: Path) -> None:

@@ -90,6 +90,9 @@ def test_evidence_that_has_nothing_of_the_ground_truth_is_doubtful() -> None:
     other = (Evidence("desk.md", "Our shops open on Sunday mornings at 9:00."),)
     assert "none of its figures" in doubt_of(replace(TENT, evidence=other))
     assert doubt_of(replace(TENT, evidence=())) == ""
+    # The question's own words are in both, and carry nothing.
+    same = (Evidence("tent.md", "How to return the tent: see overleaf."),)
+    assert "0% of what the ground truth adds" in doubt_of(replace(TENT, evidence=same))
     # A sum has figures that no page has; its words are enough.
     total = replace(TENT, ground_truth="In sum €40 for three delivery dates", query=replace(TENT.query, text="Cost?"))
     assert doubt_of(replace(total, evidence=(Evidence("t.md", "each further delivery date costs €20"),))) == ""

@@ -30,7 +30,7 @@ def test_the_section_counts_shows_the_worst_ten_and_fits_100_columns() -> None:
         "why they failed  e3  e1",
         "Retrieval Miss   12   0",
         "Noise             0   1",
-        "failed trials    12   1",
+        "explained        12   1",
     ]
     assert "e3: the worst 10 of 12, by HRI" in text
     assert "    Retrieval Miss: not found; +gold_context repairs it" in text

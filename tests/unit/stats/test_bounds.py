@@ -167,10 +167,46 @@ def test_of_a_population_the_rest_decides(name: str) -> None:
     assert (wrong / 100 <= 0.1).all()
 
 
+def test_a_population_narrows_by_what_was_seen_of_it() -> None:
+    values = SCORES["skewed"](np.random.default_rng(8), 40)
+    like, these = mean_bounds(values, SHARE), mean_bounds(values, SHARE, population=60)
+    mean, kept = values.mean(), np.sqrt(1 - 40 / 60)
+    assert these == pytest.approx((mean - kept * (mean - like.low), mean + kept * (like.high - mean)))
+    times = values * 3000
+    assert mean_bounds(times, population=60).high < mean_bounds(times).high
+
+
 def test_arithmetic_bounds_the_mean_of_a_population_too() -> None:
-    low, high = mean_bounds([0.5] * 9, SHARE, population=10)
-    assert low >= 0.45
-    assert high <= 0.55
+    assert mean_bounds([0.9], SHARE, population=2) == pytest.approx((0.45, 0.95))
+
+
+def test_a_chance_that_is_exactly_the_rest_is_ruled_out() -> None:
+    """Of 40 cases 38 right, one looked at and wrong: a chance of 2 in 40, which is 5 %."""
+    assert finite_share_bounds(0, 1, 40) == pytest.approx((0, 37 / 40))
+
+
+@pytest.mark.parametrize("n", [40, 200])
+def test_without_a_range_the_wider_of_two_bounds_holds(n: int) -> None:
+    values = np.random.default_rng(9).lognormal(0, 1, n)
+    plain, skewed = t_bounds(values), bootstrap_t_bounds(values)
+    assert mean_bounds(values) == (plain.low, skewed.high)
+    assert plain.low < skewed.low
+    assert plain.high < skewed.high
+
+
+def test_with_clusters_the_wider_of_two_bounds_holds() -> None:
+    values = np.repeat([1.0] * 18 + [0.2, 0.6], 2)
+    clusters = list(np.repeat(np.arange(20), 2))
+    by_t, drawn = t_bounds(values, 0.95, clusters), bounded_bounds(values, SHARE, 0.95, clusters)
+    assert drawn.low < by_t.low
+    assert drawn.high < by_t.high
+    assert mean_bounds(values, SHARE, clusters=clusters) == (drawn.low, min(by_t.high, 1))
+
+
+def test_many_cases_are_bounded_by_students_t_within_their_range() -> None:
+    values = np.random.default_rng(10).random(1000)
+    assert mean_bounds(values, SHARE) == t_bounds(values)
+    assert mean_bounds([0.9] * 1000, SHARE).low < 0.9
 
 
 @pytest.mark.parametrize(

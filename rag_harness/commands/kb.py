@@ -1,0 +1,75 @@
+"""``rag-harness kb``: a knowledge base, its queries and its golden set."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rag_harness.commands import FOUND
+
+
+def graph_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``kb graph`` takes."""
+    parser.add_argument("folder", nargs="?", metavar="DIR", help="folder of Markdown pages; default: KB_DIR or data/kb")
+
+
+def validate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``kb validate`` takes."""
+    graph_arguments(parser)
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
+    golden = "default: test_retrieval_golden/golden.json beside the folder's parent"
+    parser.add_argument("--golden", type=Path, metavar="FILE", help=golden)
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def run_validate(chosen: argparse.Namespace) -> int:
+    """Check pages, plan, queries and golden set."""
+    from rag_harness.kb.validation import validate
+
+    folder = _folder(chosen)
+    golden = folder.absolute().parent.parent / "test_retrieval_golden" / "golden.json"
+    report = validate(
+        folder,
+        chosen.queries or _if_there(folder / "queries.jsonl"),
+        chosen.golden or _if_there(golden),
+    )
+    print(report.json() if chosen.json else "\n".join(report.lines()))
+    return 0 if report.ok else FOUND
+
+
+def run_graph(chosen: argparse.Namespace) -> int:
+    """Print the links between pages."""
+    from rag_harness.kb.validation import graph
+
+    print(graph(_folder(chosen)), end="")
+    return 0
+
+
+def superseded_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``kb superseded`` takes."""
+    graph_arguments(parser)
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="default: queries.jsonl in the folder")
+    parser.add_argument("-o", dest="marked", type=Path, required=True, metavar="FILE", help="the queries, marked")
+
+
+def run_superseded(chosen: argparse.Namespace) -> int:
+    """Write the queries with what superseded pages say of their facts."""
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.kb.superseded import mark_superseded
+
+    found = mark_superseded(_folder(chosen), chosen.queries)
+    write_atomically(chosen.marked, "".join(f"{line}\n" for line in found.lines).encode())
+    print(f"{found.marked} of {len(found.lines)} queries ask for a fact that a superseded page tells otherwise")
+    return 0 if found.marked else FOUND
+
+
+def _folder(chosen: argparse.Namespace) -> Path:
+    from rag_harness.settings.loading import load_settings
+
+    given: dict[str, Any] = {"kb_dir": chosen.folder} if chosen.folder else {}
+    return Path(load_settings(given).kb_dir)
+
+
+def _if_there(file: Path) -> Path | None:
+    return file if file.is_file() else None

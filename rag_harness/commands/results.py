@@ -1,0 +1,28 @@
+"""``rag-harness results``: are result files whole?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rag_harness.commands import FOUND
+
+
+def validate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``results validate`` takes."""
+    parser.add_argument(
+        "path", type=Path, nargs="?", default=Path("output"), help="result file or folder; default: output"
+    )
+    parser.add_argument("--queries", type=Path, metavar="FILE", help="each file must have a row for each of these")
+
+
+def run_validate(chosen: argparse.Namespace) -> int:
+    """Check schema and completeness of result files."""
+    from rag_harness.dataset.queries import read_queries
+    from rag_harness.results.check import check_results
+
+    wanted = [case.query.query_id for case in read_queries(chosen.queries)] if chosen.queries else []
+    checks = check_results(chosen.path, wanted)
+    for check in checks:
+        print("\n".join([check.line(), *(f"  {problem}" for problem in check.problems)]))
+    return FOUND if any(check.problems for check in checks) else 0

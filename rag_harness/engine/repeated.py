@@ -1,0 +1,84 @@
+"""A trial answered again and judged: rows and scores of ``e3+repeat2``, each repeat with seeds of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_harness.engine.judging import Find, Judging
+from rag_harness.engine.rows import KeepPrompt, Trial
+from rag_harness.engine.trial import run_trial
+from rag_harness.files.sources import json_digest
+from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.models.anew import asked_again
+from rag_harness.models.names import chat_name
+from rag_harness.pipelines import built_in
+from rag_harness.results.row import ExperimentResult
+from rag_harness.settings import Settings
+from rag_harness.settings.profiles import EMBEDDED_URL
+
+JUDGE_SEEDS = 100
+"""Seeds that the judgements of one answer may use: those of the next answer begin behind them."""
+
+
+def repeat_name(experiment: str, repeat: int) -> str:
+    """Return the name of the derived experiment whose rows are the answers number ``repeat``, from 2."""
+    return f"{experiment}+repeat{repeat}"
+
+
+def repeat_fingerprint(fingerprint: str, repeat: int) -> str:
+    """Return the fingerprint of its rows, by that of the experiment."""
+    return json_digest([fingerprint, f"+repeat{repeat}"])
+
+
+def computes_its_answers(experiment: str, settings: Settings) -> bool:
+    """Whether answering again tells nothing: an experiment of ours whose answers the embedded reader computes."""
+    is_embedded = settings.chat_base_url == EMBEDDED_URL and chat_name(settings) == "openai"
+    return experiment in built_in() and is_embedded
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What answering once more came to: lines for the result files, and ``new``, what the journal lacks of them."""
+
+    lines: tuple[bytes, ...] = ()
+    new: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeating:
+    """How trials of one process are answered again.
+
+    Attributes:
+        settings: of the run.
+        judging: of the answers number ``repeat``.
+        find: finds a score that need not be judged again.
+        keep_prompt: keeps the messages of a call.
+        keep: makes a row safe before it is judged, which may take long.
+    """
+
+    settings: Settings
+    judging: Callable[[int], Judging]
+    find: Find
+    keep_prompt: KeepPrompt
+    keep: Callable[[bytes], Awaitable[None]]
+
+    async def answer(self, trial: Trial, repeat: int, pipeline: Any, fingerprint: str) -> ExperimentResult | None:
+        """Return the row of the answer number ``repeat``, kept; None where the budget did not allow it."""
+        again = Trial(repeat_name(trial.experiment, repeat), trial.case)
+        with asked_again(repeat - 1):
+            outcome = await run_trial(
+                again, pipeline, self.settings, repeat_fingerprint(fingerprint, repeat), self.keep_prompt
+            )
+        if outcome.row is not None:
+            await self.keep(outcome.row.line().encode())
+        return outcome.row
+
+    async def judge(
+        self, trial: Trial, repeat: int, row: ExperimentResult, measures: Sequence[JudgedMeasure], turns: int
+    ) -> tuple[bytes, ...]:
+        """Return the lines of the scores of a row that are new; the judge is asked ``turns`` times more."""
+        if not measures or not row.ok:
+            return ()
+        return (await self.judging(repeat).row(row, trial.case, measures, self.find, turns)).new

@@ -1,0 +1,148 @@
+"""--rag-stop-early: cases in random order, and no more of an experiment when each of its gates is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.files.log import log
+from rag_harness.plugin.items import trial_id_of, trial_of
+
+if TYPE_CHECKING:
+    from rag_harness.engine.rows import Trial
+    from rag_harness.gates import Gate, Rules
+    from rag_harness.measures import Measure, Score
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.stop_plan import Watch
+    from rag_harness.plugin.trials import Trials
+    from rag_harness.results.row import ExperimentResult
+    from rag_harness.types import TrialId
+
+
+class EarlyStopping:
+    """Lives in the one process of the run; without the option it does nothing.
+
+    Args:
+        session: state of the run.
+        recorder: is told which experiments are settled.
+        trials: run ahead less far, and stop.
+        gates: gives the gates of the run.
+    """
+
+    def __init__(
+        self, session: RagSession, recorder: Recorder, trials: Trials, gates: Callable[[], Sequence[Gate]]
+    ) -> None:
+        self._session, self._recorder, self._trials, self._gates = session, recorder, trials, gates
+        self._watches: dict[str, Watch] = {}
+        self._refused: dict[str, str] = {}
+        self._looked_at: set[TrialId] = set()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
+        """Put cases in random order, after everybody else has chosen and sorted tests."""
+        result = yield
+        trials = {item: trial_id for item in items if trial_of(item) and (trial_id := trial_id_of(item))}
+        try:
+            if trials and self._session.settings.stop_early:
+                items[:] = self._planned(items, trials)
+        except PrerequisiteError as error:
+            raise pytest.UsageError(str(error)) from None
+        return result
+
+    def _planned(self, items: Sequence[pytest.Item], trials: Mapping[pytest.Item, TrialId]) -> list[pytest.Item]:
+        from rag_harness.plugin.stop_plan import check_gates, in_order
+
+        # Gates may be about experiments that only these tests name.
+        self._session.own_experiments |= {trial.experiment for trial in trials.values()}
+        check_gates(self._gates(), self._session.settings.save)
+        ranks: dict[TrialId, int] = {}
+        for experiment in dict.fromkeys(trial.experiment for trial in trials.values()):
+            ranks |= self._watch(experiment, {trial for trial in trials.values() if trial.experiment == experiment})
+        self._trials.ahead.stops_early = bool(self._watches)
+        return in_order(items, {item: (trial, ranks[trial]) for item, trial in trials.items() if trial in ranks})
+
+    def _watch(self, experiment: str, selected: set[TrialId]) -> dict[TrialId, int]:
+        """Watch the gates of an experiment and return the places of its trials; none where it must be asked in full."""
+        from rag_harness.gates.early_stop import random_order
+        from rag_harness.plugin.stop_plan import Watch, Watched, refusal
+        from rag_harness.types import TrialId
+
+        settings, cases = self._session.settings, self._session.all_cases_of(experiment)
+        why = refusal(experiment, self._gates(), cases, len(selected))
+        if why:
+            self._refused[experiment] = why
+            return {}
+        order = random_order([case.query.query_id for case in cases], settings.order_seed)
+        own = [gate for gate in self._gates() if gate.suite == experiment]
+        self._watches[experiment] = Watch(order, [Watched(gate, cases, settings.max_unmeasured) for gate in own])
+        return {TrialId(experiment, query_id): place for place, query_id in enumerate(order)}
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say which experiments may stop early, and why others may not."""
+        seed = self._session.settings.order_seed if self._watches else 0
+        watched = [
+            f"rag: {name} stops early: cases in random order (seed {seed}) until its gates are settled; they are then "
+            f"about these cases and no others, as with --rag-population=finite"
+            for name in self._watches
+        ]
+        return watched + [f"rag: {name} is asked in full: {why}" for name, why in self._refused.items()]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Skip what need not be asked, before a fixture is made for it."""
+        trial_id = trial_id_of(item) if self._recorder.settled else None
+        if trial_id and trial_id.experiment in self._recorder.settled and trial_id not in self._looked_at:
+            pytest.skip("not run: settled")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Look at each result once its scores are there, which is at the teardown of its first test."""
+        report = yield
+        row, trial = getattr(report, "rag_row", None), trial_of(item) if self._watches else None
+        if call.when == "teardown" and row is not None and trial is not None and not item.session.shouldstop:
+            # Where the run was stopped, or nothing can be kept any more, nobody looks.
+            with suppress(CriticalError, CancelledError):
+                self._look(trial, row)
+        return report
+
+    def _look(self, trial: Trial, row: ExperimentResult) -> None:
+        watch = self._watches.get(trial.experiment)
+        if watch is None or trial.id in self._looked_at:
+            return
+        scores = {measure.name: self._score(measure, trial, row) for measure in watch.measures}
+        self._looked_at.add(trial.id)
+        if trial.experiment not in self._recorder.settled and watch.take(row.query_id, scores):
+            log.info("%s: every gate is settled after %s", trial.experiment, row.query_id)
+            self._recorder.settled.add(trial.experiment)
+            self._trials.abandon(trial.experiment)
+
+    def _score(self, measure: Measure, trial: Trial, row: ExperimentResult) -> Score:
+        """Return what the tables will say of a row."""
+        from rag_harness.measures import RowMeasure, Score
+
+        if why := measure.applies(trial.case):
+            return Score(None, why, undefined=True)
+        if not row.ok:
+            return Score(measure.worst, "no answer", undefined=measure.worst is None)
+        try:
+            return self._trials.judgements.of(trial, row)[measure.name]
+        except Exception as error:
+            if not isinstance(measure, RowMeasure):
+                raise
+            return Score(None, f"the measure raised {type(error).__name__}")
+
+    def rules_for(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
+        """Return how a gate is judged: one that could be settled early is about these cases, whether it was or not."""
+        watch = self._watches.get(gate.suite)
+        if watch is None:
+            return rules
+        return replace(rules, population="finite", settled=watch.verdicts if some_left else {})

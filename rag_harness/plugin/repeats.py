@@ -1,0 +1,111 @@
+"""``--rag-repeats``: each trial is answered again beside its first answer, and its last test ships what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.once import Once
+from rag_harness.types import GOLDEN, TrialId
+
+if TYPE_CHECKING:
+    from rag_harness.engine.judging import Judging
+    from rag_harness.engine.repeated import Again, Repeating
+    from rag_harness.engine.rows import KeepPrompt, Trial
+    from rag_harness.engine.stored import Stored
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.protocols import Experiment
+    from rag_harness.types import Case
+
+
+class Repeats:
+    """The repeats of one process.
+
+    Args:
+        session: state of the run.
+        engine: runs jobs by key.
+        stored: finds what need not be run or judged again.
+        keep: puts a line into the journal.
+        keep_prompt: keeps the messages of a call.
+        turns: says how often the judge is asked again about a trial.
+    """
+
+    def __init__(
+        self,
+        session: RagSession,
+        engine: Callable[[], Any],
+        stored: Callable[[], Stored],
+        keep: Callable[[bytes], Awaitable[None]],
+        keep_prompt: Callable[[], KeepPrompt],
+        turns: Callable[[TrialId], int],
+    ) -> None:
+        self._session, self._engine, self._stored = session, engine, stored
+        self._keep, self._keep_prompt, self._turns = keep, keep_prompt, turns
+        self._repeating = Once(self._make)
+        self._under_way: dict[TrialId, list[Any]] = {}
+        self._shipped: set[TrialId] = set()
+
+    def _make(self) -> Repeating:
+        from rag_harness.engine.repeated import Repeating
+
+        judging = lru_cache(maxsize=None)(self._judging)
+        return Repeating(self._session.settings, judging, self._stored().score, self._keep_prompt(), self._keep)
+
+    def _judging(self, repeat: int) -> Judging:
+        """Return who judges the answers number ``repeat``: nothing of what was said of others may be said again."""
+        from rag_harness.engine.judging import Judging
+        from rag_harness.engine.repeated import JUDGE_SEEDS
+        from rag_harness.judges.made import asked_anew, judge_of, says_the_same
+
+        parts, session = self._session.parts, self._session
+        first = JUDGE_SEEDS * (repeat - 1)
+        computes = says_the_same(session.settings)
+        make = (lambda: judge_of(parts)) if computes else (lambda: asked_anew(parts, first))
+        return Judging(make, self._gold_pages, session.settings.deadline, lambda n: asked_anew(parts, first + n))
+
+    def _gold_pages(self, derived: str, case: Case) -> list[str]:
+        return self._session.gold_pages(derived.partition("+")[0], case)
+
+    def after(self, trial: Trial, experiment: Experiment) -> bool:
+        """Answer a trial again whose first answer is there, where that is wanted; return whether that is under way."""
+        settings = self._session.settings
+        if settings.repeats < 2 or trial.experiment == GOLDEN or trial.id in self._shipped:
+            return False
+        from rag_harness.engine.repeated import computes_its_answers
+
+        if trial.id not in self._under_way and not computes_its_answers(experiment.id, settings):
+            keys = [(trial.id, "repeat", repeat) for repeat in range(2, settings.repeats + 1)]
+            self._under_way[trial.id] = keys
+            for key in keys:
+                self._engine().submit(key, self._job(trial, experiment, key[2]), first=True)
+        return trial.id in self._under_way
+
+    def _job(self, trial: Trial, experiment: Experiment, repeat: int) -> Callable[[], Coroutine[Any, Any, Again]]:
+        from rag_harness.engine.repeated import Again, repeat_fingerprint, repeat_name
+
+        repeating, fingerprint = self._repeating.get(), self._session.fingerprint(experiment)
+        measures = self._session.judged_measures(trial.experiment)
+        name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
+        stored = self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
+        left = self._stored().scores_left_of(TrialId(name, query_id))
+
+        async def job() -> Again:
+            row, earlier = stored or (await repeating.answer(trial, repeat, experiment.pipeline, fingerprint), False)
+            if row is None:
+                return Again()
+            scores = await repeating.judge(trial, repeat, row, measures, self._turns(trial.id))
+            return Again((*(() if earlier else (row.line().encode(),)), *left, *scores), scores)
+
+        return job
+
+    def ship(self, trial: TrialId) -> list[str]:
+        """Return the lines that came of answering a trial again, for the writer of the files, once."""
+        keys = self._under_way.pop(trial, [])
+        self._shipped.add(trial)
+        found: list[str] = []
+        for key in keys:
+            again: Again = self._engine().result(key)
+            self._engine().forget(key)
+            found += [line.decode() for line in again.lines]
+        return found

@@ -1,0 +1,157 @@
+"""Which experiments may stop early, why others may not, and when all gates of one are settled."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import Gate, Reference
+from rag_harness.gates.early_stop import EarlyStop, why_not
+from rag_harness.measures import measure_named
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.gates.verdict import State
+    from rag_harness.measures import Measure, Score
+    from rag_harness.types import Case, TrialId
+
+_ROUNDING = 1e-9
+
+
+def check_gates(gates: Iterable[Gate], save: str) -> None:
+    """Make sure that a run with --rag-stop-early has something to settle, and is not kept as if it were whole.
+
+    Raises:
+        SettingsError: it has not, or is.
+    """
+    if save:
+        raise SettingsError(
+            f"--rag-save={save} keeps a whole run, and --rag-stop-early leaves cases out. Give one of the two."
+        )
+    if all(gate.confidence is None for gate in gates):
+        raise SettingsError(
+            "--rag-stop-early asks until the gates are settled, but no gate of this run asks for evidence. Write @95% "
+            "behind a gate (e3: recall@5 >= 0.8 @95%), add --rag-verdict=evidence, or leave --rag-stop-early out."
+        )
+
+
+def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selected: int) -> str:
+    """Return why all cases of an experiment must be asked; "" where it may stop early."""
+    own = [gate for gate in gates if gate.suite == experiment]
+    if not own:
+        return "it has no gate"
+    for gate in gates:
+        if isinstance(gate.right, Reference) and gate.right.name == experiment:
+            return f"gate '{gate}' depends on it"
+    for gate in own:
+        why = why_not(gate, measure_named(gate.measure).unit)
+        if why or not _about(gate, cases):
+            return f"gate '{gate}': {why or 'it is about none of the cases'}"
+    return f"{selected} of {len(cases)} cases selected" if selected < len(cases) else ""
+
+
+def _about(gate: Gate, cases: Iterable[Case]) -> frozenset[str]:
+    """Return the cases in the slice of a gate that its measure applies to."""
+    measure, where = measure_named(gate.measure), dict(gate.slice).items()
+    return frozenset(
+        case.query.query_id for case in cases if where <= case.labels.items() and not measure.applies(case)
+    )
+
+
+def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[TrialId, int]]) -> list[pytest.Item]:
+    """Return tests with those that ``ranks`` names in its order, within a test function and an experiment.
+
+    Any other test keeps its place, and no module's tests come among those of another.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, item in enumerate(items):
+        if item in ranks:
+            function = item.nodeid.partition("[")[0]
+            groups.setdefault((function, ranks[item][0].experiment), []).append(place)
+    ordered = list(items)
+    for places in groups.values():
+        chosen = sorted((items[place] for place in places), key=lambda item: ranks[item][1])
+        for place, item in zip(places, chosen, strict=True):
+            ordered[place] = item
+    return ordered
+
+
+class Watched:
+    """A gate that waits for its cases."""
+
+    def __init__(self, gate: Gate, cases: Iterable[Case], max_unmeasured: float) -> None:
+        self.gate, self.measure = gate, measure_named(gate.measure)
+        self._about = _about(gate, cases)
+        self._stop = EarlyStop(gate, len(self._about), self.measure.unit)
+        self._max_unmeasured, self._measured, self._unmeasured = max_unmeasured, 0, 0
+
+    def take(self, query_id: str, score: Score) -> None:
+        """Take the score of the next case."""
+        if query_id not in self._about:
+            return
+        if score.value is None:
+            self._unmeasured += not score.undefined
+            self._stop.leave_out()
+        else:
+            self._measured += 1
+            self._stop.add(_share(score.value))
+
+    @property
+    def verdict(self) -> tuple[State, str] | None:
+        """The verdict and why it stands, if it does: where too many cases could not be measured, more are asked."""
+        could = self._measured + self._unmeasured
+        if self._stop.state is None or self._unmeasured > self._max_unmeasured * could:
+            return None
+        return self._stop.state, self._stop.said
+
+
+def _share(value: float) -> float:
+    """Return a share without what rounding put outside."""
+    return min(max(value, 0.0), 1.0) if -_ROUNDING <= value <= 1 + _ROUNDING else value
+
+
+class Watch:
+    """The gates of an experiment.
+
+    Takes scores as they come, and looks at them in the random order alone: which case comes first must not depend on
+    what it is worth. A case that never comes holds all after it up, so that nothing is settled and everything is asked.
+
+    Args:
+        order: ids of all cases.
+        gates: of the experiment.
+    """
+
+    def __init__(self, order: Iterable[str], gates: Sequence[Watched]) -> None:
+        self._order, self._gates = deque(order), gates
+        self._waiting: dict[str, Mapping[str, Score]] = {}
+        self._broken = False
+
+    @property
+    def measures(self) -> Collection[Measure]:
+        """What each row is to be measured by."""
+        return {watched.measure.name: watched.measure for watched in self._gates}.values()
+
+    @property
+    def verdicts(self) -> dict[Gate, tuple[State, str]]:
+        """The gates that are settled."""
+        return {watched.gate: verdict for watched in self._gates if (verdict := watched.verdict) is not None}
+
+    def take(self, query_id: str, scores: Mapping[str, Score]) -> bool:
+        """Take the scores of a case by measure, and return whether every gate is settled."""
+        self._waiting[query_id] = scores
+        while not self._broken and self._order and self._order[0] in self._waiting:
+            self._next(self._order.popleft())
+            if len(self.verdicts) == len(self._gates):
+                return not self._broken
+        return False
+
+    def _next(self, query_id: str) -> None:
+        scores = self._waiting.pop(query_id)
+        try:
+            for watched in self._gates:
+                watched.take(query_id, scores[watched.measure.name])
+        except ValueError:
+            self._broken = True  # a measure of the user's own that is no share after all: no stop rule holds

@@ -1,0 +1,235 @@
+"""Where the noise is: variance between queries, between answers to one query, between judgements of one answer.
+
+For a run that answered each query several times (``--rag-repeats``); the answers after the first lie in ``derived/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from rag_harness.engine.repeated import computes_its_answers
+from rag_harness.judges.made import says_the_same
+from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.report.abstention import RIGHT_BY, RIGHT_FROM
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.tables import read_repeat
+from rag_harness.results.manifest import RunManifest
+from rag_harness.settings import Settings
+from rag_harness.stats.components import Components, components
+from rag_harness.types import GOLDEN
+
+COMPUTED = "the embedded reader computes its answers, the same each time: not asked again"
+JUDGE_TOO = "; the embedded judge computes too, so the noise of a run is 0"
+CONSTANT = "no value differed between the answers to a query: nothing to share out"
+TOO_FEW = "no query has a value for each answer"
+BUY = {"query": "queries", "pipeline": "answers (--rag-repeats)", "judge": "judgements (--rag-judge-repeats)"}
+"""What makes each variance count for less."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureNoise:
+    """The noise of one measure; ``found`` is None where ``reason`` says why.
+
+    ``judge_computes`` says that the judge has no noise, and ``left_out`` how many queries lack a value of some answer.
+    """
+
+    measure: str
+    found: Components | None
+    left_out: int = 0
+    judge_computes: bool = False
+    reason: str = ""
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the mean, for queries like these."""
+        found = self.found
+        if found is None or found.query is None:
+            return None
+        return found.error_of(found.queries, found.repeats, found.judgements)
+
+    @property
+    def rerun(self) -> float | None:
+        """Standard deviation of the mean from run to run, of the same queries, answered and judged once each."""
+        found = self.found
+        if found is None or found.pipeline is None:
+            return None
+        return sqrt((max(0.0, found.pipeline) + max(0.0, found.judge or 0.0)) / found.queries)
+
+    @property
+    def largest(self) -> str:
+        """Which variance the standard error of the mean owes most to; empty where that is not known."""
+        found = self.found
+        if found is None or found.query is None:
+            return ""
+        counts = {"query": 1, "pipeline": found.repeats, "judge": found.repeats * found.judgements}
+        parts = {name: max(0.0, getattr(found, name) or 0.0) / count for name, count in counts.items()}
+        return max(parts, key=lambda name: parts[name]) if any(parts.values()) else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for ``summary.json``."""
+        if self.found is None:
+            return {"reason": self.reason}
+        found = self.found
+        return {
+            **found._asdict(),
+            "shares": found.shares(),
+            "standard_error": self.error,
+            "run_to_run": self.rerun,
+            "buy": self.largest,
+            "left_out": self.left_out,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    """A query that is answered right in some of its answers and wrong in others."""
+
+    query_id: str
+    right: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Where the noise of one experiment is; ``reason`` says why nothing can be told of it.
+
+    ``missing`` answers after the first did not come; those that did cost ``cost_usd``, None where no price is known.
+    ``flaky`` queries are judged by ``right_by``, which is empty where no measure says what is right.
+    """
+
+    experiment: str
+    answers: int
+    measures: tuple[MeasureNoise, ...] = ()
+    flaky: tuple[Flaky, ...] = ()
+    right_by: str = ""
+    missing: int = 0
+    cost_usd: float | None = None
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for ``summary.json``."""
+        return {
+            "answers": self.answers,
+            "missing": self.missing,
+            "cost_usd": self.cost_usd,
+            "reason": self.reason,
+            "measures": {each.measure: each.as_json() for each in self.measures},
+            "right_by": f"{self.right_by} >= {RIGHT_FROM:g}" if self.right_by else "",
+            "flaky": [{"query_id": each.query_id, "right": each.right, "of": each.answers} for each in self.flaky],
+        }
+
+
+def noises(output: Path, manifest: RunManifest, tables: Mapping[str, SuiteTable], settings: Settings) -> list[Noise]:
+    """Return where the noise of each experiment is; none where queries were not to be answered again.
+
+    Raises:
+        DataError: the cases are missing or damaged.
+    """
+    if not settings.repeats:
+        return []
+    names = [name for name in sorted(tables) if name != GOLDEN]
+    return [_noise(output, name, manifest, tables[name], settings) for name in names]
+
+
+def _noise(output: Path, name: str, manifest: RunManifest, first: SuiteTable, settings: Settings) -> Noise:
+    record = manifest.suites[name]
+    if settings.repeats > 1 and computes_its_answers(name, settings):
+        return Noise(name, 1, reason=COMPUTED + (JUDGE_TOO if record.authors and says_the_same(settings) else ""))
+    looked_at = [column.measure for column in first.columns.values()]
+    repeats = range(2, settings.repeats + 1)
+    answers = [first, *(read_repeat(output, name, repeat, record, looked_at) for repeat in repeats)]
+    return noise_of(name, answers, [*record.judged, "token_f1"], says_the_same(settings), settings.judge_repeats)
+
+
+def noise_of(
+    name: str, answers: Sequence[SuiteTable], measures: Sequence[str], judge_computes: bool, turns: int
+) -> Noise:
+    """Return where the noise is of an experiment, a table for each answer; the judge was asked ``turns`` times more."""
+    came = [{case for n, case in enumerate(table.ids) if table.state_of(n) == "ok"} for table in answers]
+    missing = sum(len(came[0] - again) for again in came[1:])
+    whole = set.intersection(*came)
+    found = [
+        _measured(answers, measure, whole, judge_computes, turns)
+        for measure in dict.fromkeys(measures)
+        if measure in answers[0].columns
+    ]
+    by, flaky = _flaky(answers, whole)
+    costs = [cost for table in answers[1:] if (cost := table.totals.cost_usd) is not None]
+    return Noise(name, len(answers), tuple(found), flaky, by, missing, sum(costs) if costs else None)
+
+
+def _measured(
+    answers: Sequence[SuiteTable], measure: str, whole: Set[str], judge_computes: bool, turns: int
+) -> MeasureNoise:
+    values = [table.values(measure, {}) for table in answers]
+    cases = [case for case in values[0] if case in whole and all(case in each for each in values)]
+    left = len(whole & {case for each in values for case in each}) - len(cases)
+    if not cases:
+        return MeasureNoise(measure, None, left, reason=TOO_FEW)
+    once = {case: [[each[case]] for each in values] for case in cases}
+    again = _judged_again(answers, measure, once, turns)
+    if _is_constant([*once.values(), *again.values()]):
+        alone = len(answers) == 1 and not again
+        why = components(list(once.values())).reasons["pipeline"] if alone else CONSTANT
+        return MeasureNoise(measure, None, left, reason=why)
+    is_judged = isinstance(answers[0].columns[measure].measure, JudgedMeasure)
+    computes = judge_computes or measure == "token_f1"
+    return MeasureNoise(measure, _components(once, again, computes), left, is_judged and computes)
+
+
+def _is_constant(blocks: Sequence[list[list[float]]]) -> bool:
+    return all(len({value for answer in block for value in answer}) == 1 for block in blocks)
+
+
+def _judged_again(
+    answers: Sequence[SuiteTable], measure: str, once: Mapping[str, list[list[float]]], turns: int
+) -> dict[str, list[list[float]]]:
+    """Return all judgements of the cases of which each answer has as many."""
+    found: dict[str, list[list[float]]] = {}
+    for case, block in once.items():
+        more = [table.said_again.get(measure, {}).get(case, ()) for table in answers]
+        said = [[*one, *(value for value in rest if value is not None)] for one, rest in zip(block, more, strict=True)]
+        if turns and all(len(each) == turns + 1 for each in said):
+            found[case] = said
+    return found
+
+
+def _components(
+    once: Mapping[str, list[list[float]]], again: Mapping[str, list[list[float]]], judge_computes: bool
+) -> Components:
+    """Return the components; where only some answers were judged again, the judge's variance is that of those."""
+    if len(again) == len(once):
+        return components(list(again.values()))
+    found = components(list(once.values()))
+    judge = 0.0 if judge_computes else components(list(again.values())).judge if again else None
+    if judge is None:
+        return found
+    pipeline = None if found.pipeline is None else found.pipeline - judge
+    reasons = {name: why for name, why in found.reasons.items() if name != "judge"}
+    return found._replace(pipeline=pipeline, judge=judge, reasons=reasons)
+
+
+def _flaky(answers: Sequence[SuiteTable], whole: Collection[str]) -> tuple[str, tuple[Flaky, ...]]:
+    """Return what says that an answer is right, and the queries whose answers differ in it, the most even first."""
+    first = answers[0]
+    by = next((name for name in RIGHT_BY if name in first.columns and first.values(name, {})), "")
+    if not by or len(answers) < 2:
+        return by, ()
+    verdicts = [_right(table, by) for table in answers]
+    said = {case: [each[case] for each in verdicts if case in each] for case in first.ids if case in whole}
+    found = [Flaky(case, sum(right), len(right)) for case, right in said.items() if 0 < sum(right) < len(right)]
+    return by, tuple(sorted(found, key=lambda each: abs(2 * each.right - each.answers) / each.answers))
+
+
+def _right(table: SuiteTable, by: str) -> dict[str, bool]:
+    """Return whether each answer is right: as risk and coverage say, and declining is right where nothing answers."""
+    declined = table.values("abstention_rate", {}) if "abstention_rate" in table.columns else {}
+    refused = table.values("false_abstention_rate", {}) if "false_abstention_rate" in table.columns else {}
+    values = table.values(by, {})
+    found = {case: value >= RIGHT_FROM for case, value in values.items()}
+    found |= {case: bool(value) for case, value in declined.items() if case not in refused}
+    return found | {case: False for case, value in refused.items() if value}

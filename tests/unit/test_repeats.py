@@ -1,0 +1,115 @@
+"""What a process ships of trials that were answered again: what the writer of the files has not seen, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from rag_harness.engine.journal import JOURNALS
+from rag_harness.engine.repeated import repeat_fingerprint
+from rag_harness.engine.rows import Trial
+from rag_harness.engine.stored import Stored, result_path
+from rag_harness.plugin.repeats import Repeats
+from rag_harness.plugin.session import RagSession
+from rag_harness.protocols import Experiment
+from rag_harness.results.row import ExperimentResult, parse_row
+from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.settings import Settings
+from rag_harness.types import Case, Query
+from tests.unit.rows import make_row
+
+TRIAL = Trial("mine", Case(Query("q1", "How long?")))
+MINE = Experiment("mine", SimpleNamespace(answer=lambda _: "30 days"))
+ROW = make_row(experiment="mine+repeat2", fingerprint=repeat_fingerprint("print", 2))
+SCORE = ScoreLine("faithfulness", 1, "mine+repeat2", "q1", row_digest(ROW), "", Author("j", "m", "1"), 0.5)
+
+
+class Engine:
+    """Runs a job when it is asked for."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[Any, Callable[[], Any]] = {}
+
+    def submit(self, key: Any, job: Callable[[], Any], first: bool = False) -> None:
+        self.jobs.setdefault(key, job)
+
+    def result(self, key: Any) -> Any:
+        return asyncio.run(self.jobs[key]())
+
+    def forget(self, key: Any) -> None:
+        del self.jobs[key]
+
+
+class Asked:
+    """A session that notes of which experiment gold pages are wanted."""
+
+    settings = Settings(repeats=2)
+
+    def __init__(self) -> None:
+        self.of: list[str] = []
+
+    def gold_pages(self, experiment: str, _: Case) -> list[str]:
+        self.of.append(experiment)
+        return ["Return it within 30 days."]
+
+    def fingerprint(self, _: Experiment) -> str:
+        return "print"
+
+    def judged_measures(self, _: str) -> list[Any]:
+        return []
+
+
+def repeats(output: Path, kept: list[bytes], session: Asked | None = None) -> Repeats:
+    async def keep(line: bytes) -> None:
+        kept.append(line)
+
+    engine, stored = Engine(), Stored(output, "this-run", anew=False)
+    stored.look_for_the_dead()
+    known = cast("RagSession", session or Asked())
+    return Repeats(known, lambda: engine, lambda: stored, keep, lambda: lambda _: "", lambda _: 0)
+
+
+def rows(lines: list[str]) -> list[ExperimentResult]:
+    return [parse_row(line) for line in lines if not line.startswith('{"measure"')]
+
+
+def test_a_new_answer_is_shipped_once(tmp_path: Path) -> None:
+    kept: list[bytes] = []
+    again = repeats(tmp_path, kept)
+    assert again.after(TRIAL, MINE)
+    shipped = again.ship(TRIAL.id)
+    assert [(row.experiment, row.llm_answer) for row in rows(shipped)] == [("mine+repeat2", "30 days")]
+    assert [line.decode() for line in kept] == shipped
+    assert not again.after(TRIAL, MINE)  # a plugin runs the test again, say
+    assert again.ship(TRIAL.id) == []
+
+
+def test_what_a_dead_worker_of_this_run_has_left_is_shipped_and_not_run_again(tmp_path: Path) -> None:
+    (tmp_path / JOURNALS).mkdir()
+    (tmp_path / JOURNALS / "this-run-gw0.jsonl").write_bytes(ROW.line().encode() + SCORE.line())
+    kept: list[bytes] = []
+    again = repeats(tmp_path, kept)
+    again.after(TRIAL, MINE)
+    assert again.ship(TRIAL.id) == [ROW.line(), SCORE.line().decode()]
+    assert kept == []
+
+
+def test_what_an_earlier_run_has_is_not_shipped(tmp_path: Path) -> None:
+    file = result_path(tmp_path, "mine+repeat2")
+    file.parent.mkdir()
+    file.write_text(ROW.line())
+    again = repeats(tmp_path, [])
+    assert again.after(TRIAL, MINE)
+    assert again.ship(TRIAL.id) == []
+
+
+@pytest.mark.parametrize("derived", ["mine+repeat2", "mine+repeat10"])
+def test_gold_pages_are_those_of_the_experiments_own_data(tmp_path: Path, derived: str) -> None:
+    session = Asked()
+    assert repeats(tmp_path, [], session)._gold_pages(derived, TRIAL.case) == ["Return it within 30 days."]
+    assert session.of == ["mine"]

@@ -1,0 +1,81 @@
+"""The gates of an experiment are looked at in the random order alone, and what is not measured settles nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness.gates import parse_gate
+from rag_harness.measures import Score
+from rag_harness.plugin.stop_plan import Watch, Watched
+from rag_harness.types import Case, Query
+
+IDS = [f"q{n}" for n in range(20)]
+CASES = [Case(Query(query_id, "?"), qrels={"a": 1}) for query_id in IDS]
+
+
+def watch(most: float = 1.0, *texts: str) -> Watch:
+    gates = [parse_gate(text, 5) for text in texts or ("e3: recall@5 >= 0.5 @95%",)]
+    return Watch(IDS, [Watched(gate, CASES, most) for gate in gates])
+
+
+def scores(value: float | None, undefined: bool = False) -> dict[str, Score]:
+    return {name: Score(value, undefined=undefined) for name in ("recall@5", "error_rate")}
+
+
+def taken(of: Watch, ids: list[str], value: float | None = 1.0) -> list[bool]:
+    return [of.take(query_id, scores(value)) for query_id in ids]
+
+
+def test_it_settles_at_the_case_that_settles_it() -> None:
+    found = watch()
+    assert taken(found, IDS[:5]) == [False, False, False, False, True]
+    (verdict,) = found.verdicts.values()
+    assert verdict == ("passed", "settled after 5 of 20 cases, in random order, 95 % sure")
+
+
+def test_a_case_that_came_out_of_turn_waits_for_those_before_it() -> None:
+    found = watch()
+    assert not any(taken(found, IDS[1:]))
+    assert found.verdicts == {}
+    assert found.take(IDS[0], scores(1.0))
+
+
+def test_every_gate_has_to_be_settled() -> None:
+    found = watch(1.0, "e3: recall@5 >= 0.5 @95%", "e3: error_rate <= 0.5 @95%")
+    assert not any(found.take(query_id, {"recall@5": Score(1.0), "error_rate": Score(0.5)}) for query_id in IDS[:12])
+    assert [str(gate) for gate in found.verdicts] == ["e3: recall@5 >= 0.5 @95%"]
+
+
+@pytest.mark.parametrize("undefined", [True, False])
+def test_cases_without_a_value_settle_nothing(undefined: bool) -> None:
+    found = watch()
+    assert not any(found.take(query_id, scores(None, undefined)) for query_id in IDS)
+
+
+def test_more_is_asked_while_too_many_could_not_be_measured() -> None:
+    found = watch(0.1)
+    assert not any([*taken(found, IDS[:1], None), *taken(found, IDS[1:9])])
+    assert taken(found, IDS[9:10]) == [True]
+
+
+def test_what_means_nothing_for_a_case_is_not_unmeasured() -> None:
+    found = watch(0.1)
+    found.take(IDS[0], scores(None, undefined=True))
+    assert any(taken(found, IDS[1:8]))
+
+
+def test_rounding_is_no_value_beyond_the_range() -> None:
+    assert taken(watch(), IDS[:5], 1 + 1e-12)[-1]
+
+
+def test_a_share_that_is_none_after_all_breaks_the_rule() -> None:
+    found = watch()
+    found.take(IDS[0], scores(1.5))
+    assert not any(taken(found, IDS[1:]))
+
+
+def test_a_gate_is_about_the_cases_that_its_measure_applies_to() -> None:
+    cases = [*CASES[:2], *(Case(Query(query_id, "?")) for query_id in IDS[2:])]
+    found = Watch(IDS, [Watched(parse_gate("e3: recall@5 >= 0.5 @95%", 5), cases, 1.0)])
+    assert found.take(IDS[0], scores(1.0))
+    assert "settled after 1 of 2 cases" in next(iter(found.verdicts.values()))[1]
