@@ -21,8 +21,8 @@ from rag_harness.protocols import Experiment
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.score import ScoreLine, read_scores
-from rag_harness.types import Hit, PipelineOutput, Query
-from tests.unit.attribution.made_up import CASES, PAGES, Pages, Pipeline, chunks_of, experiment, parts
+from rag_harness.types import Call, Chunk, Hit, PipelineOutput, Query, Stage
+from tests.unit.attribution.made_up import CASES, PAGES, THINGS, Pages, Pipeline, chunks_of, experiment, parts
 from tests.unit.attribution.test_planted_faults import rows_of
 from tests.unit.rows import failed_row
 from tests.unit.tables import write_run
@@ -81,6 +81,37 @@ def test_a_reader_of_the_first_source_is_led_by_a_distractor(run: Path) -> None:
     found = checked(run, experiment(First(CHUNKS)))["metamorphic_distractor"]
     assert set(values(found)) == {0.0}
     assert all(line.detail["changed"].endswith("added in front") for line in found)
+
+
+def test_an_answer_that_no_longer_cites_a_relevant_page_is_led_by_a_distractor_too(run: Path) -> None:
+    class Citing(Steady):
+        """Cites all of its sources, and only the first where it is given others."""
+
+        def _read(self, query: Query, found: Any, context: Any) -> PipelineOutput:
+            made = super()._read(query, found, context)
+            thing, pages = CASES[int(query.query_id[1:])].context_reference[0], [hit.chunk.doc_id for hit in context]
+            cited = [n for n, page in enumerate(pages, 1) if page == "faq.md" or (len(pages) < 3 and page == thing)]
+            return replace(made, answer=replace(made.answer, citations=tuple(cited)))
+
+    pages = [*CHUNKS, *(Chunk(f"faq.md#{thing}", "faq.md", f"About the {thing}.") for thing in THINGS[1:])]
+    kettle = [chunk for chunk in pages if "kettle within" in chunk.text or chunk.text == "About the kettle."]
+    made = experiment(Citing(kettle, says=lambda _: "37 days"), chunks=lambda: CHUNKS)
+    write_run(run, rows_of(made), CASES)
+    line = checked(run, made, ["metamorphic_distractor"])["metamorphic_distractor"][1]
+    assert (line.value, line.reason) == (0, "no longer cites kettle.md")
+
+
+def test_what_a_recording_says_again_is_no_wavering(run: Path) -> None:
+    class Wavering(Steady):
+        def _read(self, query: Query, found: Any, context: Any) -> PipelineOutput:
+            made = super()._read(query, found, context)
+            call = Call("answer", "made/up", recorded=True)
+            answer = replace(made.answer, text=f"{len(self.calls)}00 days")
+            return replace(made, answer=answer, stages=(Stage("generate", 1.0, (call,)),))
+
+    (line, *_) = checked(run, experiment(Wavering(CHUNKS)), ["metamorphic_case"])["metamorphic_case"]
+    assert line.value == 0
+    assert "wavers" not in line.detail
 
 
 def test_what_was_asked_is_not_asked_again_and_another_seed_is(run: Path) -> None:

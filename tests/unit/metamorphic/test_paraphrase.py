@@ -35,6 +35,7 @@ def test_each_question_is_asked_once() -> None:
 
     loop: Any = InlineLoop(keep)
     found = Paraphraser(writer, lambda: loop)(["why 5?", "fail", "why 5?"])
+    loop.close()
     assert found == {"why 5?": Changed("Say, why 5?"), "fail": Changed("", "no other words: no recording of it")}
     assert writer.asked == ["why 5?", "fail"]
 
