@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.gates.early_stop import random_order
 from tests.plugin.conftest import Suite
 
 CASES = 60
@@ -129,7 +130,7 @@ def test_a_seed_gives_another_order(suite: Suite) -> None:
     runs = []
     for seed in ("1", "1", "2"):
         suite.run("--rag-stop-early", "--rag-concurrency=1", PASSES, f"--rag-order-seed={seed}", "--rag-overwrite")
-        runs.append(asked(suite))
+        runs.append(asked(suite)[:5])
         (suite.path / "asked.txt").unlink()
     assert runs[0] == runs[1] != runs[2]
 
@@ -168,6 +169,27 @@ def test_a_judged_measure_is_there_before_the_rule_looks(suite: Suite) -> None:
     assert gate["reason"].startswith(f"settled after {gate['n']} of {CASES} cases")
     scores = (suite.path / "output" / "scores" / "e3_filtered_rag.jsonl").read_text().splitlines()
     assert len({json.loads(line)["query_id"] for line in scores if line}) <= gate["n"] + 4
+
+
+def test_what_waits_at_the_stop_is_dropped_and_what_is_under_way_is_not_judged(suite: Suite) -> None:
+    plant(suite)
+    conftest = suite.path / "conftest.py"
+    slow = "import asyncio\n" + conftest.read_text().replace(
+        "        page", "        await asyncio.sleep(0.3)\n        page"
+    )
+    conftest.write_text(slow)
+    suite.pytester.makepyfile(
+        "import pytest, time\n"
+        "@pytest.mark.e3\ndef test_a(rag_result): pass\n"
+        "def test_others_take_their_time(): time.sleep(1.2)\n"
+    )
+    suite.run("--rag-stop-early", "--rag-concurrency=1", "--rag-gate=e3: faithfulness >= 0.3 @95%")
+    (gate,) = gates(suite)
+    # The slot of an answer that is there goes to the next trial at once, and only then to a judge.
+    assert len(asked(suite)) <= gate["n"] + 2
+    assert len(suite.rows()) == len(asked(suite))
+    scores = (suite.path / "output" / "scores" / "e3_filtered_rag.jsonl").read_text().splitlines()
+    assert len([line for line in scores if line]) <= gate["n"] + 1
 
 
 @pytest.mark.parametrize(("unmeasured", "most"), [(60, "0.05"), (6, "0.2")])
@@ -271,11 +293,12 @@ def test_what_cannot_be_is_a_usage_error(suite: Suite, options: list[str], said:
 
 def test_nobody_reorders_after_us(suite: Suite) -> None:
     """--ff puts failed tests first, and failed tests are the bad cases."""
-    plant(suite, range(5), kind="raises")
+    order = random_order([f"q_direct_{n:03}" for n in range(CASES)], 0)
+    plant(suite, [int(order[3][-3:])], kind="raises")
     suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\n")
     options = ["--rag-stop-early", "--rag-concurrency=1", "--rag-overwrite", "--rag-gate=e3: recall@5 >= 0.4 @95%"]
-    suite.run(*options)
-    first = asked(suite)
-    (suite.path / "asked.txt").unlink()
-    suite.run(*options, "--ff")
-    assert asked(suite) == first
+    assert suite.run(*options).parseoutcomes()["failed"] == 1
+    for more in ([], ["--ff"]):
+        (suite.path / "asked.txt").unlink()
+        suite.run(*options, *more)
+        assert asked(suite)[:4] == order[:4]

@@ -104,6 +104,24 @@ def test_arithmetic_settles_what_the_others_cannot_change(op: str, values: list[
         assert stop.said == f"settled after {len(values)} of 5 cases, in random order, whatever the others are"
 
 
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        ([1, 1, 1, None], None),
+        ([1, 1, 1, None, None], "passed"),
+        ([0, None, None], "failed"),
+        ([1, None, None, None], None),
+        ([None] * 5, None),
+    ],
+)
+def test_a_case_without_a_value_moves_nothing(values: list[int | None], state: str | None) -> None:
+    """Five cases, 0.8: with two of no value, all three others must be right; of no case at all there is no mean."""
+    stop = EarlyStop(GATE, 5)
+    for value in values:
+        stop.leave_out() if value is None else stop.add(value)
+    assert stop.state == state
+
+
 def test_a_verdict_stands() -> None:
     stop = EarlyStop(GATE, 200)
     for _ in range(30):

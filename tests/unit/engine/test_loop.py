@@ -146,6 +146,21 @@ def test_an_exception_is_delivered_and_the_others_go_on(make: Make, error: BaseE
     assert loop.result("good") == "done"
 
 
+def test_what_is_dropped_does_not_start_and_what_is_under_way_goes_on(make: Make, jobs: Jobs) -> None:
+    loop = make(1)
+    for name in ("running", "waiting", "last"):
+        loop.submit(name, jobs.job(name))
+    jobs.wait_for("running")
+    for name in ("running", "waiting", "unknown"):
+        loop.drop(name)
+    jobs.end("running")
+    jobs.end("last")
+    assert [loop.result("running"), loop.result("last")] == ["running done", "last done"]
+    with pytest.raises(CancelledError):
+        loop.result("waiting")
+    assert jobs.started == ["running", "last"]
+
+
 def test_close_drops_what_has_not_started_and_waits_for_what_has(make: Make, jobs: Jobs) -> None:
     loop = make(1)
     loop.submit("running", jobs.job("running"))
