@@ -183,6 +183,7 @@ raise SystemExit(code)
 def test_a_replay_imports_no_sdk_and_no_http_library(tmp_path: Path) -> None:
     places = [f"--rag-{name}={tmp_path / name}" for name in ("output", "cache-dir", "logs")]
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "e3", "--rag-mode=replay", "--rag-limit=3"]
+    options += ["-o", "rag_attribute=false"]  # of a part of the study, the worst are others than were recorded
     command = [sys.executable, "-c", _REPLAY.format(names=UNWANTED), *options, *places]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert "3 passed" in done.stdout, done.stdout + done.stderr
