@@ -10,6 +10,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.early_stop import EarlyStop, why_not
 from rag_harness.measures import measure_named
+from rag_harness.measures.metamorphic import MetamorphicMeasure
 
 if TYPE_CHECKING:
     import pytest
@@ -47,7 +48,8 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
         if isinstance(gate.right, Reference) and gate.right.name == experiment:
             return f"gate '{gate}' depends on it"
     for gate in own:
-        why = why_not(gate, measure_named(gate.measure).unit)
+        is_late = isinstance(measure_named(gate.measure), MetamorphicMeasure)
+        why = "it is checked after the tests" if is_late else why_not(gate, measure_named(gate.measure).unit)
         if why or not _about(gate, cases):
             return f"gate '{gate}': {why or 'it is about none of the cases'}"
     return f"{selected} of {len(cases)} cases selected" if selected < len(cases) else ""

@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.gates import parse_gate
 from rag_harness.measures import Score
-from rag_harness.plugin.stop_plan import Watch, Watched
+from rag_harness.plugin.stop_plan import Watch, Watched, refusal
 from rag_harness.types import Case, Query
 
 IDS = [f"q{n}" for n in range(20)]
@@ -79,3 +79,8 @@ def test_a_gate_is_about_the_cases_that_its_measure_applies_to() -> None:
     found = Watch(IDS, [Watched(parse_gate("e3: recall@5 >= 0.5 @95%", 5), cases, 1.0)])
     assert found.take(IDS[0], scores(1.0))
     assert "settled after 1 of 2 cases" in next(iter(found.verdicts.values()))[1]
+
+
+def test_what_is_checked_after_the_tests_settles_nothing_before() -> None:
+    gate = parse_gate("e3: metamorphic_case >= 0.9 @95%", 5)
+    assert refusal("e3", [gate], CASES, len(CASES)) == f"gate '{gate}': it is checked after the tests"
