@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rag_harness.engine.judging import Find, Judging
 from rag_harness.engine.rows import KeepPrompt, Trial
 from rag_harness.engine.trial import run_trial
 from rag_harness.files.sources import json_digest
@@ -17,6 +16,10 @@ from rag_harness.pipelines import built_in
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
 from rag_harness.settings.profiles import EMBEDDED_URL
+
+if TYPE_CHECKING:
+    # Tables know the names of repeats; a run that judges nothing imports no judge.
+    from rag_harness.engine.judging import Find, Judging
 
 JUDGE_SEEDS = 100
 """Seeds that the judgements of one answer may use: those of the next answer begin behind them."""
