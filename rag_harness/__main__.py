@@ -58,6 +58,7 @@ ALONE: dict[str, Command] = {
     "compare": Command("set two runs against each other, case by case", "report.compared"),
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
     "explain": Command("say why trials of a run failed, and what to do", "attribution.commands"),
+    "report": Command("write what runs came to as one page, as Markdown or as a table", "commands.report"),
     "init": Command("write the smallest working suite into your repository", "commands.start"),
 }
 

@@ -1,0 +1,80 @@
+"""Sections and trials -> one HTML file that asks nobody for anything: no network, no font, no library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rag_harness.page.content import Section
+from rag_harness.page.payload.index import Payload
+from rag_harness.page.payload.packed import packed, plain
+
+_STYLES = ("page.css", "trials.css")
+_SCRIPT = "page.js"
+
+
+def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain: bool = False) -> str:
+    """Return the page.
+
+    Args:
+        title: of the page.
+        sections: what is said, in order.
+        payload: every trial, for the script.
+        is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
+    """
+    style, script = "\n".join(map(_asset, _STYLES)), _asset(_SCRIPT)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            sections=sections,
+            blocks=list(_blocks(payload, is_plain)),
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704
+            policy=_policy(style, script),
+        )
+    )
+
+
+def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup]]:
+    """Yield name, how it is packed, and text of each block of data."""
+    for name, value in payload.blocks():
+        how, text = ("json", plain(value)) if is_plain else ("gzip", packed(value))
+        yield name, how, Markup(text)  # noqa: S704 - base64, or JSON whose brackets are escapes
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a Content-Security-Policy that lets nothing in from outside, nor anything that is not ours."""
+    return (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def _asset(name: str) -> str:
+    return files("rag_harness.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("rag_harness.page", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["drawn"] = Markup
+    return environment

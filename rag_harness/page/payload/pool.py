@@ -1,0 +1,24 @@
+"""Texts kept once, named by their number."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Pool(Generic[T]):
+    """Gives each value that it has not seen the next number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[T, int] = {}
+
+    def number(self, value: T) -> int:
+        """Return the number of ``value``, from 0."""
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    @property
+    def values(self) -> list[T]:
+        """All values, by their number."""
+        return list(self._numbers)

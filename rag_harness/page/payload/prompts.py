@@ -1,0 +1,59 @@
+"""Prompts as pieces: chunks that are kept already, and the texts between them, once each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rag_harness.page.payload.pool import Pool
+from rag_harness.results.prompts import PROMPTS
+
+Pieces = list[list[object]]
+"""A list a message: its role, then a number a piece: n is text n of the pool, -n - 1 is chunk n."""
+
+
+class Prompts:
+    """Reads the prompts of a run and cuts them.
+
+    Args:
+        output: folder of the result files.
+        texts: where the texts between chunks go.
+    """
+
+    def __init__(self, output: Path, texts: Pool[str]) -> None:
+        self._folder, self._texts = output / PROMPTS, texts
+
+    def pieces(self, digest: str, chunks: Mapping[int, str]) -> Pieces | None:
+        """Return a prompt; None where its file is gone. ``chunks`` are the row's, by their number in the pool."""
+        try:
+            messages = json.loads((self._folder / f"{digest}.json").read_bytes())
+            return [[m["role"], *self._cut(m["content"], chunks)] for m in messages]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _cut(self, text: str, chunks: Mapping[int, str]) -> list[int]:
+        found = _places(text, chunks)
+        pieces, done = list[int](), 0
+        for start, end, number in found:
+            if start > done:
+                pieces.append(self._texts.number(text[done:start]))
+            pieces.append(-number - 1)
+            done = end
+        if done < len(text):
+            pieces.append(self._texts.number(text[done:]))
+        return pieces
+
+
+def _places(text: str, chunks: Mapping[int, str]) -> Sequence[tuple[int, int, int]]:
+    """Return where chunks stand, in order, none over another."""
+    every = sorted(
+        (start, start + len(body), number)
+        for number, body in chunks.items()
+        if body and (start := text.find(body)) >= 0
+    )
+    kept: list[tuple[int, int, int]] = []
+    for place in every:
+        if not kept or place[0] >= kept[-1][1]:
+            kept.append(place)
+    return kept

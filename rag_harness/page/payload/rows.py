@@ -1,0 +1,67 @@
+"""The rows of a run in the order of the cases, each with its claims: read once more, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rag_harness.page.run import Run
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
+
+Judged = dict[str, ScoreLine]
+
+
+def rows_of(run: Run, suite: str) -> Iterator[tuple[int, ExperimentResult, Judged]]:
+    """Yield position of the case, row and scores by measure, of the rows that the run's table counts."""
+    table, record = run.tables[suite], run.suites[suite]
+    position = {case: n for n, case in enumerate(table.ids)}
+    authors, scores = {Author(*author) for author in record.authors}, _scores(run, suite)
+    fingerprints, seen = set(record.fingerprints), set[int]()
+    for _, line, _ in numbered_lines(run.output / record.file):
+        row = row_or_none(line)
+        if row is None or row.fingerprint not in fingerprints or row.query_id not in position:
+            continue
+        place = position[row.query_id]
+        if place in seen or table.state_of(place) not in ("ok", "error"):
+            continue
+        seen.add(place)
+        digest = row_digest(row) if row.query_id in scores else ""
+        judged = {
+            score.measure: score
+            for score in scores.get(row.query_id, ())
+            if score.row == digest and score.author in authors and not score.repeat
+        }
+        yield place, row, judged
+
+
+def _scores(run: Run, suite: str) -> Mapping[str, list[ScoreLine]]:
+    found: dict[str, list[ScoreLine]] = {}
+    file = run.output / SCORES / run.suites[suite].file
+    for score in read_scores(file) if run.suites[suite].authors else ():
+        found.setdefault(score.query_id, []).append(score)
+    return found
+
+
+def claims_of(judged: Judged) -> dict[str, Any]:
+    """Return what a judge said of each claim, by measure: text, value, place in the answer, passage, reason."""
+    return {name: said for name, score in judged.items() if (said := _claims(score))}
+
+
+def _claims(score: ScoreLine) -> list[list[Any]]:
+    claims = score.detail.get("claims")
+    if not isinstance(claims, list):
+        return []
+    return [_claim(claim) for claim in claims if isinstance(claim, Mapping)]
+
+
+def _claim(claim: Mapping[str, Any]) -> list[Any]:
+    value = claim.get("value")
+    placed = [claim.get("start", -1), claim.get("end", -1)]
+    # What stands in the answer need not be said again.
+    text = "" if isinstance(placed[0], int) and placed[0] >= 0 else str(claim.get("text", ""))
+    number = round(float(value), 3) if isinstance(value, (int, float)) else None
+    found = [number, *placed, claim.get("passage"), text, str(claim.get("reason", ""))]
+    while found and found[-1] in ("", None) and len(found) > 3:
+        found.pop()
+    return found

@@ -1,0 +1,101 @@
+"""A run as the report reads it: its files below an output folder, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rag_harness.measures import Measure, default_measures, measure_named
+from rag_harness.report.abstention import Abstention, abstentions
+from rag_harness.report.pairwise import Cell, pairwise
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary_file import FILE
+from rag_harness.report.tables import read_tables
+from rag_harness.results.causes import CauseLine, read_causes
+from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
+from rag_harness.types import GOLDEN, TrialId
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was read.
+
+    Attributes:
+        name: what tells it from the other runs of the report: the name of its folder.
+        output: the folder.
+        manifest: what it was made of.
+        tables: of its suites, by name.
+        summary: what ``summary.json`` says; empty where it is not of this run.
+    """
+
+    name: str
+    output: Path
+    manifest: RunManifest
+    tables: Mapping[str, SuiteTable]
+    summary: Mapping[str, Any]
+
+    @property
+    def experiments(self) -> dict[str, SuiteTable]:
+        """The tables of experiments that something was selected of, by name."""
+        return {name: table for name, table in self.tables.items() if name != GOLDEN and table.selected_of({})}
+
+    @property
+    def suites(self) -> Mapping[str, SuiteRecord]:
+        """What the manifest says of each suite."""
+        return self.manifest.suites
+
+    @property
+    def gates(self) -> Sequence[Mapping[str, Any]]:
+        """How the gates came out, as ``summary.json`` has them, without those that say nothing."""
+        return [gate for gate in self.summary.get("gates", ()) if gate.get("state") != "silent"]
+
+    @cached_property
+    def pairwise(self) -> Sequence[Cell]:
+        """Each pair of experiments on each judged measure."""
+        return pairwise(self.tables, self.suites)
+
+    @cached_property
+    def abstentions(self) -> Sequence[Abstention]:
+        """Confidence against being right, of each experiment that states one."""
+        return abstentions(self.tables)
+
+    @cached_property
+    def causes(self) -> Mapping[TrialId, CauseLine]:
+        """Why trials failed, the worst of each experiment first; of rows of this run alone.
+
+        Raises:
+            DataError: a line of the file is no cause.
+        """
+        known = {name: set(record.fingerprints) for name, record in self.suites.items()}
+        lines = read_causes(self.output)
+        return {line.trial: line for line in lines if line.fingerprint in known.get(line.experiment, ())}
+
+
+def read_run(output: Path, name: str = "", tables: Mapping[str, SuiteTable] | None = None) -> Run:
+    """Read the run in ``output``; ``tables`` where they are read already.
+
+    Raises:
+        DataError: ``run.json`` or the cases are missing or damaged.
+    """
+    manifest = read_manifest(output)
+    k = int(manifest.settings.get("k") or 10)
+
+    def measures(suite: str) -> list[Measure]:
+        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
+        return [*kept.values(), *(measure_named(n) for n in manifest.suites[suite].judged if n not in kept)]
+
+    found = tables if tables is not None else read_tables(output, measures)
+    return Run(name or output.absolute().name, output, manifest, found, _summary(output, manifest))
+
+
+def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:
+    """Return what the file says, unless it is damaged or of another run."""
+    try:
+        said = json.loads((output / FILE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) and said.get("run") in (None, manifest.date) else {}

@@ -1,0 +1,18 @@
+"""What the report says, in its order: a file a section, each a function of the runs; the first run is the newest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from rag_harness.page.content import Section
+from rag_harness.page.run import Run
+from rag_harness.page.sections.verdict import verdict
+
+SectionOf: TypeAlias = Callable[[Sequence[Run]], "Section | None"]
+SECTIONS: tuple[SectionOf, ...] = (verdict,)
+
+
+def sections_of(runs: Sequence[Run]) -> list[Section]:
+    """Return the sections that have something to say."""
+    return [section for said in SECTIONS if (section := said(runs)) is not None]
