@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any
 
 from rag_harness.measures import Measure
@@ -15,7 +16,7 @@ from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.causes import CauseLine
-from rag_harness.types import Case, TrialId
+from rag_harness.types import Case
 
 BLOCK = 250
 """Trials whose details are unpacked together."""
@@ -95,9 +96,8 @@ class _Gathering:
         causes = {trial.query_id: line for trial, line in run.causes.items() if trial.experiment == name}
         try:
             for position, row, judged in rows_of(run, name):
-                case = cases[position].case
                 cause = causes.get(row.query_id)
-                quotes = [quote.quote for quote in case.evidence]
+                quotes = [quote.quote for quote in cases[position].case.evidence]
                 found[position] = details.of(row, judged, quotes, cause, _gaps(table, position))
                 columns[position] = {
                     "answer": row.llm_answer,
@@ -170,7 +170,7 @@ def _value(table: SuiteTable, measure: str, position: int) -> float | None:
     if measure not in table.columns:
         return None
     value = float(table.columns[measure].values[position])
-    return None if value != value else float(f"{value:.4g}")  # NaN is what a column has for nothing
+    return None if isnan(value) else float(f"{value:.4g}")
 
 
 def _gaps(table: SuiteTable, position: int) -> dict[str, str]:
@@ -193,8 +193,3 @@ def _case(case: Case, labels: Mapping[str, str]) -> dict[str, Any]:
         "evidence": [[quote.filename, quote.quote] for quote in case.evidence],
         "labels": {name: value for name, value in labels.items() if name != "query_type"},
     }
-
-
-def trial_id(experiment: str, case: str) -> str:
-    """Return a trial's id, as pytest shows it."""
-    return str(TrialId(experiment, case))
