@@ -1,0 +1,89 @@
+"""One browser a session, a context with the network cut a test. Without playwright or a browser all of it skips."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_harness.page.written import read_runs, write_html
+from tests.browser.runs import Study
+from tests.browser.watched import Watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Opened = Callable[..., "Page"]
+"""File of a page, address in it, and options of the context -> the page, opened."""
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+WAIT_MS = 5000
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[browser]'")
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip(f"no browser: none of {', '.join(NAMES)} is on the path")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"] if is_root else [])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def watch() -> Watch:
+    """What happened that must not."""
+    return Watch()
+
+
+@pytest.fixture
+def opened(chromium: Browser, watch: Watch) -> Iterator[Opened]:
+    """Opens a file in a context of its own; what the page did that it must not fails the test."""
+    contexts = []
+
+    def open_page(file: Path, at: str = "", before: str = "", **options: Any) -> Page:
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        context.set_default_timeout(WAIT_MS)
+        if before:
+            context.add_init_script(before)
+        watch.context(context)
+        page = context.new_page()
+        page.goto(f"{file.as_uri()}{at}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not watch.found
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what the session makes once."""
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="session")
+def study(places: Path) -> Path:
+    """The output folder of a small study."""
+    return Study().write(places / "study")
+
+
+@pytest.fixture(scope="session")
+def study_page(study: Path, places: Path) -> Path:
+    """The page of the small study."""
+    return page_of(places / "study.html", study)
+
+
+def page_of(file: Path, *outputs: Path, is_plain: bool = False) -> Path:
+    """Write the page of these runs."""
+    write_html(read_runs(outputs), file, is_plain)
+    return file
