@@ -32,6 +32,7 @@ GATES = (
 )
 TYPES = ("direct", "multi_hop", "negative")
 THINGS = ("lamp", "desk", "sleeping bag", "rain jacket", "stove")
+CLAIM_REASON, REMEDY, SYSTEM = "as the judge read it", "raise candidates", "Answer from the context."
 _SENTENCES = (
     "You may return it within 30 days of delivery.",
     "Opened items cost a fee of 12 per cent.",
@@ -203,7 +204,7 @@ def _claims(answer: str, value: float) -> Iterator[dict[str, Any]]:
     for number, sentence in enumerate(answer.split(". ")):
         end = min(len(answer), start + len(sentence) + 1)
         said = round(value if number else value / 2, 3)
-        yield {"text": answer[start:end], "value": said, "start": start, "end": end, "passage": 0, "reason": "as read"}
+        yield {"text": answer[start:end], "value": said, "start": start, "end": end, "passage": 0, "reason": CLAIM_REASON}
         start = end + 1
 
 
@@ -220,7 +221,7 @@ def _causes(rows: Sequence[ExperimentResult]) -> Iterator[CauseLine]:
                 cause=kinds[number // 3 % 3],
                 detail="not among the candidates",
                 evidence=f"page-{number % 5}.md is at no place of the first 20",
-                remedy="raise candidates",
+                remedy=REMEDY,
                 answers={"+gold_context": {"answer": "Within 30 days.", "right": True}},
                 fingerprint=row.fingerprint,
             )
@@ -229,5 +230,5 @@ def _causes(rows: Sequence[ExperimentResult]) -> Iterator[CauseLine]:
 def _write_prompts(output: Path, rows: Sequence[ExperimentResult]) -> None:
     (output / "prompts").mkdir(exist_ok=True)
     for name in {row.experiment for row in rows}:
-        sent = [{"role": "system", "content": "Answer from the context."}, {"role": "user", "content": "What is asked."}]
+        sent = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": "What is asked."}]
         (output / "prompts" / f"prompt-{name}.json").write_text(json.dumps(sent))
