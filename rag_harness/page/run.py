@@ -16,7 +16,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.causes import CauseLine, read_causes
+from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
 from rag_harness.types import GOLDEN, TrialId
 
@@ -89,6 +89,11 @@ class Run:
     def abstentions(self) -> Sequence[Abstention]:
         """Confidence against being right, of each experiment that states one."""
         return abstentions(self.tables)
+
+    @property
+    def has_causes(self) -> bool:
+        """Whether somebody has looked why trials failed."""
+        return (self.output / CAUSES).is_file()
 
     @cached_property
     def causes(self) -> Mapping[TrialId, CauseLine]:

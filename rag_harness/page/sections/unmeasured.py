@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rag_harness.page.content import Block, Cell, Prose, Table, words
 from rag_harness.page.figures import counted, name_said
 from rag_harness.page.run import Run
+from rag_harness.page.sections.made_of import selected_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 
@@ -17,7 +18,7 @@ _REASONS = 3
 
 def became_of(run: Run) -> Table | None:
     """Return what became of the trials of each experiment."""
-    rows = [_states(name, table, run.suites[name]) for name, table in run.experiments.items()]
+    rows = [_states(name, table, run.suites[name], selected_of(run, name)) for name, table in run.experiments.items()]
     notes = [
         "lost: selected, but no row came; it counts as the worst. not run: the budget was spent, or somebody stopped "
         "the run. settled: not asked, for all gates were settled without it. resumed: answered in an earlier run."
@@ -25,13 +26,13 @@ def became_of(run: Run) -> Table | None:
     return Table("trials", _STATES, rows, "What became of the trials", notes) if rows else None
 
 
-def _states(name: str, table: SuiteTable, record: SuiteRecord) -> list[Cell]:
+def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) -> list[Cell]:
     totals = table.totals
     bad = (totals.errors, table.lost_of({}))
     left = (len(record.not_run), len(record.settled))
     return [
         Cell(name),
-        *words(str(table.total_of({})), str(table.selected_of({}) + sum(left)), str(totals.rows - totals.errors)),
+        *words(str(table.total_of({})), str(selected), str(totals.rows - totals.errors)),
         *(Cell(str(n), "bad" if n else "") for n in bad),
         *(Cell(str(n), "unsure" if n else "") for n in left),
         *words(str(totals.resumed), str(totals.replayed)),
