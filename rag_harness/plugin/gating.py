@@ -204,7 +204,8 @@ class GateKeeper:
         from rag_harness.report.summary_file import write_summary_file
 
         settings, record = self._session.settings, self._record
-        said, more = record.manifest.settings, record.found
+        # Whoever reads the file later can tell whether it is of the run beside it.
+        said, more = record.manifest.settings, {"run": record.manifest.date, **record.found}
         write_summary_file(self._session.output, record.tables, self.verdicts, said, more)
         self._leave_golden_files(settings)
         if settings.save:
