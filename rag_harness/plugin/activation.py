@@ -36,6 +36,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.report_file import ReportFile
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.summary_section import SummarySection
 
@@ -60,6 +61,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     # Gates read what is checked: of two that wrap the tests last, the one that is registered later is done first.
     register(metamorphic, "rag_harness.metamorphic")
     register(early, "rag_harness.early_stop")
+    # The report reads what all of these have left.
+    register(ReportFile(session, recorder, record), "rag_harness.report_file")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")

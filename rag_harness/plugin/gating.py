@@ -125,7 +125,7 @@ class GateKeeper:
             self.verdicts = [*self._judged(bool(refused)), *self._elsewhere()]
             self._leave_behind()
         except (PrerequisiteError, OSError) as error:
-            refused.append(_report("write results", "failed", str(error)))
+            refused.append(failure("write results", str(error)))
         reports = [self._report(verdict) for verdict in self.verdicts if verdict.state in _OUTCOMES]
         for report in [*refused, *reports]:
             session.config.hook.pytest_runtest_logreport(report=report)
@@ -204,7 +204,7 @@ class GateKeeper:
         from rag_harness.report.summary_file import write_summary_file
 
         settings, record = self._session.settings, self._record
-        said, more = record.manifest.settings, record.found
+        said, more = record.manifest.settings, {"run": record.manifest.date, **record.found}
         write_summary_file(self._session.output, record.tables, self.verdicts, said, more)
         self._leave_golden_files(settings)
         if settings.save:
@@ -257,6 +257,11 @@ class GateKeeper:
 
 def _baseline_file(settings: Settings, name: str) -> Path:
     return settings.path(settings.baselines) / f"{name}.json"
+
+
+def failure(name: str, text: str) -> pytest.TestReport:
+    """Return the report of something that a run was asked for and could not do."""
+    return _report(name, "failed", text)
 
 
 def _report(name: str, outcome: _Outcome, text: str) -> pytest.TestReport:
