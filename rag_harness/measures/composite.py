@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rag_harness.errors import SettingsError
-from rag_harness.measures.measure import Better, Need, Score, Unit
+from rag_harness.measures.measure import NamedMeasure, Need, Score
 from rag_harness.registry import resolve
 from rag_harness.types import Case
 
 
-class CompositeMeasure(ABC):
+class CompositeMeasure(NamedMeasure, ABC):
     """A formula over the scores of one row. Derive from it, set what differs, and register the class.
 
     Args:
@@ -22,22 +21,9 @@ class CompositeMeasure(ABC):
         SettingsError: there is a cutoff.
     """
 
-    called: ClassVar[str]
     parts: ClassVar[tuple[str, ...]]
     """Names of the judged measures that it is made of."""
-    version: int = 1
-    unit: Unit = "share"
-    better: Better = "higher"
-    worst: float | None = 0.0
     needs: tuple[Need, ...] = ("answer",)
-
-    def __init__(self, cutoff: int | None = None) -> None:
-        if cutoff is not None:
-            raise SettingsError(
-                f"Measure '{self.called}@{cutoff}' has a cutoff, but {self.called} takes none. Write {self.called!r}."
-            )
-        self.cutoff = cutoff
-        self.name = self.called
 
     def applies(self, case: Case) -> str:
         """Return why a part means nothing for ``case``; empty where all apply."""
