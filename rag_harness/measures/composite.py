@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar
 
-from rag_harness.measures.measure import NamedMeasure, Need, Score
+from rag_harness.measures.measure import Measure, NamedMeasure, Need, Score
 from rag_harness.registry import resolve
 from rag_harness.types import Case
 
@@ -27,7 +28,12 @@ class CompositeMeasure(NamedMeasure, ABC):
 
     def applies(self, case: Case) -> str:
         """Return why a part means nothing for ``case``; empty where all apply."""
-        return next(filter(None, (resolve("measures", part)(None).applies(case) for part in self.parts)), "")
+        return next(filter(None, (part.applies(case) for part in self._made)), "")
+
+    @cached_property
+    def _made(self) -> tuple[Measure, ...]:
+        """The parts, made once: every row asks whether they apply."""
+        return tuple(resolve("measures", part)(None) for part in self.parts)
 
     def score(self, parts: Mapping[str, Score]) -> Score:
         """Return the score; None where a part is None, with that part's reason."""
