@@ -92,7 +92,7 @@ class GateKeeper:
         try:
             gates, _ = self.gates, self.baseline
             check_clusters(gates, self._session)
-            self._session.check_judge(experiments)
+            self._session.wanted.check_judge(experiments)
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
         for gate in gates:

@@ -42,7 +42,9 @@ class Metamorphic:
     def _check_what_is_wanted(self) -> None:
         from rag_harness.errors import RagHarnessError
 
-        wanted = {name: self._session.metamorphic_measures(name) for name in self._recorder.arrived if name != GOLDEN}
+        wanted = {
+            name: self._session.wanted.metamorphic_measures(name) for name in self._recorder.arrived if name != GOLDEN
+        }
         wanted = {name: measures for name, measures in wanted.items() if measures}
         for name, measures in wanted.items():
             for measure in measures:
