@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from rag_harness.once import Once
@@ -22,6 +23,8 @@ class Wanted:
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self._settings, self._named = settings, Once(self._read)
+        # Asked for every trial: nothing that they depend on changes in a run.
+        self._measures, self._columns = cache(self._measures_of), cache(self._columns_of)
 
     def judged_measures(self, experiment: str, names: Sequence[str] = ()) -> Sequence[JudgedMeasure]:
         """Return what a judge is asked for of an experiment's rows: what ``names`` need, or else options and gates.
@@ -31,7 +34,14 @@ class Wanted:
         """
         from rag_harness.measures import parts_of
 
-        return [] if experiment == GOLDEN else parts_of(names or self._names(experiment))
+        if experiment == GOLDEN:
+            return ()
+        return parts_of(names) if names else self._measures(experiment)
+
+    def _measures_of(self, experiment: str) -> tuple[JudgedMeasure, ...]:
+        from rag_harness.measures import parts_of
+
+        return tuple(parts_of(self._names(experiment)))
 
     def judged_names(self, experiment: str) -> Sequence[str]:
         """Return what a suite is judged on, by name: measures that a judge is asked for, and what is made of them.
@@ -39,9 +49,12 @@ class Wanted:
         Raises:
             SettingsError: a name is no measure.
         """
+        return () if experiment == GOLDEN else self._columns(experiment)
+
+    def _columns_of(self, experiment: str) -> tuple[str, ...]:
         from rag_harness.measures import columns_of
 
-        return [] if experiment == GOLDEN else columns_of(self._names(experiment))
+        return tuple(columns_of(self._names(experiment)))
 
     def check_judge(self, experiments: Iterable[str]) -> None:
         """Make sure, before anything runs, that what is to be judged of these experiments can be.

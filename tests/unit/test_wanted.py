@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError, SettingsError
+from rag_harness.measures import Measure, measure_named
 from rag_harness.measures.metamorphic import METAMORPHIC
 from rag_harness.plugin.wanted import Wanted
 from rag_harness.settings import Settings
@@ -44,6 +45,23 @@ def test_names_that_a_test_asks_for_stand_for_those_of_the_run() -> None:
     asked = wanted(measures=("faithfulness",))
     assert measures(asked, "e2", "g_mean") == ["context_precision", "faithfulness", "answer_relevancy"]
     assert measures(asked, "e2", "recall@5") == []
+
+
+def test_names_are_looked_up_once_for_an_experiment_and_not_for_every_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[str] = []
+
+    def named(name: str) -> Measure:
+        looked_up.append(name)
+        return measure_named(name)
+
+    monkeypatch.setattr("rag_harness.measures.parts.measure_named", named)
+    asked = wanted(measures=("faithfulness",), gate=("e3: factuality >= 0.2",))
+    assert measures(asked, "e2") == list(asked.judged_names("e2")) == ["faithfulness"]
+    once = len(looked_up)
+    assert measures(asked, "e2") == ["faithfulness"]
+    assert list(asked.judged_names("e2")) == ["faithfulness"]
+    assert len(looked_up) == once
+    assert measures(asked, "e3") == ["faithfulness", "factuality"]  # each experiment has its own
 
 
 def test_a_slip_is_said_before_anything_runs() -> None:

@@ -13,6 +13,8 @@ from rag_harness.measures.measure import NamedMeasure, Need, Score
 class JudgedMeasure(NamedMeasure, ABC):
     """A measure that a judge is asked for. Derive from it, set what differs, and register the class.
 
+    One object is asked about many answers at a time: keep nothing of an answer in it.
+
     Args:
         cutoff: what stands behind the ``@`` of the name; judged measures take none.
 
