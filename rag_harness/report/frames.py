@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from os import PathLike
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 from rag_harness.errors import PrerequisiteError, SettingsError, unknown
 from rag_harness.files.atomic import write_atomically
+from rag_harness.registry import missing_package
 from rag_harness.report.trial_csv import csv_lines
 from rag_harness.report.trial_records import Kind, Record, Trials, read_trials
 
@@ -35,11 +37,7 @@ def write_parquet(output: Path, file: Path) -> None:
     Raises:
         PrerequisiteError: ``output`` is no run's, the file cannot be written, or pyarrow is not installed.
     """
-    if not _is_installed("pyarrow"):
-        raise PrerequisiteError(
-            'Parquet was asked for, and pyarrow is not installed: pip install "rag-harness[parquet]". '
-            "Format csv needs nothing more."
-        )
+    _check_installed("format 'parquet'", "pyarrow")
     _write(file, _parquet(read_trials(output)))
 
 
@@ -54,25 +52,28 @@ def load_results(path: str | PathLike[str], frame: Frame | None = None) -> Any:
     Raises:
         PrerequisiteError: ``path`` is no run's, or the package is not installed; says what to do.
     """
-    return _FRAMES[_chosen(frame)](read_trials(Path(path)))
+    if frame is not None and frame not in _MADE:
+        raise SettingsError(unknown("frame", frame, _MADE))
+    if frame in ("pandas", "polars"):
+        _check_installed(f"frame {frame!r}", frame, _WITHOUT)
+    return _MADE[frame or _usual()](read_trials(Path(path)))
 
 
-def _chosen(frame: Frame | None) -> Frame:
-    if frame is not None and frame not in _FRAMES:
-        raise SettingsError(unknown("frame", frame, _FRAMES))
-    wanted: list[Frame] = ["pandas", "polars"] if frame is None else [frame]
-    found = next((name for name in wanted if name == "records" or _is_installed(name)), None)
+def _usual() -> Frame:
+    frames: tuple[Frame, ...] = ("pandas", "polars")
+    found = next((name for name in frames if find_spec(name)), None)
     if found is None:
-        named = " nor ".join(wanted)
         raise PrerequisiteError(
-            f"A frame was asked for, and {'neither ' * (frame is None)}{named} is {'not ' * (frame is not None)}"
-            f"installed: pip install {wanted[0]}. {_WITHOUT}"
+            f"A frame needs pandas or polars, and neither is installed: pip install pandas. {_WITHOUT}"
         )
     return found
 
 
-def _is_installed(package: str) -> bool:
-    return find_spec(package) is not None
+def _check_installed(wanted_by: str, package: str, otherwise: str = "") -> None:
+    try:
+        import_module(package)
+    except ImportError as error:
+        raise PrerequisiteError(f"{missing_package(wanted_by, error)}. {otherwise}".rstrip()) from error
 
 
 def _write(file: Path, content: bytes | Iterable[bytes]) -> None:
@@ -155,4 +156,4 @@ def _groups(trials: Trials) -> Iterator[list[Record]]:
         yield group
 
 
-_FRAMES: Mapping[Frame, Callable[[Trials], Any]] = {"pandas": _pandas, "polars": _polars, "records": _records}
+_MADE: Mapping[Frame, Callable[[Trials], Any]] = {"pandas": _pandas, "polars": _polars, "records": _records}

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
+from rag_harness.errors import DataError
 from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.spent import (
     CompletionTokens,
@@ -23,7 +24,7 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile, KeptCase
 from rag_harness.results.causes import CauseLine, read_causes
-from rag_harness.results.manifest import read_manifest
+from rag_harness.results.manifest import MANIFEST, read_manifest
 from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none, storable
 from rag_harness.types import TrialId
 
@@ -135,6 +136,8 @@ def read_trials(output: Path) -> Trials:
     Raises:
         DataError, SettingsError: see ``Trials``.
     """
+    if output.is_file():
+        raise DataError(f"{output} is a file. Name the output folder of a run, where {MANIFEST} is.")
     return Trials(output)
 
 
