@@ -13,8 +13,9 @@ from typing import Any, Literal
 from rag_harness.errors import PrerequisiteError, SettingsError, unknown
 from rag_harness.files.atomic import write_atomically
 from rag_harness.registry import missing_package
+from rag_harness.report.trial_columns import Kind, Record
 from rag_harness.report.trial_csv import csv_lines
-from rag_harness.report.trial_records import Kind, Record, Trials, read_trials
+from rag_harness.report.trial_records import Trials, read_trials
 
 Frame = Literal["pandas", "polars", "records"]
 _GROUP = 10_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -76,7 +77,7 @@ def read_back(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream, strict=True))
 
 
-_PARSED = {
+_PARSED: dict[str, Callable[[str], Any]] = {
     "flag": lambda cell: {"true": True, "false": False}[cell],
     "number": float,
     "count": int,

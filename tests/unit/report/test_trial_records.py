@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.report.trial_records import Record, _column_of, read_trials
+from rag_harness.report.trial_columns import Record, measure_column
+from rag_harness.report.trial_records import read_trials
 from rag_harness.results.causes import CauseLine, write_causes
 from rag_harness.results.manifest import read_manifest, write_manifest
 from rag_harness.results.score import CHECKED, Author, ScoreLine, row_digest
@@ -92,7 +93,7 @@ def test_a_column_is_there_where_its_measure_was_asked_for_though_nobody_measure
 
 
 def test_a_measure_that_is_called_as_another_column_takes_none_from_it() -> None:
-    assert [_column_of(name) for name in ("answer", "recall@5")] == ["measure.answer", "recall@5"]
+    assert [measure_column(name) for name in ("answer", "recall@5")] == ["measure.answer", "recall@5"]
 
 
 def test_causes_stand_beside_the_rows_that_they_are_of(output: Path) -> None:
@@ -112,7 +113,8 @@ def test_rows_of_other_runs_and_what_a_kill_tore_do_not_count(tmp_path: Path) ->
               not_run={"e3": ["q2"]})  # fmt: skip
     other = [make_row(query_id=name, llm_answer="other", fingerprint="bbbb") for name in ("q0", "q1", "q4")]
     late = make_row(query_id="q4", llm_answer="not selected")
-    lines = [*(row.line() for row in other), rows[0].line(), late.line(), rows[1].line()[:40]]
+    again = make_row(query_id="q0", llm_answer="a second row of it")
+    lines = [*(row.line() for row in [*other, rows[0], again, late]), rows[1].line()[:40]]
     (tmp_path / "e3.jsonl").write_text("".join(lines))
     found = [(record["query_id"], record["status"], record["answer"]) for record in read_trials(tmp_path)]
     assert found == [("q0", "ok", "yes"), ("q1", "lost", None)]
