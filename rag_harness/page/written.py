@@ -81,11 +81,11 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
 
 
 def _write_table(outputs: Sequence[Path], file: Path, wanted: Format) -> None:
-    from rag_harness.report import frames
+    from rag_harness.report.frames import write_csv, write_parquet
 
     if len(outputs) > 1:
         raise SettingsError(f"A table of trials is of one run, and {len(outputs)} are named. Name one folder.")
-    {"csv": frames.write_csv, "parquet": frames.write_parquet}[wanted](outputs[0], file)
+    (write_csv if wanted == "csv" else write_parquet)(outputs[0], file)
 
 
 def _text(runs: Sequence[Run], wanted: Format, is_plain: bool) -> str:

@@ -17,7 +17,8 @@ from rag_harness.measures.spent import (
     TtftMs,
 )
 from rag_harness.results.cases import KeptCase
-from rag_harness.results.row import ExperimentResult, storable
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.storable import storable
 
 Kind = Literal["name", "text", "flag", "number", "count", "names", "counts"]
 """What a column holds: a word that recurs, text, true or false, a float, an integer, a list of texts, of integers."""
