@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.page.written import read_runs, write_html
+from rag_harness.page.written import write_report
 from tests.browser.runs import Study
 from tests.browser.watched import Watch
 
@@ -85,5 +85,5 @@ def study_page(study: Path, places: Path) -> Path:
 
 def page_of(file: Path, *outputs: Path, is_plain: bool = False) -> Path:
     """Write the page of these runs."""
-    write_html(read_runs(outputs), file, is_plain)
+    write_report(outputs, file, "html", is_plain)
     return file
