@@ -47,7 +47,7 @@ class Attribution:
 
         settings = self._session.settings
         is_spent = bool(settings.budget) and bool(getattr(self._session.config.option, "tx", None))
-        runs = None if is_spent else DerivedRuns(self._session.output, settings, self._trials.engine)
+        runs = None if is_spent else DerivedRuns(self._session.output, settings, self._trials.equipment.engine)
         try:
             self._causes = self._explainer(runs, SPENT if is_spent else "").every()
         except (OSError, RagHarnessError) as error:

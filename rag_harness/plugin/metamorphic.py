@@ -42,7 +42,9 @@ class Metamorphic:
     def _check_what_is_wanted(self) -> None:
         from rag_harness.errors import RagHarnessError
 
-        wanted = {name: self._session.metamorphic_measures(name) for name in self._recorder.arrived if name != GOLDEN}
+        wanted = {
+            name: self._session.wanted.metamorphic_measures(name) for name in self._recorder.arrived if name != GOLDEN
+        }
         wanted = {name: measures for name, measures in wanted.items() if measures}
         for name, measures in wanted.items():
             for measure in measures:
@@ -58,7 +60,7 @@ class Metamorphic:
 
         settings = self._session.settings
         is_spent = bool(settings.budget) and bool(getattr(self._session.config.option, "tx", None))
-        runs = None if is_spent else DerivedRuns(self._session.output, settings, self._trials.engine)
+        runs = None if is_spent else DerivedRuns(self._session.output, settings, self._trials.equipment.engine)
         try:
             checker = self._checker(runs, SPENT if is_spent else "")
             found = {name: checker.check(name, measures) for name, measures in wanted.items()}
@@ -81,7 +83,7 @@ class Metamorphic:
             return None
         from rag_harness.metamorphic.paraphrase import Paraphraser
 
-        return Paraphraser(self._session.parts.chat("writer"), self._trials.engine)
+        return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
     def _bench(self) -> Bench:
         from rag_harness.attribution.bench import Bench
