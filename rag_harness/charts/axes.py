@@ -65,7 +65,7 @@ def logarithmic(values: Iterable[float]) -> Axis:
     if len(ticks) > 7:
         ticks = [tick for tick in (10.0**decade for decade in decades) if low <= tick <= high]
         ticks = ticks[:: math.ceil(len(ticks) / 7)]
-    return Axis(low, high, tuple(ticks), tuple(short(tick) for tick in ticks), log=True)
+    return Axis(low, high, tuple(ticks), tuple(_power(tick) for tick in ticks), log=True)
 
 
 def wide_apart(values: Iterable[float]) -> bool:
@@ -74,17 +74,20 @@ def wide_apart(values: Iterable[float]) -> bool:
     return bool(found) and min(found) > 0 and max(found) > 50 * min(found)
 
 
-def short(value: float, *, percent: bool = False) -> str:
-    """Return a number for a label: three digits that count, at least two decimals of a share."""
+def short(value: float, *, percent: bool = False, among: float | None = None) -> str:
+    """Return a number for a label: three digits that count, two decimals of a share; as many as ``among`` would get."""
     if percent:
         return _signed(f"{100 * value:.0f}%" if abs(value) >= 0.0995 or not value else f"{100 * value:.1f}%")
-    size = abs(value)
+    size = abs(value if among is None else among)
     if size and (size < 1e-4 or size >= 1e7):
-        return _signed(f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e"))
-    if value == round(value):
-        return _signed(f"{value:,.0f}")
-    decimals = 0 if size >= 100 else 1 if size >= 10 else 2
-    return _signed(f"{value:,.{decimals}f}" if size >= 0.0095 else f"{value:.2g}")
+        return _power(float(f"{value:.2g}"))
+    decimals = 0 if size >= 99.95 else 1 if size >= 9.995 else 2
+    return _signed(f"{value:,.{decimals}f}" if size >= 0.0095 or not size else f"{value:.2g}")
+
+
+def counted(value: float) -> str:
+    """Return a number of things: no decimals unless it has some."""
+    return _signed(f"{value:,.0f}" if value == round(value) else f"{value:,.2f}")
 
 
 def _span(values: list[float]) -> tuple[float, float]:
@@ -109,6 +112,12 @@ def _written(tick: float, step: float, percent: bool) -> str:
         return _signed(f"{tick:.4g}{unit}") if tick else f"0{unit}"
     decimals = next(n for n in range(8) if n == 7 or abs(step * 10**n - round(step * 10**n)) < 1e-6 * step * 10**n)
     return _signed(f"{tick:,.{decimals}f}{unit}")
+
+
+def _power(value: float) -> str:
+    if value and not 1e-4 <= abs(value) < 1e6:
+        return _signed(f"{value:g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e"))
+    return _signed(f"{value:,.10g}")
 
 
 def _signed(text: str) -> str:

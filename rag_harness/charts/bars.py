@@ -94,15 +94,16 @@ def _bar(chart: Bars, index: int, member: int, left: float, width: float, place:
         fill=fill["fill"],
         class_=f"{fill['class_']} series-{index % COLOURS}",
     )
-    return bar + _interval(value, middle, place)
+    return bar + _interval(value, middle, place, min(3.0, width / 3))
 
 
-def _interval(value: Estimate, middle: float, place: Scale) -> str:
+def _interval(value: Estimate, middle: float, place: Scale, cap: float) -> str:
     if value.low is None and value.high is None:
         return ""
     low, high = (place(value.value if end is None else end) for end in (value.low, value.high))
-    # Two strokes: the wider one in the page's colour keeps the bar's interval apart from its pattern.
-    return whiskers((low, high), middle, "halo") + whiskers((low, high), middle, "ink")
+    # A wider stroke in the page's colour keeps the interval apart from the bar's pattern.
+    halo = tag("line", x1=middle, x2=middle, y1=low, y2=high, class_="halo")
+    return halo + whiskers((low, high), middle, "ink", cap=cap)
 
 
 def _desc(chart: Bars) -> str:

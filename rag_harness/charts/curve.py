@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rag_harness.charts.axes import Scale, linear, short
+from rag_harness.charts.axes import Scale, counted, linear, short
 from rag_harness.charts.estimates import check_numbers
 from rag_harness.charts.frame import Box, base_line, level, names, no_data, upright
 from rag_harness.charts.legends import legend
@@ -75,7 +75,9 @@ def _check(chart: Curve) -> None:
         counts = check_numbers(who, one.name, (point.count for point in one.points if point.count is not None))
         outside = [place for place in places if not 0 <= place <= 1] + [count for count in counts if count < 0]
         if outside:
-            raise ValueError(f"{who}: series {one.name!r} has {outside[0]}; places are from 0 to 1, counts not negative.")
+            raise ValueError(
+                f"{who}: series {one.name!r} has {outside[0]}; places are from 0 to 1, counts not negative."
+            )
 
 
 def _series(one: CurveLine, index: int, to_x: Scale, to_y: Scale, most: float) -> str:
@@ -86,8 +88,8 @@ def _series(one: CurveLine, index: int, to_x: Scale, to_y: Scale, most: float) -
     for place in _marked(len(places)):
         point = one.points[place]
         size = 4.5 if point.count is None or not most else 3.5 + 5.5 * math.sqrt(point.count / most)
-        counted = "" if point.count is None else f", n = {short(point.count)}"
-        title = f"{one.name}: {short(point.x, percent=True)}, {short(point.y, percent=True)}{counted}"
+        told = "" if point.count is None else f", n = {counted(point.count)}"
+        title = f"{one.name}: {short(point.x, percent=True)}, {short(point.y, percent=True)}{told}"
         drawn.append(marker(index, *places[place], size, title))
     return tag("g", *drawn, class_=f"series-{index % COLOURS}")
 

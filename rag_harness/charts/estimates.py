@@ -52,7 +52,9 @@ def check_estimates(chart: str, name: str, values: Iterable[Estimate]) -> list[f
     found: list[float] = []
     for value in values:
         if value.low is not None and value.high is not None and value.low > value.high:
-            raise ValueError(f"{chart}: series {name!r} has an interval from {value.low} to {value.high}; swap its ends.")
+            raise ValueError(
+                f"{chart}: series {name!r} has an interval from {value.low} to {value.high}; swap its ends."
+            )
         found += value.numbers()
     return check_numbers(chart, name, found)
 

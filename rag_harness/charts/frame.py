@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rag_harness.charts.axes import Axis
 from rag_harness.charts.svg import WIDTH, Chart, document, tag
-from rag_harness.charts.texts import LINE, SMALL, drop, label, reach, text_width, turned
+from rag_harness.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
 
 RIGHT = WIDTH - 12.0
 _LONGEST = 130.0
@@ -78,11 +78,23 @@ def names(x_label: str, y_label: str, box: Box, below: float) -> str:
 
 
 def categories(texts: Sequence[str], middles: Sequence[float], band: float, top: float) -> tuple[str, float]:
-    """Return the labels below categories and where they end; turned where they are wider than their band."""
+    """Return the labels below categories and where they end; turned where two lines of their band do not hold them."""
+    drawn, lines = level_names(texts, middles, band, top + LINE)
+    if lines:
+        return drawn, top + LINE * lines + 6
     widths = [text_width(text) for text in texts]
-    if max(widths) <= band - 6:
-        pairs = zip(texts, middles, strict=True)
-        return "".join(label(x, top + LINE, text, anchor="middle") for text, x in pairs), top + LINE + 6
     rooms = [min(_LONGEST, width, reach(x - 4)) for width, x in zip(widths, middles, strict=True)]
-    drawn = (turned(x + 4, top + 14, *rest) for x, *rest in zip(middles, texts, rooms, strict=True))
-    return "".join(drawn), top + 14 + drop(max(rooms))
+    drawn = "".join(turned(x + 4, top + 14, text, room) for x, text, room in zip(middles, texts, rooms, strict=True))
+    return drawn, top + 14 + drop(max(rooms))
+
+
+def level_names(texts: Sequence[str], middles: Sequence[float], band: float, top: float) -> tuple[str, int]:
+    """Return names in one or two lines within their bands, and how many lines; 0 where a name needs more."""
+    split = [broken(text, band - 6) for text in texts]
+    lines = [(x, line) for x, line in zip(middles, split, strict=True) if line]
+    if len(lines) < len(texts):
+        return "", 0
+    drawn = (
+        label(x, top + LINE * place, part, anchor="middle") for x, line in lines for place, part in enumerate(line)
+    )
+    return "".join(drawn), max(len(line) for _, line in lines)

@@ -9,9 +9,9 @@ from typing import Literal
 
 from rag_harness.charts.axes import short
 from rag_harness.charts.estimates import check_numbers
-from rag_harness.charts.frame import no_data
+from rag_harness.charts.frame import level_names, no_data
 from rag_harness.charts.svg import WIDTH, Chart, document, escaped, tag
-from rag_harness.charts.texts import SMALL, drop, label, reach, text_width, turned
+from rag_harness.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
 
 BUCKETS = 9
 
@@ -47,10 +47,10 @@ def heat_map(chart: HeatMap) -> str:
     if not found:
         return no_data(chart, "heat-map")
     left = min(150.0, max(text_width(name) for name in chart.rows)) + 14
-    least = max(text_width(short(value, percent=chart.percent), SMALL) for value in found) + 8
-    per_block = max(1, int((WIDTH - 24 - left) / max(30.0, least)))
-    per_block = math.ceil(len(chart.columns) / math.ceil(len(chart.columns) / per_block))
-    grid = _Grid(chart, left, min(_WIDEST, (WIDTH - 24 - left) / per_block), _span(found, chart.colours))
+    span = _span(found, chart.colours)
+    least = max(text_width(_written(chart, value, span), SMALL) for value in found) + 8
+    per_block, cell = _columns(chart, WIDTH - 6 - left, max(30.0, least))
+    grid = _Grid(chart, left, cell, span)
     drawn, top = [], 6.0
     for first in range(0, len(chart.columns), per_block):
         block, bottom = _block(grid, range(first, min(first + per_block, len(chart.columns))), top)
@@ -86,6 +86,21 @@ def _span(found: list[float], colours: str) -> tuple[float, float]:
     return -largest, largest
 
 
+def _written(chart: HeatMap, value: float, span: tuple[float, float]) -> str:
+    return short(value, percent=chart.percent, among=max(map(abs, span)))
+
+
+def _columns(chart: HeatMap, room: float, least: float) -> tuple[int, float]:
+    """Return how many columns a block has, and how wide one is; room is kept for names that must be turned."""
+    for kept in (0.0, 0.8 * min(_LONGEST, max(text_width(name) for name in chart.columns))):
+        blocks = math.ceil(len(chart.columns) / max(1, int((room - kept) / least)))
+        per_block = math.ceil(len(chart.columns) / blocks)
+        cell = min(_WIDEST, (room - kept) / per_block)
+        if all(broken(name, cell - 6) for name in chart.columns):
+            break
+    return per_block, cell
+
+
 def _block(grid: _Grid, columns: range, top: float) -> tuple[str, float]:
     names = [grid.chart.columns[column] for column in columns]
     middles = [grid.left + grid.cell * (place + 0.5) for place in range(len(columns))]
@@ -99,20 +114,22 @@ def _block(grid: _Grid, columns: range, top: float) -> tuple[str, float]:
 
 
 def _head(names: list[str], middles: list[float], cell: float, top: float) -> tuple[str, float]:
+    drawn, lines = level_names(names, middles, cell, top + 14)
+    if lines:
+        return drawn, top + 4 + LINE * lines
     widths = [text_width(name) for name in names]
-    if max(widths) <= cell - 6:
-        pairs = zip(names, middles, strict=True)
-        return "".join(label(x, top + 14, name, anchor="middle") for name, x in pairs), top + 21
     rooms = [min(_LONGEST, width, reach(WIDTH - x - 4)) for width, x in zip(widths, middles, strict=True)]
     bottom = top + drop(max(rooms))
-    drawn = (turned(x, bottom, *rest, anchor="start") for x, *rest in zip(middles, names, rooms, strict=True))
-    return "".join(drawn), bottom + 6
+    drawn = "".join(
+        turned(x, bottom, name, room, anchor="start") for x, name, room in zip(middles, names, rooms, strict=True)
+    )
+    return drawn, bottom + 6
 
 
 def _cells(grid: _Grid, row: int, columns: range, y: float) -> Iterator[str]:
     for place, column in enumerate(columns):
         value, x = grid.chart.values[row][column], grid.left + grid.cell * place
-        text = "–" if value is None else short(value, percent=grid.chart.percent)
+        text = "–" if value is None else _written(grid.chart, value, grid.span)
         colour = "none" if value is None else str(bucket(value, grid.span))
         title = tag("title", escaped(f"{grid.chart.rows[row]}, {grid.chart.columns[column]}: {text}"))
         yield tag("rect", title, x=x, y=y, width=grid.cell, height=_TALL, class_=f"cell heat-{colour}")
@@ -121,7 +138,7 @@ def _cells(grid: _Grid, row: int, columns: range, y: float) -> Iterator[str]:
 
 
 def _key(grid: _Grid, top: float) -> str:
-    low, high = (short(end, percent=grid.chart.percent) for end in grid.span)
+    low, high = (_written(grid.chart, end, grid.span) for end in grid.span)
     left = grid.left + text_width(low, SMALL) + 8
     swatches = (
         tag("rect", x=left + 18 * place, y=top, width=18, height=12, class_=f"cell heat-{place}")

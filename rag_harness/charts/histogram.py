@@ -47,7 +47,8 @@ def histogram(chart: Histogram) -> str:
     if not values:
         return no_data(chart, "histogram")
     axis = linear([*values, *chart.include], percent=chart.percent)
-    left = min(_ROOM, max(text_width(one.name) for one in chart.series)) + 16
+    names_ = [text_width(one.name) for one in chart.series] + [text_width(_many(one), SMALL) for one in chart.series]
+    left = min(_ROOM, max(names_)) + 16
     counts = [_counts(one, axis, chart.bins) for one in chart.series]
     most = max(max(row) for row in counts)
     tops = [22 + (_TALL + _BETWEEN) * place for place in range(len(chart.series))]
@@ -57,8 +58,14 @@ def histogram(chart: Histogram) -> str:
     last = foot.bottom + (42 if chart.x_label else 26)
     frame = (level(axis, Box(left, 8, foot.right, foot.bottom)), names(chart.x_label, "", foot, last - 4))
     patterns = fills(chart.ident, range(len(chart.series)))
-    desc = f"Histograms of {', '.join(one.name for one in chart.series)}; solid line the mean, dashed the 95th percentile."
+    desc = (
+        f"Histograms of {', '.join(one.name for one in chart.series)}; solid line the mean, dashed the 95th percentile."
+    )
     return document(chart, last, patterns, *frame, *drawn, desc=desc, kind="histogram")
+
+
+def _many(one: Distribution) -> str:
+    return f"n = {len(one.values):,}"
 
 
 def _counts(one: Distribution, axis: Axis, bins: int) -> list[float]:
@@ -80,7 +87,12 @@ def _small(chart: Histogram, index: int, axis: Axis, box: Box, heights: list[flo
             drawn.append(tag("rect", x=x + 0.5, y=box.bottom - tall, width=wide - 1, height=tall, **fill))
     beside = label(box.left - 10, box.bottom - _TALL / 2, one.name, box.left - 14, anchor="end")
     below = label(
-        box.left - 10, box.bottom - _TALL / 2 + 15, f"n = {len(one.values)}", anchor="end", size=SMALL, kind="axis-label"
+        box.left - 10,
+        box.bottom - _TALL / 2 + 15,
+        _many(one),
+        anchor="end",
+        size=SMALL,
+        kind="axis-label",
     )
     title = tag("title", escaped(f"{one.name}: {len(one.values)} values"))
     return tag("g", title, *drawn, base_line(box), beside, below, _marked(chart, one, axis, box))
@@ -97,7 +109,10 @@ def _marked(chart: Histogram, one: Distribution, axis: Axis, box: Box) -> str:
     for value, name, dashes in ((mean, "mean", None), (p95, "p95", "3 2")):
         x = place(min(max(value, ordered[0]), ordered[-1]))
         stroke = {"x1": x, "x2": x, "y1": box.top - 4, "y2": box.bottom}
-        drawn += [tag("line", **stroke, class_="halo-line"), tag("line", **stroke, class_="ink", stroke_dasharray=dashes)]
+        drawn += [
+            tag("line", **stroke, class_="halo-line"),
+            tag("line", **stroke, class_="ink", stroke_dasharray=dashes),
+        ]
         texts.append((x, f"{name} {short(value, percent=chart.percent)}"))
     return "".join(drawn) + _beside(texts, box)
 
@@ -108,6 +123,6 @@ def _beside(texts: list[tuple[float, str]], box: Box) -> str:
     wide = [text_width(text, SMALL) for _, text in ordered]
     first = min(max(low + 2, box.left + wide[0]), box.right - wide[1] - 8)
     second = max(min(high - 2, box.right - wide[1]), first + 8)
-    first = min(first, low + 2) if low + 2 >= box.left + wide[0] else first
-    names_ = (label(first, box.top - 7, ordered[0][1], anchor="end", size=SMALL, kind="label halo-text"),)
-    return "".join((*names_, label(second, box.top - 7, ordered[1][1], size=SMALL, kind="label halo-text")))
+    kind, y = "label halo-text", box.top - 7
+    before = label(first, y, ordered[0][1], anchor="end", size=SMALL, kind=kind)
+    return before + label(second, y, ordered[1][1], size=SMALL, kind=kind)

@@ -42,15 +42,17 @@ def interval_bar(bar: IntervalBar) -> str:
     who = f"interval bar chart {bar.ident!r}"
     check_numbers(who, "span", [*bar.span, *([] if bar.threshold is None else [bar.threshold])])
     if bar.span[0] >= bar.span[1]:
-        raise ValueError(f"{who}: the span from {bar.span[0]} to {bar.span[1]} holds nothing; give its lower end first.")
+        raise ValueError(
+            f"{who}: the span from {bar.span[0]} to {bar.span[1]} holds nothing; give its lower end first."
+        )
     place = Scale(*bar.span, _EDGE, _WIDTH - _EDGE)
     drawn = [tag("line", x1=_EDGE, x2=_WIDTH - _EDGE, y1=9, y2=9, class_="track")]
-    drawn += [] if bar.threshold is None else [_threshold(_within(place, bar.threshold), bar.better)]
     if bar.value is None:
         drawn = [label(_EDGE, 13, "not measured", size=12, kind="label mute")]
     else:
         check_estimates(who, "value", [bar.value])
         drawn.append(_interval(bar, bar.value, place))
+    drawn += [] if bar.threshold is None or not bar.value else [_threshold(_within(place, bar.threshold), bar.better)]
     parts = tag("g", *drawn, class_=f"tone-{bar.tone}")
     return document(bar, _HEIGHT, parts, desc=_desc(bar), kind="interval-bar", width=_WIDTH)
 
@@ -95,8 +97,8 @@ def _fading(start: float, end: float) -> str:
 def _threshold(x: float, better: str) -> str:
     """Return a line with a flag at its top that points to the good side."""
     tip = min(max(x + (6 if better == "high" else -6), 0.0), _WIDTH)
-    flag = tag("polygon", points=points([(x, 0.5), (tip, 3.5), (x, 6.5)]), class_="ink-fill")
-    return tag("line", x1=x, x2=x, y1=0.5, y2=17.5, class_="ink", stroke_width=1.5) + flag
+    flag = tag("polygon", points=points([(x, 0), (tip, 2.5), (x, 5)]), class_="ink-fill")
+    return tag("line", x1=x, x2=x, y1=0, y2=18, class_="ink", stroke_width=1.5) + flag
 
 
 def _mark(tone: Tone, x: float) -> str:
@@ -107,7 +109,7 @@ def _mark(tone: Tone, x: float) -> str:
             tag("line", x1=x - 4.5, x2=x + 4.5, y1=9 - 4.5 * up, y2=9 + 4.5 * up, class_="tone-line", stroke_width=3)
             for _, up in arms
         )
-    return tag("circle", cx=x, cy=9, r=4.5, class_="tone edge" if tone == "good" else "plate tone-line", stroke_width=2)
+    return tag("circle", cx=x, cy=9, r=4, class_="tone edge" if tone == "good" else "plate tone-line", stroke_width=2)
 
 
 def _desc(bar: IntervalBar) -> str:

@@ -13,7 +13,13 @@ Sample = Callable[[int, float, float], str]
 
 
 def legend(
-    names: Sequence[str], sample: Sample, sample_width: float, *, left: float = 4.0, right: float = WIDTH, top: float = 4.0
+    names: Sequence[str],
+    sample: Sample,
+    sample_width: float,
+    *,
+    left: float = 4.0,
+    right: float = WIDTH - 4,
+    top: float = 4.0,
 ) -> tuple[str, float]:
     """Return the legend and where it ends below; nothing for no names."""
     room = min(200.0, right - left - sample_width - _BESIDE)

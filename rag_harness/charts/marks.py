@@ -24,7 +24,16 @@ _CROSS = [((x - y) * math.sqrt(0.5), (x + y) * math.sqrt(0.5)) for x, y in _PLUS
 _SQUARE = [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]
 _DIAMOND = [(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]
 # The first is a circle, which has no corners.
-_SHAPES = ([], _SQUARE, _regular(3), _DIAMOND, _regular(3, 90), _CROSS, _regular(5), _PLUS)
+_SHAPES: tuple[list[tuple[float, float]], ...] = (
+    [],
+    _SQUARE,
+    _regular(3),
+    _DIAMOND,
+    _regular(3, 90),
+    _CROSS,
+    _regular(5),
+    _PLUS,
+)
 
 
 def dash(index: int) -> str | None:
@@ -62,10 +71,10 @@ def sample(index: int, x: float, y: float) -> str:
     return line(index, [(x, y), (x + 30, y)]) + marker(index, x + 15, y)
 
 
-def whiskers(ends: tuple[float, float], across: float, kind: str, *, upright: bool = True) -> str:
-    """Return an error bar between two places with caps, at the place ``across``."""
+def whiskers(ends: tuple[float, float], across: float, kind: str, *, upright: bool = True, cap: float = 3.0) -> str:
+    """Return an error bar between two places with caps to both sides, at the place ``across``."""
     low, high = ends
-    strokes = [(across, low, across, high)] + [(across - 3, end, across + 3, end) for end in ends]
+    strokes = [(across, low, across, high)] + [(across - cap, end, across + cap, end) for end in ends]
     if not upright:
         strokes = [(y1, x1, y2, x2) for x1, y1, x2, y2 in strokes]
     drawn = (tag("line", x1=x1, y1=y1, x2=x2, y2=y2) for x1, y1, x2, y2 in strokes)

@@ -94,10 +94,20 @@ def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
     return drawn
 
 
+def _taken(chart: Scatter, to_x: Scale, to_y: Scale) -> list[Area]:
+    """Return where the error bars are."""
+    areas = []
+    for point in chart.points:
+        xs, ys = [to_x(end) for end in point.x.numbers()], [to_y(end) for end in point.y.numbers()]
+        areas.append(Area(min(xs), to_y(point.y.value) - 2, max(xs), to_y(point.y.value) + 2))
+        areas.append(Area(to_x(point.x.value) - 2, min(ys), to_x(point.x.value) + 2, max(ys)))
+    return areas
+
+
 def _named(chart: Scatter, to_x: Scale, to_y: Scale, box: Box) -> str:
     texts = [shortened(point.name, _ROOM, SMALL) for point in chart.points]
     places = [(to_x(point.x.value), to_y(point.y.value)) for point in chart.points]
-    areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), [])
+    areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), _taken(chart, to_x, to_y))
     return "".join(
         label(area.left, area.bottom - 3, point.name, _ROOM, size=SMALL, kind="label halo-text")
         for point, area in zip(chart.points, areas, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rag_harness.charts.axes import Axis, short
+from rag_harness.charts.axes import Axis, counted, short
 from rag_harness.charts.estimates import check_shares
 from rag_harness.charts.fills import filled, fills, swatch
 from rag_harness.charts.frame import Box, base_line, level, no_data
@@ -62,7 +62,7 @@ def _check(chart: Stacked) -> None:
 
 
 def _sum(row: Row) -> str:
-    return f"n = {short(math.fsum(row.values))}"
+    return f"n = {counted(math.fsum(row.values))}"
 
 
 def _row(chart: Stacked, row: Row, box: Box, middle: float) -> str:
@@ -70,10 +70,10 @@ def _row(chart: Stacked, row: Row, box: Box, middle: float) -> str:
     for index, (part, value) in enumerate(zip(chart.parts, row.values, strict=True)):
         if value:
             share = value / total
-            places = (box.left + (box.right - box.left) * edge for edge in (start, min(1.0, start + share)))
-            title = f"{row.name}, {part}: {short(share, percent=True)} ({short(value)})"
-            drawn.append(_piece(filled(chart.ident, index), *places, middle, title))
-            drawn.append(_inside(share, box.left + (box.right - box.left) * (start + share / 2), middle))
+            left, right = (box.left + (box.right - box.left) * edge for edge in (start, min(1.0, start + share)))
+            title = f"{row.name}, {part}: {short(share, percent=True)} ({counted(value)})"
+            drawn.append(_piece(filled(chart.ident, index), left, right, middle, title))
+            drawn.append(_inside(share, (left + right) / 2, middle))
             start += share
     if not total:
         drawn.append(label(box.left + 6, middle + 4, "no data", size=SMALL, kind="label mute"))

@@ -1,8 +1,9 @@
-"""Texts whose room is known before they are drawn: how wide they are, and how they are shortened."""
+"""Texts whose room is known before they are drawn: how wide they are, how they are shortened and broken."""
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 from rag_harness.charts.svg import SIZE, escaped, number, plain, tag
@@ -29,6 +30,17 @@ def shortened(text: str, room: float, size: float = SIZE) -> str:
     while end > 1 and text_width(text[:end] + "…", size) > room:
         end -= 1
     return text[:end].rstrip() + "…"
+
+
+def broken(text: str, room: float) -> list[str] | None:
+    """Return the text in one or two lines that fit the room, broken after ' ', '_' or '-'; None where it needs more."""
+    text = plain(text)
+    if text_width(text) <= room:
+        return [text]
+    ends = [match.end() for match in re.finditer("[ _-]", text)]
+    halves = [[text[:end].rstrip(), text[end:]] for end in ends]
+    fitting = [half for half in halves if max(map(text_width, half)) <= room]
+    return min(fitting, key=lambda half: max(map(text_width, half)), default=None)
 
 
 def label(
@@ -74,6 +86,6 @@ def _share(char: str) -> float:
         return _FULL
     if char in "iljtfrI.,:;'|!()[] ·":
         return _NARROW
-    if char in "mwMW%@—…":
+    if char in "mwMW%@—…=+<>~−±":
         return _WIDE
     return _CAPITAL if char.isupper() else _USUAL
