@@ -77,7 +77,8 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
         DataError: a folder has no run, or a damaged one.
     """
     names = _names([output.absolute() for output in outputs])
-    return [read_run(output, name, tables) for output, name in zip(outputs, names, strict=True)]
+    is_alone = len(outputs) == 1
+    return [read_run(output, name, tables, is_alone) for output, name in zip(outputs, names, strict=True)]
 
 
 def _write_table(outputs: Sequence[Path], file: Path, wanted: Format) -> None:
