@@ -253,10 +253,17 @@ def _aggregate(gate: Gate, values: Sequence[float]) -> float:
 
 
 def _interval(gate: Gate, values: Sequence[float], unit: str) -> Interval:
-    from rag_harness.stats import quantile_interval, wilson_interval
+    from rag_harness.stats import quantile_interval
 
     if gate.quantile is not None:
         return quantile_interval(values, gate.quantile / 100)
+    return interval_of_mean(values, unit)
+
+
+def interval_of_mean(values: Sequence[float], unit: str) -> Interval:
+    """Return the 95 % interval of the mean of a measure with this unit: docs/gates.md says which it is."""
+    from rag_harness.stats import wilson_interval
+
     if set(values) <= {0.0, 1.0}:
         return wilson_interval(int(sum(values)), len(values))
     return _interval_of_mean(values, unit, 0)

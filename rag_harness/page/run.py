@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +11,25 @@ from typing import Any
 
 from rag_harness.measures import Measure, default_measures, measure_named
 from rag_harness.report.abstention import Abstention, abstentions
-from rag_harness.report.pairwise import Cell, pairwise
+from rag_harness.report.pairwise import Cell, on_measure, pairwise
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
-from rag_harness.results.causes import CauseLine, read_causes
+from rag_harness.results.cases import CaseFile
+from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
 from rag_harness.types import GOLDEN, TrialId
+
+UNJUDGED = (
+    "recall@5",
+    "mrr@10",
+    "evidence_recall",
+    "token_f1",
+    "citation_recall",
+    "false_abstention_rate",
+    "error_rate",
+)
+"""What experiments are compared on without a judge."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,7 @@ class Run:
         manifest: what it was made of.
         tables: of its suites, by name.
         summary: what ``summary.json`` says; empty where it is not of this run.
+        is_alone: whether the report is of this run only, so that its trials need not say which run they are of.
     """
 
     name: str
@@ -37,6 +50,23 @@ class Run:
     manifest: RunManifest
     tables: Mapping[str, SuiteTable]
     summary: Mapping[str, Any]
+    is_alone: bool = True
+
+    def address(self, trial: TrialId | str) -> str:
+        """Return the id of a trial in the report."""
+        return str(trial) if self.is_alone else f"{self.name}/{trial}"
+
+    def queries_of(self, experiment: str, cases: Iterable[str]) -> dict[str, str]:
+        """Return the text of the query of each case that is in the data.
+
+        Raises:
+            DataError: the cases are missing or damaged.
+        """
+        file = CaseFile(self.output, self.suites[experiment].data)
+        try:
+            return {case: file[file.position[case]].case.query.text for case in cases if case in file.position}
+        finally:
+            file.close()
 
     @property
     def experiments(self) -> dict[str, SuiteTable]:
@@ -59,9 +89,19 @@ class Run:
         return pairwise(self.tables, self.suites)
 
     @cached_property
+    def unjudged(self) -> Sequence[Cell]:
+        """Each pair of experiments on what no judge is asked for; the p-values of a measure adjusted over its pairs."""
+        return [cell for measure in UNJUDGED for cell in on_measure(self.tables, self.suites, measure)]
+
+    @cached_property
     def abstentions(self) -> Sequence[Abstention]:
         """Confidence against being right, of each experiment that states one."""
         return abstentions(self.tables)
+
+    @property
+    def has_causes(self) -> bool:
+        """Whether somebody has looked why trials failed."""
+        return (self.output / CAUSES).is_file()
 
     @cached_property
     def causes(self) -> Mapping[TrialId, CauseLine]:
@@ -75,7 +115,9 @@ class Run:
         return {line.trial: line for line in lines if line.fingerprint in known.get(line.experiment, ())}
 
 
-def read_run(output: Path, name: str = "", tables: Mapping[str, SuiteTable] | None = None) -> Run:
+def read_run(
+    output: Path, name: str = "", tables: Mapping[str, SuiteTable] | None = None, is_alone: bool = True
+) -> Run:
     """Read the run in ``output``; ``tables`` where they are read already.
 
     Raises:
@@ -89,7 +131,7 @@ def read_run(output: Path, name: str = "", tables: Mapping[str, SuiteTable] | No
         return [*kept.values(), *(measure_named(n) for n in manifest.suites[suite].judged if n not in kept)]
 
     found = tables if tables is not None else read_tables(output, measures)
-    return Run(name or output.absolute().name, output, manifest, found, _summary(output, manifest))
+    return Run(name or output.absolute().name, output, manifest, found, _summary(output, manifest), is_alone)
 
 
 def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:

@@ -77,15 +77,22 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
         DataError: a folder has no run, or a damaged one.
     """
     names = _names([output.absolute() for output in outputs])
-    return [read_run(output, name, tables) for output, name in zip(outputs, names, strict=True)]
+    is_alone = len(outputs) == 1
+    return [read_run(output, name, tables, is_alone) for output, name in zip(outputs, names, strict=True)]
+
+
+def size_said(file: Path) -> str:
+    """Return the size of a file, for people."""
+    size = file.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size // 1000, 1)} kB"
 
 
 def _write_table(outputs: Sequence[Path], file: Path, wanted: Format) -> None:
-    from rag_harness.report import frames
+    from rag_harness.report.frames import write_csv, write_parquet
 
     if len(outputs) > 1:
         raise SettingsError(f"A table of trials is of one run, and {len(outputs)} are named. Name one folder.")
-    {"csv": frames.write_csv, "parquet": frames.write_parquet}[wanted](outputs[0], file)
+    (write_csv if wanted == "csv" else write_parquet)(outputs[0], file)
 
 
 def _text(runs: Sequence[Run], wanted: Format, is_plain: bool) -> str:

@@ -127,6 +127,11 @@ class GateKeeper:
                 terminalreporter.line(line, **{colour: True})
 
 
+def failure(name: str, text: str) -> pytest.TestReport:
+    """Return the report of something that a run was asked for and could not do."""
+    return _report(name, "failed", text)
+
+
 def _report(name: str, outcome: _Outcome, text: str) -> pytest.TestReport:
     """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
     return pytest.TestReport(

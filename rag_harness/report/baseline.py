@@ -118,8 +118,8 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         packages=manifest.packages,
         fingerprint={
             "data": manifest.digests,
-            "models": {name: settings[name] for name in _MODELS},
-            "settings": {name: settings[name] for name in _OTHER},
+            "models": {name: settings.get(name) for name in _MODELS},
+            "settings": {name: settings.get(name) for name in _OTHER},
         },
         suites=suites,
         judges={name: record.authors for name, record in manifest.suites.items() if record.authors},

@@ -80,11 +80,25 @@ class Cell:
 def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Cell]:
     """Return a cell a pair and measure, then those of the tails; none where no two were judged on the same cases."""
     judged = [name for name, table in sorted(tables.items()) if name != GOLDEN and judged_measures(table)]
-    pairs = [(b, a) for a, b in combinations(judged, 2) if suites[a].data == suites[b].data]
-    cells = [cell for first, second in pairs for cell in _cells(tables, suites, first, second)]
+    cells = [cell for pair in _pairs(judged, suites) for cell in _cells(tables, suites, *pair)]
     met = {cell.pair for cell in cells if cell.found}
     cells = [cell for cell in cells if cell.pair in met]
     return [*adjusted(cells), *_tails(tables, cells)]
+
+
+def on_measure(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str) -> list[Cell]:
+    """Return a cell a pair of the experiments that have values of a measure that no judge gives: a family of its own."""
+    having = [
+        name
+        for name, table in sorted(tables.items())
+        if name != GOLDEN and measure in table.columns and table.values(measure, {})
+    ]
+    return adjusted([_compared(tables, Cell(*pair, measure, "others")) for pair in _pairs(having, suites)])
+
+
+def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tuple[str, str]]:
+    """Return the pairs of experiments on the same data, the later one first."""
+    return [(b, a) for a, b in combinations(names, 2) if suites[a].data == suites[b].data]
 
 
 def judged_measures(table: SuiteTable) -> list[str]:
@@ -124,12 +138,15 @@ def _cells(
     otherwise = suites[first].authors != suites[second].authors
     for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
         cell = Cell(first, second, name, "study" if name in study else "others")
-        reason = "they were judged by different judges" if otherwise else _undefined(tables, cell)
-        if reason:
-            yield replace(cell, reason=reason)
-            continue
-        found = paired(*_values(tables, cell))
-        yield replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
+        yield _compared(tables, cell, "they were judged by different judges" if otherwise else "")
+
+
+def _compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "") -> Cell:
+    """Return the cell with what was found, or why there is nothing; ``reason`` where that is known before."""
+    if reason := reason or _undefined(tables, cell):
+        return replace(cell, reason=reason)
+    found = paired(*_values(tables, cell))
+    return replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
 
 
 def _risk(first: SuiteTable, second: SuiteTable) -> str:

@@ -35,7 +35,7 @@ def scorecard_lines(
     tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], prices: Prices | None = None
 ) -> list[str]:
     """Return the lines; none where nothing was judged. ``suites`` say whose judgement it is, and what it took."""
-    judged = {name: suite for name, suite in sorted(tables.items()) if name != GOLDEN and _measures(suite)}
+    judged = {name: suite for name, suite in sorted(tables.items()) if name != GOLDEN and judged_in_order(suite)}
     if not judged:
         return []
     authors = dict.fromkeys(author[:2] for name in judged for author in suites[name].authors)
@@ -82,7 +82,7 @@ def one_family(judge: str, answering: Iterable[str]) -> list[str]:
     return [f"The judge {judge} and {same[0]}, which answered, are one family: a judge favours its own."]
 
 
-def _measures(suite: SuiteTable) -> list[str]:
+def judged_in_order(suite: SuiteTable) -> list[str]:
     """Return the judged measures and composites of a suite, the study's first."""
     composed = {"g_mean", "hri", "hri_gold"}
     found = [
@@ -92,7 +92,7 @@ def _measures(suite: SuiteTable) -> list[str]:
 
 
 def _means(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
-    names = list(dict.fromkeys(name for suite in judged.values() for name in _measures(suite)))
+    names = list(dict.fromkeys(name for suite in judged.values() for name in judged_in_order(suite)))
     columns = [column for name in names for column in ([name, "p95"] if name.startswith("hri") else [name])]
     first = ["experiment", *judged]
     cells = [
@@ -159,7 +159,7 @@ def _again(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
 def _unmeasured(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
     """Say what has no score though it could have one, and why; of composites their parts say it."""
     for name, suite in judged.items():
-        for measure in _measures(suite):
+        for measure in judged_in_order(suite):
             is_part = isinstance(suite.columns[measure].measure, JudgedMeasure)
             failures = suite.failures(measure, {})
             if failures and is_part:

@@ -11,10 +11,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.gates.judging import interval_of_mean
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
-from rag_harness.stats import mean_interval, mean_or_none
+from rag_harness.stats import mean_or_none
 
 Slice = Mapping[str, str]
 StateName = Literal["ok", "error", "lost", "left out"]
@@ -141,10 +142,10 @@ class SuiteTable:
         return {measure: mean_or_none(values[~np.isnan(values)].tolist()) for measure, values in found.items()}
 
     def interval(self, measure: str) -> tuple[float, float]:
-        """Return the 95 % interval of the mean of a measure that some case has a value of."""
+        """Return the 95 % interval of the mean of a measure that some case has a value of: the one that a gate shows."""
         if measure not in self._intervals:
             found = list(self.values(measure, {}).values())
-            self._intervals[measure] = mean_interval(found, _span_of(self.columns[measure].measure, found))
+            self._intervals[measure] = interval_of_mean(found, self.columns[measure].measure.unit)
         return self._intervals[measure]
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
@@ -176,8 +177,3 @@ class SuiteTable:
             return np.ones(len(self.ids), dtype=np.bool_)
         wanted = where.items()
         return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))
-
-
-def _span_of(measure: Measure, values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the least and the greatest value of a share; None where that is not known, or a value lies outside."""
-    return (0.0, 1.0) if measure.unit == "share" and values and min(values) >= 0 and max(values) <= 1 else None

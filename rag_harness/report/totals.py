@@ -34,7 +34,8 @@ class Totals:
     def __init__(self, cases: int) -> None:
         self.times = {stage: np.full(cases, np.nan) for stage in STAGES}
         self.new = np.zeros(cases, dtype=np.bool_)
-        self.rows = self.errors = self.resumed = self.replayed = self.abstained = self.tokens = self.depth = 0
+        self.rows = self.errors = self.resumed = self.replayed = self.abstained = self.depth = 0
+        self.prompt_tokens = self.completion_tokens = self.calls = 0
         self.cost_usd: float | None = None
         self.paid_usd = self.waited_ms = 0.0
         self.retries = 0
@@ -49,9 +50,7 @@ class Totals:
         self.resumed += resumed
         self.replayed += row.timings_recorded
         self.abstained += row.abstained
-        self.tokens += row.usage.prompt_tokens + row.usage.completion_tokens
-        if row.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + row.cost_usd
+        self._spend(row)
         self._outcome(row)
         self.depth = max(self.depth, hits)
         self.retrieves |= bool(hits) or row.retrieval_time_ms is not None
@@ -60,6 +59,18 @@ class Totals:
             self.times[stage][position] = np.nan if value is None else value
         if not resumed and not row.timings_recorded and row.finished_at:
             self._pace(row, position)
+
+    def _spend(self, row: ExperimentResult) -> None:
+        self.prompt_tokens += row.usage.prompt_tokens
+        self.completion_tokens += row.usage.completion_tokens
+        self.calls += row.usage.calls
+        if row.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + row.cost_usd
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of prompts and answers."""
+        return self.prompt_tokens + self.completion_tokens
 
     def _outcome(self, row: ExperimentResult) -> None:
         if row.ok:

@@ -1,16 +1,100 @@
-"""The gates, first."""
+"""The gates first; then who answered and who judged, and what could not be measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from rag_harness.page.content import Cell, Section, Table, Tone, words
+from rag_harness.errors import SettingsError
+from rag_harness.gates import Reference, parse_gate
+from rag_harness.gates.units import told_apart
+from rag_harness.gates.verdict import equal
+from rag_harness.page.content import Block, Cell, Prose, Section, Table, Tone, words
+from rag_harness.page.figures import NONE, counted, interval_said
 from rag_harness.page.run import Run
+from rag_harness.page.sections.made_of import made_of
+from rag_harness.page.sections.unmeasured import became_of, errors, unmeasured
 
 _TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "inconclusive": "unsure"}
+_ORDER = ("failed", "inconclusive", "not judged", "passed")
+_HEAD = ("gate", "state", "value", "95 % interval", "n", "against", "why, and what would settle it")
+
+Gate = Mapping[str, Any]
 
 
 def verdict(runs: Sequence[Run]) -> Section:
-    """Return the gates of the first run."""
-    rows = [[Cell(gate["state"], _TONES.get(gate["state"], "mute")), *words(gate["gate"])] for gate in runs[0].gates]
-    return Section("verdict", "Verdict", [Table("gates", ["state", "gate"], rows)])
+    """Return how the first run came out, and what it was."""
+    run = runs[0]
+    blocks: list[Block] = [_sentence(run)]
+    if run.gates:
+        blocks.append(_gates(run))
+    blocks += made_of(run)
+    blocks += [block for block in (became_of(run), unmeasured(run), errors(run)) if block is not None]
+    return Section("verdict", "Verdict", blocks)
+
+
+def _sentence(run: Run) -> Prose:
+    """Say how many gates came out how, or why none did."""
+    if not run.experiments and not run.gates:
+        return Prose("No gates were judged: no trial was selected in this run.", "unsure")
+    if not run.gates:
+        return Prose(f"No gates were judged: {_why_none(run)}.", "unsure")
+    states = Counter(gate["state"] for gate in run.gates)
+    said = ", ".join(f"{states[state]} {state}" for state in ("failed", "inconclusive", "not judged"))
+    tone: Tone = "bad" if states["failed"] else "good" if states["passed"] == len(run.gates) else "unsure"
+    return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
+
+
+def _why_none(run: Run) -> str:
+    if not run.summary:
+        return "there is no summary.json of this run beside its rows, which says how they came out"
+    if run.summary.get("gates"):
+        return "none of those that are set is about an experiment of this run"
+    return "none is set (--rag-gate, or rag_gate in the ini file)"
+
+
+def _gates(run: Run) -> Table:
+    k = int(run.manifest.settings.get("k") or 10)
+    # sorted is stable: within a state gates keep the order in which they were set.
+    ordered = sorted(run.gates, key=lambda gate: _ORDER.index(gate["state"]) if gate["state"] in _ORDER else 0)
+    return Table("gates", _HEAD, [_row(gate, k) for gate in ordered], "Gates, failed ones first", list(_notes(run)))
+
+
+def _row(gate: Gate, k: int) -> list[Cell]:
+    state = Cell(gate["state"], _TONES.get(gate["state"], "mute"))
+    reason = gate.get("reason") or ""
+    if gate.get("value") is None or gate.get("threshold") is None:
+        return [Cell(gate["gate"]), state, *words(NONE, NONE, str(gate.get("n", 0)), NONE, reason)]
+    value, threshold, unit = gate["value"], gate["threshold"], gate.get("unit", "share")
+    said = told_apart(value, threshold, unit, equal(value, threshold))
+    between = Cell(_between(gate, unit, k), drawing=_bar(gate))
+    return [Cell(gate["gate"]), state, Cell(said[0]), between, *words(f"{gate['n']:,}", said[1], reason)]
+
+
+def _between(gate: Gate, unit: str, k: int) -> str:
+    """Return the interval of the value, or of the difference where a gate sets two suites against each other."""
+    interval = gate.get("interval")
+    if not interval:
+        return NONE
+    if _is_comparison(gate["gate"], k):
+        return f"difference {interval_said(*interval, unit, signed=True)}"
+    return interval_said(*interval, unit)
+
+
+def _is_comparison(text: str, k: int) -> bool:
+    try:
+        return isinstance(parse_gate(text, k).right, Reference)
+    except SettingsError:
+        return False  # a gate as another version writes it
+
+
+def _bar(gate: Gate) -> str:  # noqa: ARG001
+    """Return the drawing of an interval against its threshold."""
+    return ""
+
+
+def _notes(run: Run) -> Iterator[str]:
+    yield "The interval says how far the value could move with other questions of the same kind; the value decides."
+    if any("confidence" in gate for gate in run.gates):
+        yield "Of a gate with @ the bounds of that confidence decide: it is inconclusive where the cases are too few."

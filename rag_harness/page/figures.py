@@ -1,0 +1,96 @@
+"""Numbers and names as every section of the report writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isfinite
+
+from rag_harness.gates.units import bounds, shown
+from rag_harness.measures import Measure
+from rag_harness.page.content import Cell, Tone
+from rag_harness.report.pairwise_lines import SHORT
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.stats import quantile, quantile_interval
+
+NONE = "–"
+"""What stands where there is no value."""
+_DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
+
+
+def value_said(value: float, unit: str = "share") -> str:
+    """Return a value with its unit."""
+    return shown(value, unit, _DIGITS.get(unit, 3))
+
+
+def interval_said(low: float | None, high: float | None, unit: str = "share", signed: bool = False) -> str:
+    """Return an interval; an end that is None is open."""
+    ends = -inf if low is None else low, inf if high is None else high
+    if unit in _DIGITS:
+        return bounds(*ends, unit, signed)
+    sign = "+" if signed else ""
+    said = [f"{end:{sign}.3f}" if isfinite(end) else "…" for end in ends]
+    return f"[{said[0]}, {said[1]}]"
+
+
+def measure_title(measure: Measure) -> str:
+    """Return a measure's name, the study's short one where there is one, and which way is better."""
+    return name_said(measure.name) + (" ↓" if measure.better == "lower" else " ↑")
+
+
+def name_said(name: str) -> str:
+    """Return a measure's name with the study's short one."""
+    short = SHORT.get(name, name)
+    return name if short == name or short.lower() == name else f"{name} ({short})"
+
+
+def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
+    """Return mean ± half the width of its 95 % interval; of one case the mean alone; or that there is no value."""
+    values = list(table.values(measure, {}).values()) if measure in table.columns else []
+    if not values:
+        return no_value(table, measure)
+    mean, unit = table.aggregate([measure])[measure] or 0.0, table.columns[measure].measure.unit
+    if len(values) == 1:
+        return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
+    low, high = table.interval(measure)
+    between = interval_said(low, high, unit)
+    half = f" ±{value_said((high - low) / 2, unit)}" if isfinite(high - low) else f" {between}"
+    return Cell(value_said(mean, unit) + half, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
+
+
+def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
+    """Return a quantile with its 95 % interval, open where the cases are too few."""
+    values = sorted(table.values(measure, {}).values()) if measure in table.columns else []
+    if not values:
+        return no_value(table, measure)
+    unit = table.columns[measure].measure.unit
+    between = interval_said(*quantile_interval(values, share), unit)
+    return Cell(f"{value_said(quantile(values, share), unit)} {between}", hint=f"n = {len(values)}; 95 % interval")
+
+
+def no_value(table: SuiteTable, measure: str) -> Cell:
+    """Return a cell that says why there is no value."""
+    return Cell(NONE, "mute", hint=why_none(table, measure))
+
+
+def why_none(table: SuiteTable, measure: str) -> str:
+    """Return why no case has a value."""
+    if measure not in table.columns:
+        return "not measured"
+    return ", ".join(
+        f"{n} of {table.selected_of({})} have {why}" for why, n in table.absent(measure, {}).most_common(2)
+    )
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+
+
+def tone_of(is_significant: bool) -> Tone:
+    """Return how a difference is meant: what chance explains is unsure."""
+    return "good" if is_significant else "unsure"

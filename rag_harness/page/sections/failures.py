@@ -1,0 +1,120 @@
+"""Why trials failed, and the worst of each experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from rag_harness.attribution.diagnosis import TOP_LEVEL
+from rag_harness.attribution.failing import Suspect, suspects
+from rag_harness.errors import DataError
+from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
+from rag_harness.page.figures import value_said
+from rag_harness.page.run import Run
+from rag_harness.report.misses import cut
+from rag_harness.results.causes import CauseLine
+from rag_harness.types import TrialId
+
+SHOWN = 10
+_QUERY = 200
+_UNKNOWN = (
+    "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each failed "
+    "trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where nothing was "
+    "judged, by how far their words are from the ground truth."
+)
+
+
+def failures(runs: Sequence[Run]) -> Section | None:
+    """Return causes and the worst trials of the first run; None where nothing was run."""
+    run = runs[0]
+    if not run.experiments:
+        return None
+    try:
+        causes = _by_experiment(run)
+    except DataError as error:
+        return Section("failures", "Failures", [Prose(str(error), "bad"), *_worst(run)])
+    if not causes:
+        said = "No trial failed: there is nothing to explain." if _was_explained(run) else _UNKNOWN
+        return Section("failures", "Failures", [Prose(said, "good" if _was_explained(run) else "unsure"), *_worst(run)])
+    shown = [_explained(run, name, lines) for name, lines in causes.items()]
+    return Section("failures", "Failures", [_counts(causes), *_limits(causes), *shown])
+
+
+def _was_explained(run: Run) -> bool:
+    return bool(run.manifest.settings.get("attribute")) and run.has_causes
+
+
+def _by_experiment(run: Run) -> dict[str, list[CauseLine]]:
+    """Return the causes of each experiment that has any, the worst first."""
+    found: dict[str, list[CauseLine]] = {name: [] for name in run.experiments}
+    for trial, line in run.causes.items():
+        if trial.experiment in found:
+            found[trial.experiment].append(line)
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def _counts(causes: Mapping[str, Sequence[CauseLine]]) -> Table:
+    counted = {name: Counter(line.cause for line in lines) for name, lines in causes.items()}
+    known = dict.fromkeys([*TOP_LEVEL, *(cause for count in counted.values() for cause in count)])
+    kinds = [cause for cause in known if any(count[cause] for count in counted.values())]
+    rows = [[Cell(cause), *words(*(_share(count, cause) for count in counted.values()))] for cause in kinds]
+    rows.append([Cell("explained"), *words(*(f"{count.total():,}" for count in counted.values()))])
+    notes = ["In brackets the share of the trials that were explained: failed ones, and the worst of the others."]
+    return Table("causes", ("cause", *counted), rows, "Why trials failed", notes)
+
+
+def _share(count: Counter[str], cause: str) -> str:
+    return f"{count[cause]:,} ({count[cause] / count.total():.0%})"
+
+
+def _limits(causes: Mapping[str, Sequence[CauseLine]]) -> Iterator[Prose]:
+    """Yield of which experiments rows and gold alone are known, and why."""
+    for name, lines in causes.items():
+        alone = Counter(line.limits for line in lines if line.observational and line.limits)
+        if alone:
+            why, _ = alone.most_common(1)[0]
+            said = f"{name}: {alone.total()} of {len(lines)} causes rest on rows and gold alone (observational): {why}."
+            yield Prose(said, "unsure")
+
+
+def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
+    shown = [
+        Failure(
+            run.address(line.trial),
+            cut(line.query, _QUERY),
+            line.category,
+            _cause(line),
+            line.evidence,
+            line.remedy,
+            f"HRI {line.hri:.2f}" if line.hri is not None else "",
+        )
+        for line in lines[:SHOWN]
+    ]
+    return Failures(name, shown, len(lines))
+
+
+def _cause(line: CauseLine) -> str:
+    """Return cause and detail, what repaired it, and what a person says of it."""
+    repaired = f"; repaired by {line.repaired_by}" if line.repaired_by else ""
+    alone = " (observational)" if line.observational else ""
+    reviewed = f"; {line.reviewed_by or 'a person'} says: {line.reviewed_cause}" if line.reviewed_cause else ""
+    return f"{line.cause}: {line.detail}{repaired}{alone}{reviewed}"
+
+
+def _worst(run: Run) -> Iterator[Block]:
+    """Yield the worst of each experiment whose causes nobody has looked for."""
+    for name, table in run.experiments.items():
+        found = list(suspects(table, SHOWN).values())
+        texts = run.queries_of(name, [suspect.query_id for suspect in found[:SHOWN]])
+        shown = [_unexplained(run, name, suspect, texts) for suspect in found[:SHOWN]]
+        if shown:
+            yield Failures(name, shown, len(found))
+
+
+def _unexplained(run: Run, name: str, suspect: Suspect, texts: Mapping[str, str]) -> Failure:
+    values = {m: run.tables[name].values(m, {}).get(suspect.query_id) for m in ("token_f1", "evidence_recall")}
+    evidence = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
+    figures = f"HRI {suspect.hri:.2f}" if suspect.hri is not None else ""
+    query = cut(texts.get(suspect.query_id, ""), _QUERY)
+    trial = run.address(TrialId(name, suspect.query_id))
+    return Failure(trial, query, suspect.category, "cause not known", evidence, "--rag-attribute says why", figures)

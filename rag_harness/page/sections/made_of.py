@@ -1,0 +1,73 @@
+"""What a run is made of: who answered, who judged, when, on what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.page.content import Block, Facts, Prose
+from rag_harness.page.run import Run
+from rag_harness.report.scorecard import judge_said, one_family
+from rag_harness.report.summary import answers_by
+from rag_harness.types import GOLDEN
+
+
+def made_of(run: Run) -> Iterator[Block]:
+    """Yield facts of a run, and a warning where judge and model are of one family."""
+    yield Facts([(name, value) for name, value in _facts(run) if value])
+    answering = {model for table in run.experiments.values() for model in table.totals.models}
+    for model in dict.fromkeys(model for _, model in authors(run)):
+        yield from (Prose(line, "unsure") for line in one_family(model, answering))
+
+
+def authors(run: Run) -> list[tuple[str, str]]:
+    """Return judge and model of whose judgements are of the run."""
+    found = [author[:2] for name in run.experiments for author in run.suites[name].authors]
+    return list(dict.fromkeys(found))
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    manifest, settings = run.manifest, run.manifest.settings
+    yield "run", "" if run.is_alone else run.name
+    yield "answers", answers_by(run.experiments).removeprefix("answers ") if run.experiments else ""
+    yield "judged by", " and ".join(judge_said(*author) for author in authors(run)) or "nobody"
+    yield "profile", str(settings.get("profile", ""))
+    yield "mode", str(settings.get("mode", ""))
+    yield "replayed", _replayed(run)
+    yield "date", manifest.date
+    yield "commit", manifest.commit
+    yield "data", "; ".join(data_said(run))
+    yield "cases", "; ".join(_cases(run))
+
+
+def data_said(run: Run) -> Iterator[str]:
+    """Yield each data of the run with its digest."""
+    for name in dict.fromkeys(record.data for record in run.suites.values()):
+        digest = run.manifest.digests.get(name, "")
+        place = str(run.manifest.settings.get("golden" if name == GOLDEN else "kb_dir") or "")
+        where = f" of {place}" if place and name in (GOLDEN, "queries") else ""
+        yield f"{name}{where}" + (f", digest {digest}" if digest else "")
+
+
+def _cases(run: Run) -> Iterator[str]:
+    """Yield how many cases were selected; in one sentence where that is the same everywhere."""
+    counts = {name: (selected_of(run, name), table.total_of({})) for name, table in run.experiments.items()}
+    if len(set(counts.values())) == 1:
+        selected, total = next(iter(counts.values()))
+        yield f"{selected} of {total} selected" + (", of each experiment" if len(counts) > 1 else "")
+        return
+    yield from (f"{name}: {selected} of {total} selected" for name, (selected, total) in counts.items())
+
+
+def selected_of(run: Run, experiment: str) -> int:
+    """Count the cases that were selected, also those that were then not asked."""
+    record = run.suites[experiment]
+    return run.tables[experiment].selected_of({}) + len({*record.not_run, *record.settled})
+
+
+def _replayed(run: Run) -> str:
+    """Say how many answers come from recordings: their times are those that were recorded."""
+    rows = sum(table.totals.rows for table in run.experiments.values())
+    replayed = sum(table.totals.replayed for table in run.experiments.values())
+    if not replayed:
+        return "no answer" if rows else ""
+    return f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers, with the times that were recorded"

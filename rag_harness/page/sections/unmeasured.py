@@ -1,0 +1,73 @@
+"""What became of the trials, what could not be measured and why, and the first errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.page.content import Block, Cell, Prose, Table, words
+from rag_harness.page.figures import counted, name_said
+from rag_harness.page.run import Run
+from rag_harness.page.sections.made_of import selected_of
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import SuiteRecord
+
+_STATES = ("experiment", "cases", "selected", "answered", "errors", "lost", "not run", "settled", "resumed", "replayed")
+_REASONS = 3
+"""Of one measure that are named; the others are counted."""
+
+
+def became_of(run: Run) -> Table | None:
+    """Return what became of the trials of each experiment."""
+    rows = [_states(name, table, run.suites[name], selected_of(run, name)) for name, table in run.experiments.items()]
+    notes = [
+        "lost: selected, but no row came; it counts as the worst. not run: the budget was spent, or somebody stopped "
+        "the run. settled: not asked, for all gates were settled without it. resumed: answered in an earlier run."
+    ]
+    return Table("trials", _STATES, rows, "What became of the trials", notes) if rows else None
+
+
+def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) -> list[Cell]:
+    totals = table.totals
+    bad = (totals.errors, table.lost_of({}))
+    left = (len(record.not_run), len(record.settled))
+    return [
+        Cell(name),
+        *words(str(table.total_of({})), str(selected), str(totals.rows - totals.errors)),
+        *(Cell(str(n), "bad" if n else "") for n in bad),
+        *(Cell(str(n), "unsure" if n else "") for n in left),
+        *words(str(totals.resumed), str(totals.replayed)),
+    ]
+
+
+def unmeasured(run: Run) -> Block | None:
+    """Return how often each measure could not be measured though it applies, and why."""
+    if not run.experiments:
+        return None
+    rows = [row for name, table in run.experiments.items() for row in _gaps(name, table)]
+    if not rows:
+        return Prose("Whatever could be measured was: no case lacks a value of a measure that applies to it.", "good")
+    head = ("experiment", "measure", "without a value", "of", "why")
+    return Table("unmeasured", head, rows, "What could not be measured: it counts in no mean")
+
+
+def _gaps(name: str, table: SuiteTable) -> Iterator[list[Cell]]:
+    for measure in table.columns:
+        failures = table.failures(measure, {})
+        if not failures:
+            continue
+        whys = [f"{why} ({n})" for why, n in failures.most_common(_REASONS)]
+        more = len(failures) - _REASONS
+        said = "; ".join([*whys, *([f"and {more} more reasons"] if more > 0 else [])])
+        count = Cell(str(failures.total()), "unsure")
+        yield [Cell(name), Cell(name_said(measure)), count, *words(str(table.selected_of({})), said)]
+
+
+def errors(run: Run) -> Table | None:
+    """Return the first trials that have no answer, with what was raised."""
+    tables = run.experiments.values()
+    first = [error for table in tables for error in table.totals.first_errors]
+    total = sum(table.totals.errors for table in tables)
+    rows = [[Cell(trial, "bad", trial=run.address(trial)), Cell(why)] for trial, why in first]
+    more = [f"and {total - len(first)} more: filter the trials by status"] if total > len(first) else []
+    caption = f"{counted(total, 'trial')} without an answer"
+    return Table("errors", ("trial", "error"), rows, caption, more) if rows else None
