@@ -21,16 +21,10 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_report(chosen: argparse.Namespace) -> int:
     """Write the report, and say where it is."""
-    from rag_harness.page.written import format_of, write_report
+    from rag_harness.page.written import format_of, size_said, write_report
 
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
     file = chosen.file or Path(f"report.{wanted}")
     write_report(chosen.outputs, file, wanted, chosen.plain)
     print(f"{file}: {size_said(file)}")
     return 0
-
-
-def size_said(file: Path) -> str:
-    """Return the size of a file, for people."""
-    size = file.stat().st_size
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size // 1000, 1)} kB"

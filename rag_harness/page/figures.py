@@ -76,7 +76,9 @@ def why_none(table: SuiteTable, measure: str) -> str:
     """Return why no case has a value."""
     if measure not in table.columns:
         return "not measured"
-    return ", ".join(f"{n} of {table.selected_of({})} have {why}" for why, n in table.absent(measure, {}).most_common(2))
+    return ", ".join(
+        f"{n} of {table.selected_of({})} have {why}" for why, n in table.absent(measure, {}).most_common(2)
+    )
 
 
 def counted(n: int, one: str, many: str = "") -> str:

@@ -20,7 +20,15 @@ from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.manifest import RunManifest, SuiteRecord, read_manifest
 from rag_harness.types import GOLDEN, TrialId
 
-UNJUDGED = ("recall@5", "mrr@10", "evidence_recall", "token_f1", "citation_recall", "false_abstention_rate", "error_rate")
+UNJUDGED = (
+    "recall@5",
+    "mrr@10",
+    "evidence_recall",
+    "token_f1",
+    "citation_recall",
+    "false_abstention_rate",
+    "error_rate",
+)
 """What experiments are compared on without a judge."""
 
 

@@ -81,6 +81,12 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
     return [read_run(output, name, tables, is_alone) for output, name in zip(outputs, names, strict=True)]
 
 
+def size_said(file: Path) -> str:
+    """Return the size of a file, for people."""
+    size = file.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size // 1000, 1)} kB"
+
+
 def _write_table(outputs: Sequence[Path], file: Path, wanted: Format) -> None:
     from rag_harness.report.frames import write_csv, write_parquet
 

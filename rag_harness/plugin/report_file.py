@@ -44,9 +44,8 @@ class ReportFile:
         wanted = bool(self._session.settings.report) and not session.config.option.collectonly
         if not wanted or self._record.unwritable or not self._recorder.arrived:
             return
-        from rag_harness.commands.report import size_said
         from rag_harness.errors import RagHarnessError
-        from rag_harness.page.written import format_of, write_report
+        from rag_harness.page.written import format_of, size_said, write_report
         from rag_harness.plugin.gating import failure
 
         try:

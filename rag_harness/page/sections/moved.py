@@ -31,7 +31,9 @@ def moved(now_run: Run, now: str, before_run: Run, before: str, measure: str) ->
     moves = sorted(((case, old[case], new[case]) for case in new if case in old), key=lambda m: (m[1] - m[2], m[0]))
     sides = {"up": [m for m in moves if m[2] - m[1] > _SAME], "down": [m for m in moves[::-1] if m[1] - m[2] > _SAME]}
     name = f"moved-{now_run.name if now_run is not before_run else ''}-{now}-{before}-{measure}"
-    return [_table(now_run, now, before_run, before, measure, which, side, name) for which, side in sides.items() if side]
+    return [
+        _table(now_run, now, before_run, before, measure, which, side, name) for which, side in sides.items() if side
+    ]
 
 
 def _table(
