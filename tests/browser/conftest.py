@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rag_harness.page.written import write_report
-from tests.browser.runs import Study
+from tests.browser.hostile import Hostile
+from tests.browser.runs import Study, empty_run
 from tests.browser.watched import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+Pages = Callable[[str], Path]
+"""Name -> page."""
 Opened = Callable[..., "Page"]
 """File of a page, address in it, and options of the context -> the page, opened."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -48,7 +52,7 @@ def opened(chromium: Browser, watch: Watch) -> Iterator[Opened]:
     """Opens a file in a context of its own; what the page did that it must not fails the test."""
     contexts = []
 
-    def open_page(file: Path, at: str = "", before: str = "", **options: Any) -> Page:
+    def open_page(file: Path, at: str = "", before: str = "", waits: bool = True, **options: Any) -> Page:
         context = chromium.new_context(**options)
         contexts.append(context)
         context.set_default_timeout(WAIT_MS)
@@ -57,6 +61,8 @@ def opened(chromium: Browser, watch: Watch) -> Iterator[Opened]:
         watch.context(context)
         page = context.new_page()
         page.goto(f"{file.as_uri()}{at}")
+        if options.get("java_script_enabled", True) and waits:
+            page.locator("html[data-ready]").wait_for()
         return page
 
     yield open_page
@@ -78,9 +84,26 @@ def study(places: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def study_page(study: Path, places: Path) -> Path:
+def pages(study: Path, places: Path) -> Callable[[str], Path]:
+    """Makes a page once: "study", "two" runs, "empty", or "hostile"."""
+    makers: Mapping[str, Callable[[], tuple[Path, ...]]] = {
+        "study": lambda: (study,),
+        "two": lambda: (Study(seed=8).write(places / "after"), Study(experiments=("e2", "e3")).write(places / "before")),
+        "empty": lambda: (empty_run(places / "empty"),),
+        "hostile": lambda: (Hostile().write(places / "hostile"),),
+    }
+
+    @cache
+    def made(name: str) -> Path:
+        return page_of(places / f"{name}.html", *makers[name]())
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def study_page(pages: Callable[[str], Path]) -> Path:
     """The page of the small study."""
-    return page_of(places / "study.html", study)
+    return pages("study")
 
 
 def page_of(file: Path, *outputs: Path, is_plain: bool = False) -> Path:

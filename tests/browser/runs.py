@@ -15,7 +15,7 @@ from rag_harness.report.pairwise import pairwise
 from rag_harness.report.summary_file import write_summary_file
 from rag_harness.report.tables import read_tables
 from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.results.manifest import read_manifest
+from rag_harness.results.manifest import RunManifest, read_manifest, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.types import Case, Evidence, Query
@@ -110,6 +110,13 @@ class Study:
         verdicts = [judge(gate, tables, unit=measure_named(gate.measure).unit) for gate in gates]
         more = {"pairwise": [cell.as_json() for cell in pairwise(tables, manifest.suites)]}
         write_summary_file(output, tables, verdicts, manifest.settings, more)
+
+
+def empty_run(output: Path) -> Path:
+    """Write what a run leaves behind that selected nothing."""
+    settings = {"k": 10, "retriever": "dense", "profile": "mock", "mode": "auto"}
+    write_manifest(output, RunManifest(date="2026-01-01T00:00:00+00:00", settings=settings, suites={}))
+    return output
 
 
 def _context(experiment: str, case: Case, rng: Random) -> dict[str, Any]:

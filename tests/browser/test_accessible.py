@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Opened, Pages
 from tests.browser.views import IDS, VIEWS, View
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def violations(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=IDS)
-def test_no_violation(opened: Opened, study_page: Path, view: View) -> None:
-    page = opened(study_page, view.at)
+def test_no_violation(opened: Opened, pages: Pages, view: View) -> None:
+    page = opened(pages(view.of), view.at)
     view.arrive(page)
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.results.manifest import RunManifest, write_manifest
 from tests.browser.conftest import Opened, page_of
-from tests.browser.runs import GATES
+from tests.browser.runs import GATES, empty_run
 
 NO_UNPACKING = "delete globalThis.DecompressionStream"
 
@@ -35,7 +34,5 @@ def test_a_plain_page_needs_no_unpacking(opened: Opened, study: Path, tmp_path: 
 
 @pytest.mark.parametrize("is_plain", [False, True])
 def test_a_run_of_nothing_is_a_page(opened: Opened, tmp_path: Path, is_plain: bool) -> None:
-    settings = {"k": 10, "retriever": "dense", "profile": "mock", "mode": "auto"}
-    write_manifest(tmp_path, RunManifest(date="2026-01-01T00:00:00+00:00", settings=settings, suites={}))
-    page = opened(page_of(tmp_path / "empty.html", tmp_path, is_plain=is_plain))
+    page = opened(page_of(tmp_path / "empty.html", empty_run(tmp_path / "output"), is_plain=is_plain))
     assert "no trial" in page.locator("h1").inner_text()

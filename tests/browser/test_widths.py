@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.conftest import Opened
+from tests.browser.conftest import Opened, Pages
 from tests.browser.views import IDS, VIEWS, View
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _CUT = """width => [...document.querySelectorAll('main *')]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=IDS)
-def test_a_narrow_screen_scrolls_in_one_direction(opened: Opened, study_page: Path, view: View) -> None:
-    page = opened(study_page, view.at, viewport=NARROW)
+def test_a_narrow_screen_scrolls_in_one_direction(opened: Opened, pages: Pages, view: View) -> None:
+    page = opened(pages(view.of), view.at, viewport=NARROW)
     view.arrive(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 

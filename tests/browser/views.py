@@ -8,22 +8,45 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+_UNFOLD = """document.querySelectorAll("details").forEach(it => { it.removeAttribute("name"); it.open = true })"""
+
 
 @dataclass(frozen=True)
 class View:
-    """A view: its address, keys to press there, and what can be seen then."""
+    """A view: which page it is of, its address, keys to press there, and what can be seen then.
+
+    ``unfolds`` opens whatever is folded, which screens and contrast checkers pass over.
+    """
 
     name: str
     at: str
     seen: str
     keys: tuple[str, ...] = ()
+    of: str = "study"
+    unfolds: bool = False
 
     def arrive(self, page: Page) -> None:
         """Wait for what can be seen, pressing the keys first."""
         for key in self.keys:
             page.keyboard.press(key)
         page.locator(self.seen).first.wait_for()
+        if self.unfolds:
+            page.evaluate(_UNFOLD)
 
 
-VIEWS = (View("top", "", "#verdict"),)
+VIEWS = (
+    View("top", "", "#verdict"),
+    View("unfolded", "", "#verdict", unfolds=True),
+    View("list", "#trials", "[data-trials]"),
+    View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chip=q]"),
+    View("nothing found", "#trials?q=nosuchword", "[data-none]"),
+    View("opened", "#trials?open=e3-q003", "[data-part=chunks]", unfolds=True),
+    View("an error", "#trials?open=e3-q010", "[data-error]"),
+    View("side by side", "#trials?open=e3-q003&with=e2-q003", "[data-column=e2-q003]"),
+    View("help", "#trials", "[data-help][open]", keys=("?",)),
+    View("two runs", "", "#verdict", of="two"),
+    View("two runs side by side", "#trials?open=after/e3-q003&with=before/e3-q003", "[data-column='before/e3-q003']", of="two"),
+    View("empty", "", "#app [data-none]", of="empty"),
+    View("hostile", "#trials?open=e3-q000", "[data-part=chunks]", of="hostile", unfolds=True),
+)
 IDS = [view.name for view in VIEWS]
