@@ -80,7 +80,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def study(places: Path) -> Path:
     """The output folder of a small study."""
-    return Study().write(places / "study")
+    said = {"abstained": False, "llm_answer": "You may return it within 14 days. [Source 1] Ask for a new label."}
+    return Study(texts={("e2", "q003"): said}).write(places / "study")
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +89,7 @@ def pages(study: Path, places: Path) -> Callable[[str], Path]:
     """Makes a page once: "study", "two" runs, "empty", or "hostile"."""
     makers: Mapping[str, Callable[[], tuple[Path, ...]]] = {
         "study": lambda: (study,),
-        "two": lambda: (Study(seed=8).write(places / "after"), Study(experiments=("e2", "e3")).write(places / "before")),
+        "two": lambda: (Study(cases=6, seed=8).write(places / "after"), Study(("e2", "e3"), 6).write(places / "before")),
         "empty": lambda: (empty_run(places / "empty"),),
         "hostile": lambda: (Hostile().write(places / "hostile"),),
     }

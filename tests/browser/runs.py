@@ -15,7 +15,7 @@ from rag_harness.report.pairwise import pairwise
 from rag_harness.report.summary_file import write_summary_file
 from rag_harness.report.tables import read_tables
 from rag_harness.results.causes import CauseLine, write_causes
-from rag_harness.results.manifest import RunManifest, read_manifest, write_manifest
+from rag_harness.results.manifest import QUERIES, RunManifest, read_manifest, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.types import Case, Evidence, Query
@@ -61,6 +61,8 @@ class Study:
         rows = [self._row(name, case, rng) for name in self.experiments for case in cases]
         scores = [score for row in rows if row.ok for score in _scores(row, rng)]
         write_run(output, rows, cases, scores=scores)
+        told = {"digests": {QUERIES: f"{self.cases} cases"}, "commit": "0123456789abcdef"}
+        write_manifest(output, read_manifest(output).model_copy(update=told))
         write_causes(output, _causes(rows))
         _write_prompts(output, rows)
         self._write_summary(output)

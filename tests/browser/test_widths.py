@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.conftest import Opened, Pages
-from tests.browser.views import IDS, VIEWS, View
+from tests.browser.views import VIEWS, View
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -22,7 +22,7 @@ _CUT = """width => [...document.querySelectorAll('main *')]
     .map(it => `${it.tagName}#${it.id}.${it.className.baseVal ?? it.className}: ${it.getBoundingClientRect().right}`)"""
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=IDS)
+@pytest.mark.parametrize("view", VIEWS, ids=str)
 def test_a_narrow_screen_scrolls_in_one_direction(opened: Opened, pages: Pages, view: View) -> None:
     page = opened(pages(view.of), view.at, viewport=NARROW)
     view.arrive(page)

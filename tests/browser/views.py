@@ -25,6 +25,9 @@ class View:
     of: str = "study"
     unfolds: bool = False
 
+    def __str__(self) -> str:
+        return self.name
+
     def arrive(self, page: Page) -> None:
         """Wait for what can be seen, pressing the keys first."""
         for key in self.keys:
@@ -49,4 +52,3 @@ VIEWS = (
     View("empty", "", "#app [data-none]", of="empty"),
     View("hostile", "#trials?open=e3-q000", "[data-part=chunks]", of="hostile", unfolds=True),
 )
-IDS = [view.name for view in VIEWS]
