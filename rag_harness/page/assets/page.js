@@ -14,7 +14,7 @@ function el(what, ...inside) {
   if (classes.length) node.className = classes.join(" ");
   for (const one of inside.flat(Infinity)) {
     if (one?.constructor === Object) Object.entries(one).forEach((about) => attribute(node, ...about));
-    else if (one || one === 0) node.append(one);
+    else if (one) node.append(one);
   }
   return node;
 }
@@ -24,19 +24,21 @@ function attribute(node, name, value) {
 }
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
+const dotted = (...all) => note(said(all.filter(Boolean).join(" · ")));
 const button = (text, onclick, about) => el("button", { type: "button", onclick }, about, text);
 const whole = (number) => number.toLocaleString("en");
 const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
 const pairs = (all = {}, draw = long) => Object.entries(all).map(([name, value]) => el("div", el("dt", said(name)),
   el("dd", draw(typeof value === "string" ? value : JSON.stringify(value)))));
 
+const named = (title) => ({ "data-part": title.toLowerCase().split(",")[0] });
+
 /** A title and what it names; nothing where there is nothing. */
-const part = (name, title, ...inside) => inside.flat(Infinity).some(Boolean)
-  && el("section.part", { "data-part": name }, el("h4", title), inside);
+const part = (title, ...inside) => inside.flat(Infinity).some(Boolean) && el("section.part", named(title), el("h4", title), inside);
 
 /** Folded until it is asked for, and made only then. */
-function fold(name, title, make) {
-  const box = el("details.part", { "data-part": name }, el("summary", title));
+function fold(title, make) {
+  const box = el("details.part", named(title), el("summary", title));
   box.addEventListener("toggle", () => box.append(el("div", make())), { once: true });
   return box;
 }
@@ -52,7 +54,7 @@ function long(text, draw = (shown) => [shown], tag = "div") {
 const plain = (text) => long(text, undefined, "pre");
 
 function table(label, head, rows) {
-  const cell = (one, n) => (one?.tagName === "TD" ? one : n ? el(typeof one === "number" ? "td.num" : "td", one ?? "–") : el("th", { scope: "row" }, one));
+  const cell = (one, n) => (one?.tagName === "TD" ? one : n === 0 ? el("th", { scope: "row" }, one) : el(typeof one === "number" ? "td.num" : "td", one?.nodeType || Array.isArray(one) ? one : String(one ?? "–")));
   return scrolling(label, el("table", el("thead", el("tr", head.map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", rows.map((row) => el("tr", row.map(cell))))));
 }
@@ -72,7 +74,8 @@ async function unpacked(node, name) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-let index, trials, total, columns, numbers, usual, addresses, peers;
+const columns = new Map(), col = (name) => columns.get(name);
+let index, trials, total, numbers, usual, addresses;
 
 const caseOf = (n) => index.cases[trials.case[n]];
 const experimentOf = (n) => index.experiments[trials.experiment[n]];
@@ -83,20 +86,21 @@ const statusOf = (n) => index.states[trials.state[n]];
 const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + experimentOf(n).id;
 const addressOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
-/** Columns say a word of a trial, and how many trials have it (``counts``), or a number (``values``). */
+/** A column says a word of a trial, and how many trials have it (``counts``), or a number. */
 function take(read) {
   index = read, trials = read.trials, total = trials.case.length;
-  const labels = [...new Set(index.cases.flatMap((one) => Object.keys(one.labels)))];
-  const words = { run: runOf, experiment: (n) => experimentOf(n).id, type: (n) => caseOf(n).type, category: categoryOf, cause: causeOf, status: statusOf };
-  for (const name of labels) words["label." + name] = (n) => caseOf(n).labels[name] ?? "";
-  const measured = index.measures.map(({ name, better }) => [name, { values: trials.values[name], better }]);
-  const rest = [["ms", "lower", 1], ["cost", "lower", 5], ["confidence", "higher"]].map(([name, better, digits]) => [name, { values: trials[name], better, digits }]);
-  columns = new Map([...Object.entries(words).map(([name, of]) => [name, { of, counts: counted(of) }]),
-    ...[...measured, ...rest].filter(([, { values }]) => values.some((value) => value != null))]);
-  numbers = [...columns.keys()].filter((name) => columns.get(name).values);
-  for (const name of numbers) columns.get(name).of = (n) => columns.get(name).values[n];
-  const liked = ["hri", "faithfulness", "token_f1", "recall@5"].filter((name) => columns.has(name));
-  usual = [...["category", "cause"].filter((name) => columns.get(name).counts.size > 1), ...(liked.length ? liked : numbers.slice(0, 4))];
+  const word = (name, of) => columns.set(name, { of, counts: counted(of) });
+  const number = (name, values, better, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
+  Object.entries({ run: runOf, experiment: (n) => experimentOf(n).id, type: (n) => caseOf(n).type, category: categoryOf, cause: causeOf, status: statusOf })
+    .forEach((about) => word(...about));
+  for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
+  for (const { name, better } of index.measures) number(name, trials.values[name], better);
+  number("ms", trials.ms, "lower", 1);
+  number("cost", trials.cost, "lower", 5);
+  number("confidence", trials.confidence, "higher");
+  numbers = [...columns.keys()].filter((name) => col(name).digits);
+  const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
+  usual = [...new Set([...liked, ...numbers])].slice(0, 6);
 }
 
 function counted(of) {
@@ -112,14 +116,11 @@ function trialAt(address) {
 }
 
 /** The trials of the same case, this one too. */
-function peersOf(n) {
-  if (!peers) trials.case.forEach((one, trial) => ((peers ??= {})[one] ??= []).push(trial));
-  return peers[trials.case[n]];
-}
+const peersOf = (n) => trials.case.flatMap((one, trial) => (one === trials.case[n] ? trial : []));
 
 const texts = [];
 const textOf = (n) => (texts[n] ??= [addressOf(n), trials.answer[n], caseOf(n).query, caseOf(n).truth].join("\n").toLowerCase());
-const written = (name, value) => typeof value === "number" ? value.toFixed(columns.get(name)?.digits ?? 3) : value || "–";
+const written = (name, value) => typeof value === "number" ? value.toFixed(col(name)?.digits ?? 3) : value || "–";
 
 // The view and its fragment
 
@@ -133,7 +134,7 @@ function viewOf(fragment) {
     const ends = value.split("..").map((end) => (end.trim() ? Number(end) : null));
     if (WORDS.includes(name)) read[name] = value;
     else if (name === "cols") read.cols = value.split(",").filter((column) => columns.has(column));
-    else if (columns.get(name)?.counts) (read.filters[name] ??= []).push(value);
+    else if (col(name)?.counts) (read.filters[name] ??= []).push(value);
     else if (columns.has(name) && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
   }
   return read;
@@ -142,11 +143,12 @@ function viewOf(fragment) {
 function fragmentOf(of) {
   const query = new URLSearchParams();
   for (const [name, wanted] of Object.entries(of.filters))
-    for (const value of columns.get(name).counts ? wanted : [wanted.map((end) => end ?? "").join("..")]) query.append(name, value);
+    for (const value of col(name).counts ? wanted : [wanted.map((end) => end ?? "").join("..")]) query.append(name, value);
   if (of.cols.join() !== usual.join()) query.append("cols", of.cols);
   for (const name of WORDS) if (of[name]) query.append(name, of[name]);
   return ("#trials?" + query).replace(/\?$/, "").replaceAll("%2F", "/").replaceAll("%40", "@");
 }
+const link = (n) => el("a", { href: linkTo(n) }, said(addressOf(n)));
 const linkTo = (n, other) => fragmentOf({ ...view, open: addressOf(n), with: other == null ? "" : addressOf(other) });
 
 /** Show another view. A quiet one replaces the last in the history: a letter typed is no step to go back to. */
@@ -162,13 +164,13 @@ function filter(name, wanted, isQuiet) {
   go({ filters: wanted.some((one) => one != null) ? { ...rest, [name]: wanted } : rest }, isQuiet);
 }
 const choose = (name, value, isOn) => filter(name, [...(view.filters[name] ?? []).filter((one) => one !== value), ...(isOn ? [value] : [])]);
-const clear = () => { search.value = ""; go({ filters: {}, q: "" }); };
+const clear = () => { search.value = ""; go({ filters: {}, q: "" }); count.focus(); };
 
 // What matches
 
 function matching({ filters, q = "", sort = "" }) {
   const tests = Object.entries(filters).map(([name, wanted]) => {
-    const { of, counts } = columns.get(name), kept = new Set(wanted), [least, most] = [wanted[0] ?? -Infinity, wanted[1] ?? Infinity];
+    const { of, counts } = col(name), kept = new Set(wanted), [least, most] = [wanted[0] ?? -Infinity, wanted[1] ?? Infinity];
     return counts ? (n) => kept.has(of(n)) : (n) => of(n) != null && of(n) >= least && of(n) <= most;
   });
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -191,14 +193,16 @@ function sorted(kept, sort) {
 
 // The bar above the list
 
-const titleOf = (name) => name.replace(/^label\./, "").replace(/^./, (first) => first.toUpperCase());
+const bareOf = (name) => name.replace(/^label\./, "");
+const titleOf = (name) => bareOf(name).replace(/^./, (first) => first.toUpperCase());
 
 function makeBar() {
   search.addEventListener("input", later(() => go({ q: search.value.trim() }, true)));
-  const facets = [...columns].filter(([, { counts }]) => counts?.size > 1 && counts.size <= MOST_VALUES);
-  const cols = [...columns.keys()];
-  pick(".picks").prepend(...facets.map(([name, { counts }]) => menu(titleOf(name), name, [...counts], (value, isOn) => choose(name, value, isOn))),
-    menu("Columns", "cols", cols.map((name) => [name]), (name, isOn) => go({ cols: cols.filter((one) => (one === name ? isOn : view.cols.includes(one))) })));
+  const names = [...columns.keys()], isFacet = (name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES;
+  const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn));
+  const [own, labels] = [false, true].map((isLabel) => names.filter((name) => isFacet(name) && name.startsWith("label.") === isLabel));
+  const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
+  pick(".picks").prepend(...own.map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("h4", bareOf(name)), facet(name)])) : "", menu("columns", cols));
   makeRange(...["range", "from", "to"].map((name) => pick(`[data-field=${name}]`)));
 }
 
@@ -207,10 +211,12 @@ function later(act) {
   return () => { clearTimeout(timer); timer = setTimeout(act, 120); };
 }
 
-function menu(title, name, values, act) {
+const menu = (name, inside) => el("details.pick", { name: "pick", "data-facet": name }, el("summary", titleOf(name)), el("div.menu", inside));
+
+function choices(name, values, act) {
   const line = ([value, trials]) => el("label", el("input", { type: "checkbox", name, value, onchange: ({ target }) => act(value, target.checked) }),
     said(value || "(none)"), trials && el("span.many", whole(trials)));
-  return el("details.pick", { name: "pick", "data-facet": name }, el("summary", title), el("div.menu", { role: "group", "aria-label": title }, values.map(line)));
+  return el("div", { role: "group", "aria-label": name }, values.map(line));
 }
 
 function makeRange(which, ...ends) {
@@ -226,11 +232,10 @@ function renderBar() {
   if (document.activeElement !== search) search.value = view.q ?? "";
   for (const box of app.querySelectorAll(".menu [type=checkbox]"))
     box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
-  const chip = (name, text, act) => button([said(text), " ×"], act, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
-  const on = Object.entries(view.filters).flatMap(([name, wanted]) => columns.get(name).counts
-    ? wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value)))
-    : chip(name, `${name} ${wanted[0] ?? ""} … ${wanted[1] ?? ""}`, () => filter(name, [])));
-  pick(".chips").replaceChildren(...on, ...(on.length ? [button("Clear filters", clear, { "data-clear": "" })] : []));
+  const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
+  const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name} ${written("", wanted[0])} to ${written("", wanted[1])}`, () => filter(name, []))
+    : wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
+  pick(".chips").replaceChildren(...on, ...(on.length ? [button("Clear filters", clear)] : []));
 }
 
 // The list
@@ -242,24 +247,24 @@ function renderList() {
   const head = el("thead", el("tr", ["trial", ...view.cols].map(headOf)));
   list.replaceChildren(...(found.length ? [scrolling("List of trials", el("table", { "data-trials": "" }, head, body))] : [nothing()]));
   const rest = Math.min(STEP, found.length - shown);
-  if (rest > 0) list.append(button(`Show ${rest} more`, () => focusRow(shown), { "data-more": "" }));
+  if (rest > 0) list.append(button(`Show ${rest} more`, () => focusRow(shown)));
   rowAt(view.open)?.setAttribute("aria-current", "true");
 }
 
-const nothing = () => el("p.none", { "data-none": "" }, total ? ["No trial matches. ", button("Clear filters", clear, { "data-clear": "" })]
+const nothing = () => el("p.none", { "data-none": "" }, total ? ["No trial matches. ", button("Clear filters", clear)]
   : "The output holds no trial: nothing was selected, or nothing was kept.");
 
 function headOf(name) {
-  const { better, values } = columns.get(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
+  const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
   const sort = (isOn ? !isDown : better === "lower") ? "-" + name : name;
   const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`)?.focus(); };
-  return el(values ? "th.num" : "th", { scope: "col", "aria-sort": isOn ? (isDown ? "descending" : "ascending") : null },
-    button([titleOf(name) === name ? name : name.replace(/^label\./, ""), isOn && el("span", { "aria-hidden": "true" }, isDown ? " ↓" : " ↑")], act, { "data-sort": name }));
+  return el(digits ? "th.num" : "th", { scope: "col", "aria-sort": isOn ? (isDown ? "descending" : "ascending") : null },
+    button([bareOf(name), isOn && el("span", { "aria-hidden": "true" }, isDown ? " ↓" : " ↑")], act, { "data-sort": name }));
 }
 
 function rowOf(n) {
-  const cell = (name) => el(columns.get(name).values ? "td.num" : "td", said(written(name, columns.get(name).of(n))));
-  return el("tr", { "data-trial": addressOf(n) }, el("th", { scope: "row" }, el("a", { href: linkTo(n) }, said(addressOf(n))),
+  const cell = (name) => el(col(name).digits ? "td.num" : "td", said(written(name, col(name).of(n))));
+  return el("tr", { "data-trial": addressOf(n) }, el("th", { scope: "row" }, link(n),
     el("span.asked", { dir: "auto" }, caseOf(n).query.slice(0, 200))), view.cols.map(cell));
 }
 
@@ -280,11 +285,12 @@ let turn = 0;
 async function renderPanel(isMoved) {
   const mine = ++turn, n = trialAt(view.open), m = trialAt(view.with), other = m === n ? undefined : m;
   panel.hidden = n == null;
-  app.classList.toggle("is-open", !panel.hidden);
-  const inside = panel.hidden ? [] : await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
+  app.classList.toggle("is-open", n != null);
+  if (n == null) return panel.replaceChildren();
+  const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
   if (mine !== turn) return;
-  panel.replaceChildren(...(panel.hidden ? [] : [headline(n, other), inside].flat(Infinity).filter(Boolean)));
-  if (isMoved && !panel.hidden) reveal(panel.querySelector("h3"));
+  panel.replaceChildren(...[headline(n, other), inside].flat(Infinity).filter(Boolean));
+  if (isMoved) reveal(panel.querySelector("h3"));
 }
 
 function reveal(head) {
@@ -297,13 +303,13 @@ const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block
 
 async function bodyOf(n, other) {
   const about = await detailsOf(n), kept = await block("texts");
-  const asked = [part("question", "Question", long(caseOf(n).query), el("dl.facts", pairs(about.inputs))), truth(n, about)];
+  const asked = [part("Question", long(caseOf(n).query), el("dl.facts", pairs(about.inputs))), truth(n, about)];
   if (other != null) return [asked, sideBySide([n, about], [other, await detailsOf(other)], kept)];
   if (!Object.keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
   return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
-    about.steps && fold("steps", `Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
-    (about.prompts ?? []).map((sent) => fold("prompt", "Prompt as sent", () => prompt(sent, kept))),
-    about.raw && fold("raw", "Raw output", () => plain(about.raw))];
+    about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
+    (about.prompts ?? []).map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
+    about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
 function headline(n, other) {
@@ -312,7 +318,7 @@ function headline(n, other) {
   const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": addressOf(one) }, said(systemOf(one))), " ",
     el("a.beside", { href: linkTo(n, one), "data-with": addressOf(one), "aria-label": `${addressOf(one)} beside it`, "aria-current": one === other ? "true" : null }, "beside"));
   return [el("div.headline", el("h3", { id: "opened", tabindex: -1 }, said(addressOf(n)), other != null && [" and ", said(addressOf(other))]),
-    el("div.acts", button("Copy link", copyLink, { "data-copy": "" }), button("Close", close, { "data-close": "" }))),
+    el("div.acts", button("Copy link", copyLink), button("Close", close))),
   el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
@@ -379,13 +385,13 @@ function cited({ context = [] }) {
 
 function truth(n, about) {
   const { truth: text, evidence, answerable } = caseOf(n);
-  return part("truth", "Ground truth", text ? long(text, wrapped(text, claimsOf(about, "ground_truth"))) : note(answerable ? "None is given." : "The documents do not answer this."),
-    evidence.length && fold("evidence", `Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), note(said(file)))))));
+  return part("Ground truth", text ? long(text, wrapped(text, claimsOf(about, "ground_truth"))) : note(answerable ? "None is given." : "The documents do not answer this."),
+    evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), note(said(file)))))));
 }
 
 function answer(n, about) {
   const text = trials.answer[n], by = byOf(about), { claims = {}, invalid, error } = about;
-  return part("answer", "Answer", error && el("p.prose.bad", { "data-error": "" }, `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
+  return part("Answer", error && el("p.prose.bad", { "data-error": "" }, `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
     text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
     by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by), "data-by": name }))),
     by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
@@ -400,16 +406,15 @@ function claimLine(n, by, [value, start, end, passage, own, why]) {
 // The rest of a trial
 
 function cause({ cause: why }) {
-  const tried = ([name, text, isRight, reason]) => [said(name), el("div", { null: "not known", true: "right", false: "wrong" }[isRight], reason && note(said(reason))), long(text)];
-  return why && part("cause", "Why it failed", el("p", el("strong", said(why.cause)), why.detail && [" · ", said(why.detail)], why.observational && " · observed, not tried"),
-    why.evidence && el("p", said(why.evidence)), why.remedy && el("p", "→ ", said(why.remedy)), why.repaired_by && note("Repaired by ", said(why.repaired_by)),
-    why.limits && note(said(why.limits)), why.reviewed && note("Reviewed: ", said(why.reviewed)),
-    why.tried && fold("tried", `What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
+  const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && note(said(reason))], long(text)];
+  const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
+  return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
+    texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
 }
 
 function scores(n, { gaps = {} }, { names }) {
   const rows = index.measures.map(({ name }) => [name, trials.values[name][n], names[gaps[name]]]).filter(([, value, gap]) => value != null || gap);
-  return part("scores", "Scores", rows.length ? el("dl.scores", rows.map(([name, value, gap]) =>
+  return part("Scores", rows.length ? el("dl.scores", rows.map(([name, value, gap]) =>
     el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && note(said(gap)))))) : note("Nothing was measured."));
 }
 
@@ -421,19 +426,20 @@ function goldOf(n, chunk) {
 function chunks(n, { context = [] }, kept) {
   const one = ([number, signals, quotes], at) => {
     const [id, text, file, section, version, date] = kept.chunks[number];
-    const facts = [section, version && `version ${version}`, date, ...Object.entries(signals).map((signal) => signal.join(" "))];
-    return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), note(said(facts.filter(Boolean).join(" · "))),
+    return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), dotted(section, version && `version ${version}`, date, ...Object.entries(signals).map((signal) => signal.join(" "))),
       long(text, wrapped(text, quotes.map(([, start, end]) => [start, end, (inside) => el("mark", inside)]))));
   };
-  return part("chunks", `In the prompt, ${many(context.length, "chunk")}`, context.map(one));
+  return part(`In the prompt, ${many(context.length, "chunk")}`, context.map(one));
 }
 
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
   const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all?.scores ?? {});
   const row = (id, at) => [at + 1, said(names[id]), ...signals.map((name) => all.scores[name][at]), used.includes(names[id]) ? sourceLink(used.indexOf(names[id]) + 1) : "", goldOf(n, names[id]) || ""];
-  return all && fold("candidates", `Candidates, ${all.ids.length}, ${all.ids.filter((id) => goldOf(n, names[id])).length || "none"} of them gold`,
+  return all && fold(`Candidates, ${all.ids.length}, ${all.ids.filter((id) => goldOf(n, names[id])).length || "none"} of them gold`,
     () => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], all.ids.map(row)));
 }
+
+const tokens = (sent, got) => `${whole(sent)} → ${whole(got)} tokens`;
 
 function stages({ stages: all = [], usage }) {
   const sum = all.reduce((ms, stage) => ms + stage[1], 0) || 1;
@@ -445,12 +451,12 @@ function stages({ stages: all = [], usage }) {
     done += ms;
     return el("li", { "data-stage": name }, said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), detail && el("dl.facts", pairs(detail)));
   };
-  const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => note(said(role), " ", said(model), `, ${written("ms", ms)} ms`, first != null && `, first token ${written("ms", first)} ms`,
-    `, ${whole(sent)} → ${whole(got)} tokens`, isRecorded && ", recorded", retries && `, retried ${retries}×`);
-  return part("stages", "Stages", all.length && el("ol.stages", all.map(line)), usage && note(`${many(usage[2], "call")}, ${whole(usage[0])} → ${whole(usage[1])} tokens`));
+  const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
+    tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
+  return part("Stages", all.length > 0 && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
 
-const decisions = ({ decisions: all }) => all && part("decisions", "Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],
+const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],
   all.map(([name, outcome, value, threshold, why]) => [said(name), said(outcome), value, threshold, why && said(why)])));
 
 const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces]) => [el("h5", said(role)),
@@ -480,15 +486,15 @@ function add(pieces, isCommon, word) {
 function sideBySide([n, mine], [m, theirs], kept) {
   const pieces = differing(trials.answer[n], trials.answer[m]);
   const draw = (at) => () => pieces[at].map(([isCommon, text]) => (isCommon ? text : el(at ? "ins" : "del", text)));
-  const column = (one, at, { error }) => el("div", { "data-column": addressOf(one) }, el("h4", el("a", { href: linkTo(one) }, said(addressOf(one)))),
-    note(said([statusOf(one), categoryOf(one), causeOf(one)].filter(Boolean).join(" · "))), trials.answer[one] ? long(trials.answer[one], pieces ? draw(at) : undefined) : note("No answer."), error && note(said(error[2])));
+  const column = (one, at, { error }) => el("div", { "data-column": addressOf(one) }, el("h4", link(one)),
+    dotted(statusOf(one), categoryOf(one), causeOf(one)), trials.answer[one] ? long(trials.answer[one], pieces ? draw(at) : undefined) : note("No answer."), error && note(said(error[2])));
   return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), !pieces && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
-    part("difference", "Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
-    part("exchanged", "Chunks in the prompt", exchanged(n, mine, theirs, kept))];
+    part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
+    part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
 }
 
 function scoreRows(n, m) {
-  return numbers.map((name) => [name, columns.get(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
+  return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
     const step = of(n) == null || of(m) == null ? NaN : of(m) - of(n), isBetter = (better === "lower" ? -step : step) > 0;
     const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
     return [name, ...[n, m].map((one) => el("td.num", written(name, of(one)))), el("td.num." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
@@ -559,21 +565,20 @@ function render() {
   return renderPanel(isMoved);
 }
 
-/** Follow the fragment: what is no address of ours leaves the view as it is. */
+/** Follow the fragment: one that is not ours leaves the view as it is. */
 async function follow() {
-  if (!/^#trials(\?|$)/.test(location.hash)) return;
-  const wasOpen = view.open;
+  if (view && !/^#trials(\?|$)/.test(location.hash)) return;
+  const isNew = !view?.open;
   await render();
-  if (!view.open && !wasOpen) app.parentElement.scrollIntoView();
+  if (isNew && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
 }
 
 async function start() {
   take(await block("index"));
   makeBar();
+  app.hidden = false;
   addEventListener("hashchange", follow);
   addEventListener("keydown", pressed);
-  await render();
-  app.hidden = false;
   await follow();
 }
 
