@@ -38,7 +38,9 @@ def times(run: Run) -> Table | None:
     stages = [stage for stage in STAGES if any(stage in each for each in found.values())]
     if not stages:
         return None
-    rows = [[Cell(stage), *(_time(found[name].get(stage), run.tables[name], stage) for name in found)] for stage in stages]
+    rows = [
+        [Cell(stage), *(_time(found[name].get(stage), run.tables[name], stage) for name in found)] for stage in stages
+    ]
     notes = ["Times of trials in flight together; of a replayed answer, as recorded. first token: of streamed answers."]
     return Table("times", ("p50 / p95 / p99, ms", *found), rows, "Latency", notes)
 
