@@ -23,17 +23,22 @@ _Slice = tuple[str, str]
 
 def slices(run: Run) -> Figure | None:
     """Return a heat map an experiment; None where the cases are all alike."""
-    tables = {name: table for name, table in run.experiments.items() if _measures(table)}
+    experiments = run.experiments
+    measures = [
+        name for name in (*STUDY, "factuality", *PLAIN) if any(has_values(t, name) for t in experiments.values())
+    ]
+    tables = {name: table for name, table in experiments.items() if 2 * len(_measures(table)) > len(measures)}
     found = list(dict.fromkeys(each for table in tables.values() for each in _slices(table)))[:_MOST_SLICES]
-    measures = list(dict.fromkeys(name for table in tables.values() for name in _measures(table)))
     if len(found) < 2:
         return None
+    left = [name for name in experiments if name not in tables]
     drawings = [_drawn(name, table, found, measures) for name, table in tables.items()]
     rows = [row for name, table in tables.items() for row in _rows(name, table, found, measures)]
     head = ("experiment", "slice", "cases", *(SHORT.get(name, name) for name in measures))
     title = "Measures on slices of the cases"
-    note = "Means without intervals: of a small slice they say little. The number of cases stands in the table."
-    return Figure(title, drawings, Table("figure-slices", head, rows, "Means by slice"), [note])
+    notes = ["Means without intervals: of a small slice they say little. The number of cases stands in the table."]
+    notes += [f"Not drawn, for most of these measures are not defined: {', '.join(left)}."] if left else []
+    return Figure(title, drawings, Table("figure-slices", head, rows, "Means by slice"), notes, "alike")
 
 
 def _measures(table: SuiteTable) -> list[str]:
