@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -34,7 +35,10 @@ def test_looks_as_it_did(kind: str, snapshot: SnapshotAssertion) -> None:
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_all_that_is_drawn_lies_in_the_view_box(kind: str, data: st.DataObject) -> None:
-    svg = EXAMPLES[kind][0](data.draw(ANY[kind]))
+    assert_inside(EXAMPLES[kind][0](data.draw(ANY[kind])))
+
+
+def assert_inside(svg: str) -> None:
     width, height = view_box(svg)
     for shape in shapes(svg):
         assert shape.left >= -0.6, shape
@@ -146,7 +150,7 @@ def test_hostile_text_is_text() -> None:
     )
 
 
-_EMPTY = {
+_EMPTY: dict[str, dict[str, Any]] = {
     "lines": {"categories": (), "series": ()},
     "bars": {"series": (Series("e1", (None, None)),)},
     "pie": {"slices": (charts.Slice("none", 0),)},
@@ -162,3 +166,19 @@ _EMPTY = {
 def test_no_data_is_said(kind: str) -> None:
     draw, chart = EXAMPLES[kind]
     assert texts(draw(replace(chart, **_EMPTY[kind]))) == ["No data: nothing was measured."]
+
+
+@pytest.mark.parametrize("name", ["e", "a long name of an experiment that goes on "])
+@pytest.mark.parametrize("kind", ["lines", "bars", "heat_map", "stacked"])
+def test_twelve_experiments_and_twenty_measures_lie_in_the_view_box(kind: str, name: str) -> None:
+    many, heads = range(12), tuple(f"{name}{place}" for place in range(20))
+    rows = tuple(Series(f"{name}{row}", tuple(Estimate(row, row - 1, row + 1) for _ in heads)) for row in many)
+    values = tuple((float(row),) * 20 for row in many)
+    given_: dict[str, Any] = {
+        "lines": {"categories": heads, "series": rows},
+        "bars": {"categories": heads, "series": rows},
+        "heat_map": {"columns": heads, "rows": tuple(row.name for row in rows), "values": values},
+        "stacked": {"parts": heads, "rows": tuple(charts.Row(row.name, values[1]) for row in rows)},
+    }[kind]
+    draw, chart = EXAMPLES[kind]
+    assert_inside(draw(replace(chart, **given_)))

@@ -11,7 +11,7 @@ import pytest
 from rag_harness import charts
 from rag_harness.charts import Estimate, Series
 
-_A = {"ident": "a", "title": ""}
+_A: dict[str, Any] = {"ident": "a", "title": ""}
 
 
 def _lines(value: Estimate) -> str:
