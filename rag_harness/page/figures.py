@@ -7,7 +7,7 @@ from math import inf, isfinite
 
 from rag_harness.gates.units import bounds, shown
 from rag_harness.measures import Measure
-from rag_harness.page.content import Cell, Tone
+from rag_harness.page.content import Cell
 from rag_harness.report.pairwise_lines import SHORT
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import quantile, quantile_interval
@@ -89,8 +89,3 @@ def counted(n: int, one: str, many: str = "") -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as a sentence has them."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
-
-
-def tone_of(is_significant: bool) -> Tone:
-    """Return how a difference is meant: what chance explains is unsure."""
-    return "good" if is_significant else "unsure"

@@ -36,7 +36,7 @@ def verdict(runs: Sequence[Run]) -> Section:
 
 def _sentence(run: Run) -> Prose:
     """Say how many gates came out how, or why none did."""
-    if not run.experiments and not run.gates:
+    if not run.selected and not run.gates:
         return Prose("No gates were judged: no trial was selected in this run.", "unsure")
     if not run.gates:
         return Prose(f"No gates were judged: {_why_none(run)}.", "unsure")
