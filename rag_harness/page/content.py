@@ -51,6 +51,7 @@ class Figure:
     """Drawings, and the table of what they draw.
 
     Attributes:
+        names: of the drawings, where there are several; "" is one that needs none.
         layout: several drawings have a line of their own, the ``first`` above the others, or all ``alike``.
     """
 
@@ -58,6 +59,7 @@ class Figure:
     drawings: Sequence[str]
     table: Table
     notes: Sequence[str] = ()
+    names: Sequence[str] = ()
     layout: Literal["", "first", "alike"] = ""
 
 

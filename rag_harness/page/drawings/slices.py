@@ -38,7 +38,8 @@ def slices(run: Run) -> Figure | None:
     title = "Measures on slices of the cases"
     notes = ["Means without intervals: of a small slice they say little. The number of cases stands in the table."]
     notes += [f"Not drawn, for most of these measures are not defined: {', '.join(left)}."] if left else []
-    return Figure(title, drawings, Table("figure-slices", head, rows, "Means by slice"), notes, "alike")
+    table = Table("figure-slices", head, rows, "Means by slice")
+    return Figure(title, drawings, table, notes, list(tables), "alike")
 
 
 def _measures(table: SuiteTable) -> list[str]:

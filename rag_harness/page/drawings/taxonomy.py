@@ -24,7 +24,7 @@ def taxonomy(run: Run) -> Figure | None:
     cells = [[Cell(kind), *words(*(f"{count[kind]:,}" for count in counted.values()))] for kind in kinds]
     table = Table("figure-taxonomy", ("kind of answer", *counted), cells, "Answers of each kind")
     note = "Pies show what an experiment is made of; to compare experiments, read the bars."
-    return Figure(title, [bars, *pies], table, [note], "first")
+    return Figure(title, [bars, *pies], table, [note], ["", *counted], "first")
 
 
 def _kinds(table: SuiteTable) -> Counter[str]:
