@@ -9,7 +9,7 @@ from rag_harness.page.content import Cell, Figure, Table
 from rag_harness.page.drawings.estimated import PLAIN, STUDY, estimate, estimate_cell, has_values
 from rag_harness.page.figures import measure_title
 from rag_harness.page.run import Run
-from rag_harness.report.pairwise_lines import SHORT
+from rag_harness.report.summary import SHORT
 
 _MOST = 6
 """Lines in one chart: more cannot be told apart."""

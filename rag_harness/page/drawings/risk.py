@@ -7,8 +7,8 @@ from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.figures import interval_said, value_said
 from rag_harness.page.run import Run
 from rag_harness.report.pairwise import RISKS
-from rag_harness.report.pairwise_lines import SHORT
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
 from rag_harness.stats import quantile, quantile_interval
 
 _AT = (0.5, 0.95, 0.99)

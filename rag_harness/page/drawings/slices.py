@@ -10,8 +10,8 @@ from rag_harness.page.drawings.estimated import PLAIN, STUDY, has_values
 from rag_harness.page.drawings.taxonomy import safe
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
-from rag_harness.report.pairwise_lines import SHORT
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
 
 _MOST_VALUES = 8
 """A label with more values is a name, and no slice."""

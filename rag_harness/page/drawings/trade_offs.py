@@ -8,8 +8,8 @@ from rag_harness.charts import Estimate, Point, Scatter, scatter
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.drawings.estimated import QUALITY, estimate, has_values, said
 from rag_harness.page.run import Run
-from rag_harness.report.pairwise_lines import SHORT
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
 from rag_harness.stats import quantile, quantile_interval
 
 _FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."

@@ -11,7 +11,20 @@ from rag_harness.settings import options
 from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
 _NOT_SAID = frozenset(
-    "output logs cache_dir overwrite rerecord save compare baselines misses export gate qdrant_url".split()
+    [
+        "output",
+        "logs",
+        "cache_dir",
+        "overwrite",
+        "rerecord",
+        "save",
+        "compare",
+        "baselines",
+        "misses",
+        "export",
+        "gate",
+        "qdrant_url",
+    ]
 )
 """Options that say where files lie and what is printed; gates are those of the ini file."""
 
