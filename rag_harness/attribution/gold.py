@@ -10,7 +10,8 @@ from rag_harness.attribution.right import figures_of, needed_quotes, plain_terms
 from rag_harness.attribution.shelf import Shelf, says
 from rag_harness.reader.prompt import Source
 from rag_harness.reader.versions import SAME_THING, versions
-from rag_harness.results.row import ExperimentResult, RetrievedChunk
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case
 
 Place = Literal["in context", "lost in reranking", "ranked below k", "not found", "cut", "not in the index", "missing"]

@@ -7,7 +7,8 @@ from hashlib import blake2b
 
 from rag_harness.attribution.gold import GoldFacts
 from rag_harness.attribution.shelf import Shelf, says
-from rag_harness.results.row import ExperimentResult, RetrievedChunk
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Chunk, Hit
 
 TWICE = ("+twice", "+thrice", "+a_fourth_time")

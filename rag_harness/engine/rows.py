@@ -10,9 +10,9 @@ from operator import add
 from typing import Any
 
 from rag_harness.registry import model_name
-from rag_harness.results.row import (
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import (
     Candidate,
-    ExperimentResult,
     HitMetadata,
     RetrievedChunk,
     RowCall,

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict
 
 from rag_harness.measures.hits import place_documents
-from rag_harness.results.row import ExperimentResult, RetrievedChunk
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case, Query
 
 _SNIPPET = 160

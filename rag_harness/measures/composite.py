@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar
 
-from rag_harness.errors import SettingsError
-from rag_harness.measures.measure import Better, Need, Score, Unit
+from rag_harness.measures.measure import Measure, NamedMeasure, Need, Score
 from rag_harness.registry import resolve
 from rag_harness.types import Case
 
 
-class CompositeMeasure(ABC):
+class CompositeMeasure(NamedMeasure, ABC):
     """A formula over the scores of one row. Derive from it, set what differs, and register the class.
 
     Args:
@@ -22,26 +22,18 @@ class CompositeMeasure(ABC):
         SettingsError: there is a cutoff.
     """
 
-    called: ClassVar[str]
     parts: ClassVar[tuple[str, ...]]
     """Names of the judged measures that it is made of."""
-    version: int = 1
-    unit: Unit = "share"
-    better: Better = "higher"
-    worst: float | None = 0.0
     needs: tuple[Need, ...] = ("answer",)
-
-    def __init__(self, cutoff: int | None = None) -> None:
-        if cutoff is not None:
-            raise SettingsError(
-                f"Measure '{self.called}@{cutoff}' has a cutoff, but {self.called} takes none. Write {self.called!r}."
-            )
-        self.cutoff = cutoff
-        self.name = self.called
 
     def applies(self, case: Case) -> str:
         """Return why a part means nothing for ``case``; empty where all apply."""
-        return next(filter(None, (resolve("measures", part)(None).applies(case) for part in self.parts)), "")
+        return next(filter(None, (part.applies(case) for part in self._made)), "")
+
+    @cached_property
+    def _made(self) -> tuple[Measure, ...]:
+        """The parts, made once: every row asks whether they apply."""
+        return tuple(resolve("measures", part)(None) for part in self.parts)
 
     def score(self, parts: Mapping[str, Score]) -> Score:
         """Return the score; None where a part is None, with that part's reason."""

@@ -71,8 +71,8 @@ class Measure(Protocol):
         ...
 
 
-class RowMeasure(ABC):
-    """A measure that is read off a row. Derive from it, set what differs, and register the class.
+class NamedMeasure:
+    """What every kind of measure has, whether it is read off a row, judged, composed or checked.
 
     Args:
         cutoff: what stands behind the ``@`` of the name.
@@ -106,6 +106,10 @@ class RowMeasure(ABC):
     def applies(self, case: Case) -> str:  # noqa: ARG002 - those that depend on the case say so
         """Return why the measure means nothing for ``case``; empty where it applies."""
         return ""
+
+
+class RowMeasure(NamedMeasure, ABC):
+    """A measure that is read off a row. Derive from it, set what differs, and register the class."""
 
     @abstractmethod
     def score(self, case: Case, row: ExperimentResult) -> Score:

@@ -7,42 +7,24 @@ See ``rag_harness.metamorphic``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
-from rag_harness.errors import SettingsError
-from rag_harness.measures.measure import Better, Need, Unit
-from rag_harness.types import Case
+from rag_harness.measures.measure import NamedMeasure, Need
 
 CHECKER = "metamorphic"
 """Who is said to be the judge of these scores."""
 
 
-class MetamorphicMeasure:
+class MetamorphicMeasure(NamedMeasure):
     """1 where the answer kept to its relation, 0 where it did not. A case without an answer is left out.
+
+    It applies to every case: whether there is something to change is found out later.
 
     Raises:
         SettingsError: there is a cutoff.
     """
 
-    called: ClassVar[str]
-    """The name, as it is registered."""
-    version: int = 1
-    unit: Unit = "share"
-    better: Better = "higher"
     worst: float | None = None
     needs: tuple[Need, ...] = ("answer",)
-
-    def __init__(self, cutoff: int | None = None) -> None:
-        if cutoff is not None:
-            raise SettingsError(
-                f"Measure '{self.called}@{cutoff}' has a cutoff, but {self.called} takes none. Write {self.called!r}."
-            )
-        self.cutoff = cutoff
-        self.name = self.called
-
-    def applies(self, case: Case) -> str:  # noqa: ARG002 - whether there is something to change is found out later
-        """Return "": every case may be asked again."""
-        return ""
 
 
 class Capitals(MetamorphicMeasure):

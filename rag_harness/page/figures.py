@@ -8,8 +8,8 @@ from math import inf, isfinite
 from rag_harness.gates.units import bounds, shown
 from rag_harness.measures import Measure
 from rag_harness.page.content import Cell
-from rag_harness.report.pairwise_lines import SHORT
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
 from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"

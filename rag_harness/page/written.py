@@ -4,19 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from rag_harness.errors import DataError
+from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.page.run import Run, read_run
 from rag_harness.page.sections import sections_of
 from rag_harness.report.suite_table import SuiteTable
 
-Format = Literal["html", "md"]
+Format = Literal["html", "md", "csv", "parquet"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def format_of(file: Path) -> Format:
+    """Return the format that a file's name asks for.
+
+    Raises:
+        SettingsError: it ends like none of them.
+    """
+    for known in FORMATS:
+        if file.suffix.lower() == f".{known}":
+            return known
+    raise SettingsError(f"{file}: no format ends like that. Use one of {', '.join(f'.{each}' for each in FORMATS)}.")
+
+
+def check_place(file: Path) -> None:
+    """Make sure that a report may be written to ``file``, before a run that would be paid for.
+
+    Raises:
+        SettingsError: it ends like no format, or is a folder.
+    """
+    format_of(file)
+    if file.is_dir():
+        raise SettingsError(f"{file} is a folder. Name a file in it: {file / 'report.html'}.")
+
+
+def write_report(
+    outputs: Sequence[Path],
+    file: Path,
+    wanted: Format,
+    is_plain: bool = False,
+    tables: Mapping[str, SuiteTable] | None = None,
+) -> None:
+    """Write the report of the runs in ``outputs``, the newest first.
+
+    Args:
+        outputs: their folders.
+        file: where to; what is there is replaced when the new one is whole.
+        wanted: the format; a table of trials is of one run.
+        is_plain: keep the page's trials as plain JSON.
+        tables: those of a single run, where they are read already.
+
+    Raises:
+        DataError: a folder has no run, or a damaged one.
+        SettingsError: the file cannot be written, or the format is not for several runs.
+    """
+    if file.is_dir():
+        raise SettingsError(f"{file} is a folder. Name a file in it: {file / f'report.{wanted}'}.")
+    try:
+        if wanted in ("csv", "parquet"):
+            _write_table(outputs, file, wanted)
+        else:
+            write_atomically(file, _encoded(_text(read_runs(outputs, tables), wanted, is_plain)))
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written: {error.strerror or error}. Name another file.") from error
 
 
 def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None = None) -> list[Run]:
-    """Read the runs; ``tables`` are those of a single one, where they are read already.
+    """Read the runs, each with a name that tells it from the others.
 
     Raises:
         DataError: a folder has no run, or a damaged one.
@@ -26,6 +81,38 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
     return [read_run(output, name, tables, is_alone) for output, name in zip(outputs, names, strict=True)]
 
 
+def size_said(file: Path) -> str:
+    """Return the size of a file, for people."""
+    size = file.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size // 1000, 1)} kB"
+
+
+def _write_table(outputs: Sequence[Path], file: Path, wanted: Format) -> None:
+    from rag_harness.report.frames import write_csv, write_parquet
+
+    if len(outputs) > 1:
+        raise SettingsError(f"A table of trials is of one run, and {len(outputs)} are named. Name one folder.")
+    (write_csv if wanted == "csv" else write_parquet)(outputs[0], file)
+
+
+def _text(runs: Sequence[Run], wanted: Format, is_plain: bool) -> str:
+    names = dict.fromkeys(name for run in runs for name in run.experiments)
+    title, sections = f"RAG evaluation: {', '.join(names) or 'no trial'}", sections_of(runs)
+    if wanted == "md":
+        from rag_harness.page.markdown import markdown_of
+
+        return markdown_of(title, sections)
+    from rag_harness.page.html import html_of
+    from rag_harness.page.payload.index import payload_of
+
+    return html_of(title, sections, payload_of(runs), is_plain)
+
+
+def _encoded(text: str) -> bytes:
+    # A lone surrogate of somebody's text cannot be written; U+FFFD says that something was there.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
 def _names(folders: Sequence[Path]) -> list[str]:
     """Return a name for each folder, with as many of its parents as tell it from the others."""
     for depth in range(1, max((len(folder.parts) for folder in folders), default=1)):
@@ -33,20 +120,3 @@ def _names(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(folders):
             return names
     raise DataError("The same folder is named twice. Name folders of different runs.")
-
-
-def write_html(runs: Sequence[Run], file: Path, is_plain: bool = False) -> None:
-    """Write the page.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    from rag_harness.page.html import html_of
-    from rag_harness.page.payload.index import payload_of
-
-    title = (
-        f"RAG evaluation: {', '.join(dict.fromkeys(name for run in runs for name in run.experiments)) or 'no trial'}"
-    )
-    page = html_of(title, sections_of(runs), payload_of(runs), is_plain)
-    # A lone surrogate of somebody's text cannot be written; U+FFFD says that something was there.
-    write_atomically(file, page.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())

@@ -83,6 +83,10 @@ def _check_usage(config: pytest.Config) -> None:
         check_marker_expression(config)
         settings = activation.wake(config).settings
         _check_workers(config, settings.concurrency, settings.stop_early)
+        if settings.report:
+            from rag_harness.page.written import check_place
+
+            check_place(settings.path(settings.report))
     except PrerequisiteError as error:
         raise pytest.UsageError(str(error)) from None
 

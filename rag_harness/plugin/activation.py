@@ -36,6 +36,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
+    from rag_harness.plugin.report_file import ReportFile
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.summary_section import SummarySection
 
@@ -43,7 +44,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     record = RunRecord(session, recorder)
     early = EarlyStopping(session, recorder, trials, lambda: gates.gates)
     gates = GateKeeper(session, recorder, record, early.rules_for)
-    progress = Progress(session, lambda: trials.in_flight, recorder.is_resumed)
+    progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
     # said of what the run will cost.
@@ -60,6 +61,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     # Gates read what is checked: of two that wrap the tests last, the one that is registered later is done first.
     register(metamorphic, "rag_harness.metamorphic")
     register(early, "rag_harness.early_stop")
+    # The report reads what all of these have left.
+    register(ReportFile(session, recorder, record), "rag_harness.report_file")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")
@@ -83,7 +86,7 @@ def stop(config: pytest.Config) -> None:
     """Make no more calls; a worker tells the controller which recordings it has used."""
     if SESSION not in config.stash:
         return
-    config.stash[TRIALS].stop()
+    config.stash[TRIALS].equipment.stop()
     session = config.stash[SESSION]
     if hasattr(config, "workeroutput") and session.access.records:
         from rag_harness.plugin.recording_report import used_recordings
@@ -101,4 +104,4 @@ def close(config: pytest.Config) -> None:
         if RECORDER in config.stash:
             closing.callback(config.stash[RECORDER].finish)
         closing.callback(config.stash[SESSION].close)
-        closing.callback(config.stash[TRIALS].close)
+        closing.callback(config.stash[TRIALS].equipment.close)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.measures import Score
     from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Shipped
+    from rag_harness.plugin.shipped import Shipped
     from rag_harness.protocols import Experiment
     from rag_harness.recording.scrubbing import Scrub
     from rag_harness.results.row import ExperimentResult
@@ -99,7 +99,7 @@ def rag_scores(request: pytest.FixtureRequest, rag_trial: Trial, rag_result: Exp
 
 def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experiment) -> Shipped:
     """Return the result of a trial, which the report of the teardown will carry; skip where it was not run."""
-    from rag_harness.plugin.trials import NotRun
+    from rag_harness.plugin.shipped import NotRun
 
     shipped = request.config.stash[TRIALS].result(request.node, trial, experiment)
     if isinstance(shipped, NotRun):

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
-from rag_harness.types import GOLDEN
+from rag_harness.plugin.run_gates import RulesFor, RunGates
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rag_harness.gates import Gate, Rules, Verdict
+    from rag_harness.gates import Gate, Verdict
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
-    from rag_harness.report.baseline import SavedRun
-    from rag_harness.settings import Settings
 
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
@@ -28,55 +24,24 @@ _OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "in
 _CATEGORIES = {"passed": "gates passed", "failed": "failed", "skipped": "gates inconclusive"}
 
 
-class RulesFor(Protocol):
-    """Says how a gate is judged that could be settled early; other gates as ``rules`` say."""
-
-    def __call__(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
-        """``some_left``: not all cases were asked, for all gates of the suite were settled."""
-        ...
-
-
 class GateKeeper:
     """Judges when the tests are done, and says so in the last lines."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, rules_for: RulesFor) -> None:
-        self._session, self._recorder, self._record, self._rules_for = session, recorder, record, rules_for
+        self._session, self._recorder, self._record = session, recorder, record
+        self._run = RunGates(session, recorder, record, rules_for)
         self._used = False
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
 
-    @cached_property
+    @property
     def gates(self) -> list[Gate]:
-        """The gates that are judged in this run: those of the command line, and of the ini file if it is its data.
+        """The gates that are judged in this run.
 
         Raises:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
-        from rag_harness.gates.belonging import check_data
-        from rag_harness.gates.reading import read_gates
-        from rag_harness.plugin.gate_rules import asked
-
-        session, settings = self._session, self._session.settings
-        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
-        check_data(settings.data, settings.k, session.data_of)
-        return asked(read_gates([*named, *settings.gate], settings.k, self._names, self._slices_of), settings)
-
-    @property
-    def _names(self) -> list[str]:
-        from rag_harness.gates import BASELINE
-        from rag_harness.pipelines import known_experiments
-
-        session = self._session
-        baseline = [BASELINE] if session.settings.compare else []
-        return [*known_experiments(), GOLDEN, *session.own_experiments, *baseline]
-
-    def _slices_of(self, suite: str) -> dict[str, set[str]]:
-        session, found = self._session, dict[str, set[str]]()
-        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases_of(suite)]
-        for labels in cases:
-            for key, value in labels.items():
-                found.setdefault(key, set()).add(value)
-        return found
+        return self._run.gates
 
     def collection_done(self, selected: Collected) -> None:
         """Note the trials and golden entries that were selected."""
@@ -90,9 +55,9 @@ class GateKeeper:
         from rag_harness.plugin.gate_rules import check_clusters
 
         try:
-            gates, _ = self.gates, self.baseline
+            gates, _ = self.gates, self._run.baseline
             check_clusters(gates, self._session)
-            self._session.check_judge(experiments)
+            self._session.wanted.check_judge(experiments)
         except PrerequisiteError as error:
             raise pytest.UsageError(str(error)) from None
         for gate in gates:
@@ -122,10 +87,10 @@ class GateKeeper:
         try:
             self._record.leave()
             refused += self._compare()
-            self.verdicts = [*self._judged(bool(refused)), *self._elsewhere()]
-            self._leave_behind()
+            self.verdicts = self._run.verdicts(bool(refused))
+            leave_behind(self._session.settings, self._record, self.verdicts)
         except (PrerequisiteError, OSError) as error:
-            refused.append(_report("write results", "failed", str(error)))
+            refused.append(failure("write results", str(error)))
         reports = [self._report(verdict) for verdict in self.verdicts if verdict.state in _OUTCOMES]
         for report in [*refused, *reports]:
             session.config.hook.pytest_runtest_logreport(report=report)
@@ -134,104 +99,10 @@ class GateKeeper:
         is_red = verdict.state == "inconclusive" and self._session.settings.inconclusive == "fail"
         return _report(str(verdict.gate), "failed" if is_red else _OUTCOMES[verdict.state], verdict.line())
 
-    def _judged(self, refused: bool) -> list[Verdict]:
-        return [self._verdict(gate, refused) for gate in self.gates]
-
-    def _verdict(self, gate: Gate, refused: bool) -> Verdict:
-        from rag_harness.gates import BASELINE, Reference, Verdict, judge
-        from rag_harness.gates.calibrated import corrections
-        from rag_harness.measures import measure_named
-
-        spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
-        if spent and not self._session.settings.gate_partial:
-            # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
-            return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
-        if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
-            return Verdict(gate, "failed", reason="the baseline is of other data")
-        if other := self._judged_otherwise(gate):
-            return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
-        baseline = self.baseline.suites if self.baseline else {}
-        unit = measure_named(gate.measure).unit
-        settings = self._session.settings
-        correct = corrections(settings.path(settings.judges), self._session.output)
-        rules = self._rules_for(gate, self._rules, self._record.has_settled(gate.suite))
-        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, rules)
-
-    @cached_property
-    def _rules(self) -> Rules:
-        from rag_harness.plugin.gate_rules import rules_of
-
-        return rules_of(self._session.settings, self._record)
-
-    def _judged_otherwise(self, gate: Gate) -> str:
-        """Return how the judge of a gate's measure differs from that of the baseline that it names."""
-        from rag_harness.gates import BASELINE, Reference
-
-        if not self.baseline or not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
-            return ""
-        from rag_harness.report.baseline import saved_run
-
-        now = saved_run(self._record.manifest, {})
-        return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
-
-    def _elsewhere(self) -> list[Verdict]:
-        """Return a verdict for each gate that was set for other data, where its suite ran."""
-        from rag_harness.gates import Verdict, parse_gate
-        from rag_harness.gates.belonging import gates_of_others
-
-        settings, tables = self._session.settings, self._record.tables
-        elsewhere = [*settings.gates_elsewhere, *gates_of_others(settings)]
-        gates = [(parse_gate(text, settings.k), why) for text, why in elsewhere]
-        return [Verdict(gate, "not judged", reason=why) for gate, why in gates if gate.suite in tables]
-
     def _compare(self) -> list[pytest.TestReport]:
         """Set this run against the baseline; return a failure where the two are not comparable."""
-        if not self.baseline:
-            return []
-        from rag_harness.errors import DataError
-        from rag_harness.report.baseline import saved_run
-        from rag_harness.report.comparison import compare, on_common_data
-
-        now = saved_run(self._record.manifest, self._record.tables)
-        try:
-            self.comparison = compare(*on_common_data(now, self.baseline)).lines()
-        except DataError as error:
-            return [_report(f"compare with {self._session.settings.compare}", "failed", str(error))]
-        return []
-
-    def _leave_behind(self) -> None:
-        from rag_harness.report.baseline import save, saved_run
-        from rag_harness.report.summary_file import write_summary_file
-
-        settings, record = self._session.settings, self._record
-        # Whoever reads the file later can tell whether it is of the run beside it.
-        said, more = record.manifest.settings, {"run": record.manifest.date, **record.found}
-        write_summary_file(self._session.output, record.tables, self.verdicts, said, more)
-        self._leave_golden_files(settings)
-        if settings.save:
-            save(_baseline_file(settings, settings.save), saved_run(record.manifest, record.tables))
-
-    def _leave_golden_files(self, settings: Settings) -> None:
-        from rag_harness.report.golden_files import export_trec, trec_folder, write_misses
-
-        record = self._record
-        folder = trec_folder(settings.export) if settings.export else ""
-        if settings.misses and GOLDEN in record.tables:
-            write_misses(settings.path(settings.misses), record.retrievals, record.tables[GOLDEN])
-        if folder and GOLDEN in record.tables:
-            export_trec(settings.path(folder), record.retrievals, settings.retriever)
-
-    @cached_property
-    def baseline(self) -> SavedRun | None:
-        """The run that --rag-compare names.
-
-        Raises:
-            DataError: there is none of that name.
-        """
-        from rag_harness.report.baseline import load
-
-        settings = self._session.settings
-        return load(_baseline_file(settings, settings.compare)) if settings.compare else None
+        self.comparison, why = self._run.comparison()
+        return [_report(f"compare with {self._session.settings.compare}", "failed", why)] if why else []
 
     def pytest_report_teststatus(self, report: Any) -> Any:
         """Keep gates out of the progress: a percentage of tests, and dots. A failed one is a failure like others."""
@@ -256,8 +127,9 @@ class GateKeeper:
                 terminalreporter.line(line, **{colour: True})
 
 
-def _baseline_file(settings: Settings, name: str) -> Path:
-    return settings.path(settings.baselines) / f"{name}.json"
+def failure(name: str, text: str) -> pytest.TestReport:
+    """Return the report of something that a run was asked for and could not do."""
+    return _report(name, "failed", text)
 
 
 def _report(name: str, outcome: _Outcome, text: str) -> pytest.TestReport:

@@ -66,7 +66,7 @@ class Judgements:
 
         settings = self._session.settings
         if self._repeated is None:
-            judged = [trial for trial in trials if self._session.judged_measures(trial.experiment)]
+            judged = [trial for trial in trials if self._session.wanted.judged_measures(trial.experiment)]
             wanted = settings.judge_repeats and not says_the_same(settings)
             self._repeated = frozenset(sorted(set(judged), key=_lot)[: REPEATED if wanted else 0])
 
@@ -74,7 +74,7 @@ class Judgements:
         """Judge a row that has come, where something is wanted of it; return whether its judgement is under way."""
         if trial.id in self._under_way:
             return True
-        measures = self._session.judged_measures(trial.experiment) if row.ok else []
+        measures = self._session.wanted.judged_measures(trial.experiment) if row.ok else []
         if not measures or trial.id in self._shipped:
             return False
         self._under_way.add(trial.id)
@@ -121,7 +121,7 @@ class Judgements:
 
     def of(self, trial: Trial, row: ExperimentResult) -> LazyScores:
         """Return the scores of a trial, by measure; each is waited for when it is asked for."""
-        names = [measure.name for measure in self._session.judged_measures(trial.experiment)]
+        names = [measure.name for measure in self._session.wanted.judged_measures(trial.experiment)]
         return LazyScores(names, lambda name: self._score(trial, row, name))
 
     def _score(self, trial: Trial, row: ExperimentResult, name: str) -> Score:
@@ -129,7 +129,7 @@ class Judgements:
 
         if not row.ok:
             return Score(None, "no answer")
-        wanted = self._session.judged_measures(trial.experiment, [name])
+        wanted = self._session.wanted.judged_measures(trial.experiment, [name])
         if not wanted:
             return _of_the_row(name, row, trial.case)
         judged = self._result(trial.id)
@@ -141,7 +141,7 @@ class Judgements:
             found |= self._judge_now(trial, row, missing)
         return _of(name, wanted, found, trial.case)
 
-    def _judge_now(self, trial: Trial, row: ExperimentResult, measures: list[JudgedMeasure]) -> Mapping[str, Score]:
+    def _judge_now(self, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> Mapping[str, Score]:
         """Judge what nobody has named before the run: no part of its tables, though kept for the next."""
         key = trial.id, *(measure.name for measure in measures)
         self._submit(key, trial, row, measures)

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from rag_harness.golden.run import RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
-    from rag_harness.plugin.trials import Shipped, Trials
+    from rag_harness.plugin.shipped import Shipped
+    from rag_harness.plugin.trials import Trials
     from rag_harness.types import TrialId
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()

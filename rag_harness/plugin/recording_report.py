@@ -85,7 +85,9 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
         return f"rag: recording: what it will cost cannot be told: {error}"
     found.unknown += len(selected.own)
     asks = found.chat.recorded or found.chat.to_send or found.texts or found.unknown
-    judged = judge_name(session.settings) in ASKING and any(session.judged_names(t.experiment) for t in selected.trials)
+    judged = judge_name(session.settings) in ASKING and any(
+        session.wanted.judged_names(t.experiment) for t in selected.trials
+    )
     return f"{found.line()}{'; and what the judge is asked' * judged}" if asks or judged else ""
 
 

@@ -85,7 +85,7 @@ class Repeats:
         from rag_harness.engine.repeated import Again, repeat_fingerprint, repeat_name
 
         repeating, fingerprint = self._repeating.get(), self._session.fingerprint(experiment)
-        measures = self._session.judged_measures(trial.experiment)
+        measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
         stored = self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
         left = self._stored().scores_left_of(TrialId(name, query_id))

@@ -179,7 +179,7 @@ class RunRecord:
             not_run=not_run,
             settled=sorted(settled),
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
-            judged=self._session.judged_names(name),
+            judged=list(self._session.wanted.judged_names(name)),
             authors=sorted(arrivals.authors.get(name, ())),
             judging=dict(arrivals.judging.get(name, {})),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from rag_harness.files.log import close_log, log, open_log
 from rag_harness.once import Once
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.trial_ids import Known
+from rag_harness.plugin.wanted import Wanted
 from rag_harness.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.types import GOLDEN
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rag_harness.dataset.data import DataSets
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.suite import GoldenSuite
-    from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Access, Settings
@@ -39,7 +39,7 @@ class RagSession:
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
-        self._wanted = Once(self._read_wanted)
+        self.wanted = Wanted(self._settings.get)
         self._pages: dict[str, dict[str, str]] = {}
         self._registered: dict[str, Experiment] = {}
         self._declared: dict[str, Experiment] = {}
@@ -229,61 +229,6 @@ class RagSession:
         data = self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
         return fingerprint_of(experiment, self.settings, data, built_by)
 
-    def judged_measures(self, experiment: str, names: Sequence[str] = ()) -> list[JudgedMeasure]:
-        """Return what a judge is asked for of an experiment's rows: what ``names`` need, or else options and gates.
-
-        Raises:
-            SettingsError: a name is no measure.
-        """
-        from rag_harness.measures import parts_of
-
-        if experiment == GOLDEN:
-            return []
-        everywhere, by_suite = self._wanted.get()
-        return parts_of(names or [*everywhere, *by_suite.get(experiment, ())])
-
-    def check_judge(self, experiments: Iterable[str]) -> None:
-        """Make sure, before anything runs, that what is to be judged of these experiments can be.
-
-        Raises:
-            PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
-        """
-        from rag_harness.measures import parts_of
-        from rag_harness.models.keys import check_judge
-
-        everywhere, by_suite = self._wanted.get()
-        parts_of([*everywhere, *(name for names in by_suite.values() for name in names)])
-        if any(self.judged_measures(experiment) for experiment in experiments):
-            check_judge(self.settings)
-
-    def judged_names(self, experiment: str) -> list[str]:
-        """Return what a suite is judged on, by name: measures that a judge is asked for, and what is made of them."""
-        from rag_harness.measures import columns_of
-
-        everywhere, by_suite = self._wanted.get()
-        return [] if experiment == GOLDEN else columns_of([*everywhere, *by_suite.get(experiment, ())])
-
-    def metamorphic_measures(self, experiment: str) -> list[str]:
-        """Return what metamorphic checks look at in an experiment's answers: what is named, and all if asked for.
-
-        Other words are among all where a model is named that finds them.
-        """
-        from rag_harness.measures.metamorphic import METAMORPHIC, metamorphic_of
-
-        everywhere, by_suite = self._wanted.get()
-        named = [*everywhere, *by_suite.get(experiment, ())]
-        if self.settings.metamorphic:
-            named += [name for name in METAMORPHIC if self.settings.writer_model or name != "metamorphic_paraphrase"]
-        return metamorphic_of(named)
-
-    def _read_wanted(self) -> tuple[list[str], dict[str, list[str]]]:
-        from rag_harness.gates.reading import measures_by_suite
-
-        settings = self.settings
-        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
-        by_suite = measures_by_suite([*named, *settings.gate], settings.k)
-        return names_of(settings.measures), by_suite
-
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of a case that an experiment is asked about."""
         name = self.data_of(experiment)
@@ -305,8 +250,3 @@ class RagSession:
     def close(self) -> None:
         """Write what is waiting, and let the network be used again."""
         self.closing.close()
-
-
-def names_of(measures: Sequence[str]) -> list[str]:
-    """Return names of measures, of which a value may hold several: ``faithfulness, hri``."""
-    return [name for value in measures for name in value.replace(",", " ").split()]

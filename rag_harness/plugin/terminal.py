@@ -42,7 +42,7 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
     from rag_harness.errors import PrerequisiteError
 
     try:
-        if not any(session.judged_names(name) for name in {trial.experiment for trial in selected.trials}):
+        if not any(session.wanted.judged_names(name) for name in {trial.experiment for trial in selected.trials}):
             return ""
     except PrerequisiteError:
         return ""  # whoever reads the gates says so

@@ -4,54 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.local_work import harness_at_work
-from rag_harness.once import Once
 from rag_harness.plugin.ahead import Ahead
+from rag_harness.plugin.equipment import Equipment
 from rag_harness.plugin.items import own_fixture, trial_id_of
 from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.repeats import Repeats
+from rag_harness.plugin.shipped import NotRun, Shipped
 
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.engine.inline import InlineLoop
-    from rag_harness.engine.journal import Journal
     from rag_harness.engine.judging import Judged
-    from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.repeated import Again
     from rag_harness.engine.rows import Trial
-    from rag_harness.engine.stored import Stored
     from rag_harness.engine.trial import Outcome
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
-    from rag_harness.results.prompts import PromptFiles
     from rag_harness.results.row import ExperimentResult
     from rag_harness.types import TrialId
-
-
-@dataclass(frozen=True)
-class Shipped:
-    """A result on its way from a test to the recorder.
-
-    ``error`` is what a debugger should see; ``critical`` says that no later trial can succeed either.
-    """
-
-    row: ExperimentResult
-    resumed: bool = False
-    error: Exception | None = None
-    critical: bool = False
-
-
-@dataclass(frozen=True)
-class NotRun:
-    """A trial that was not run, and why."""
-
-    reason: str
 
 
 class Trials:
@@ -59,18 +33,15 @@ class Trials:
 
     def __init__(self, session: RagSession) -> None:
         self._session = session
-        self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
-        self._run = str(self._worker.get("testrunuid") or uuid4().hex)
-        self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
-        self._stored_rows, self._prompts = Once(self._read_stored), Once(self._open_prompts)
-        self.ahead = Ahead(session, self._submit_if_new, lambda: self._stored_rows.get().look_for_the_dead())
-        self.judgements = Judgements(session, self._engine.get, self._stored_rows.get, lambda: self._journal.get().file)
+        self.equipment = kit = Equipment(session, self._keep)
+        self.ahead = Ahead(session, self._submit_if_new, lambda: kit.stored().look_for_the_dead())
+        self.judgements = Judgements(session, kit.engine, kit.stored, lambda: kit.journal().file)
         self.repeats = Repeats(
             session,
-            self._engine.get,
-            self._stored_rows.get,
-            lambda line: self._journal.get().keep(line),
-            lambda: self._prompts.get().keep,
+            kit.engine,
+            kit.stored,
+            lambda line: kit.journal().keep(line),
+            lambda: kit.prompts().keep,
             self.judgements.turns_of,
         )
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
@@ -79,33 +50,15 @@ class Trials:
         self._forgotten: set[TrialId] = set()
         self._fixture_of: dict[str, Any] = {}
 
-    def _make_engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
-        from rag_harness.engine.inline import InlineLoop
-        from rag_harness.engine.loop import BackgroundLoop
-
-        # Opened before a call is paid for whose answer could not be kept.
-        self._journal.get()
-        return InlineLoop(self._keep) if self._inline else BackgroundLoop(self._session.share.concurrency, self._keep)
-
-    @property
-    def _inline(self) -> bool:
-        """Whether the user debugs one trial at a time, in the thread of the tests."""
-        return bool(self._session.config.getoption("usepdb", False)) and self._session.settings.concurrency == 1
-
-    def _open_journal(self) -> Journal:
-        from rag_harness.engine.journal import JOURNALS, Journal
-
-        return Journal(self._session.output / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
-
     async def _keep(self, result: Outcome | Judged | Again) -> None:
         """Have what came back on disk; a row is then judged, before anybody has seen it."""
         from rag_harness.engine.trial import Outcome
 
         if not isinstance(result, Outcome):
             if result.new:
-                await self._journal.get().keep(b"".join(result.new))
+                await self.equipment.journal().keep(b"".join(result.new))
         elif result.row is not None:
-            await self._journal.get().keep(result.row.line().encode())
+            await self.equipment.journal().keep(result.row.line().encode())
             asked = self._asked.pop(result.row.trial, None)
             if asked is not None:
                 self._follow(*asked, result.row)
@@ -114,18 +67,6 @@ class Trials:
         """Judge a row and have its trial answered again, as wanted; return whether anything of it is under way."""
         is_judged = self.judgements.after(trial, row)
         return (row.ok and self.repeats.after(trial, experiment)) or is_judged
-
-    def _open_prompts(self) -> PromptFiles:
-        from rag_harness.results.prompts import PromptFiles
-
-        return PromptFiles(self._session.output)
-
-    def _read_stored(self) -> Stored:
-        from rag_harness.engine.stored import Stored
-
-        stored = Stored(self._session.output, self._run, self._session.settings.overwrite)
-        stored.look_for_the_dead()
-        return stored
 
     def result(self, item: pytest.Item, trial: Trial, experiment: Experiment) -> Shipped | NotRun:
         """Return the result of ``trial``.
@@ -136,10 +77,10 @@ class Trials:
         """
         if trial.id in self._forgotten:
             # A plugin runs failed tests again, say: the row is in the journal.
-            return Shipped(self._stored_rows.get().reread(self._journal.get().file, trial.id))
-        if self._worker and self.ahead.is_of_a_new_batch(item):
+            return Shipped(self.equipment.stored().reread(self.equipment.journal().file, trial.id))
+        if self.equipment.is_worker and self.ahead.is_of_a_new_batch(item):
             # A worker that died has left its batches to the others, and in its journal what it had done of them.
-            self._stored_rows.get().look_for_the_dead()
+            self.equipment.stored().look_for_the_dead()
         self._check_only_pipeline(item, trial)
         if self._session.settings.judge_repeats:
             self.judgements.choose_repeated(found for each in item.session.items if (found := trial_id_of(each)))
@@ -154,7 +95,9 @@ class Trials:
         outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:
             return NotRun(outcome.not_run)
-        return Shipped(outcome.row, error=outcome.error if self._inline else None, critical=outcome.critical)
+        return Shipped(
+            outcome.row, error=outcome.error if self.equipment.is_inline else None, critical=outcome.critical
+        )
 
     def _check_only_pipeline(self, item: pytest.Item, trial: Trial) -> None:
         """Refuse two pipelines under one name: they would share their rows."""
@@ -168,10 +111,10 @@ class Trials:
 
     def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> Outcome:
         """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
-        outcome: Outcome = self._engine.get().result(trial_id)
+        outcome: Outcome = self.equipment.engine().result(trial_id)
         self._count(trial_id, items)
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
-            self._engine.get().forget(trial_id)
+            self.equipment.engine().forget(trial_id)
             self._forgotten.add(trial_id)
         return outcome
 
@@ -184,7 +127,7 @@ class Trials:
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return the row of a trial that need not be run, and whether an earlier run has made it."""
         fingerprint = self._session.fingerprint(experiment)
-        return self._stored_rows.get().find(trial.experiment, fingerprint, trial.case.query.query_id)
+        return self.equipment.stored().find(trial.experiment, fingerprint, trial.case.query.query_id)
 
     def _submit_if_new(self, trial: Trial, experiment: Experiment) -> bool:
         """Submit a trial ahead of its test, and return True; False where it need be neither run nor judged."""
@@ -201,9 +144,9 @@ class Trials:
 
         self._prepare(experiment)
         fingerprint, settings = self._session.fingerprint(experiment), self._session.settings
-        pipeline, keep = experiment.pipeline, self._prompts.get().keep
+        pipeline, keep = experiment.pipeline, self.equipment.prompts().keep
         self._asked.setdefault(trial.id, (trial, experiment))
-        self._engine.get().submit(trial.id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
+        self.equipment.engine().submit(trial.id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
 
     def _prepare(self, experiment: Experiment) -> None:
         if experiment.prepare is None or experiment.id in self._prepared:
@@ -225,28 +168,6 @@ class Trials:
         """Ask no more about an experiment: what waits is dropped; what is under way is kept, and nobody judges it."""
         for trial_id in self.ahead.abandon(experiment):
             self._asked.pop(trial_id, None)
-            self._engine.get().drop(trial_id)
-            self._engine.get().drop((trial_id, "judged"))
+            self.equipment.engine().drop(trial_id)
+            self.equipment.engine().drop((trial_id, "judged"))
             self.repeats.drop(trial_id)
-
-    def engine(self) -> BackgroundLoop[Any] | InlineLoop[Any]:
-        """Return what runs jobs in this process, made where it is not there yet."""
-        return self._engine.get()
-
-    @property
-    def in_flight(self) -> int | None:
-        """How many trials are under way; None where no engine is, as in the controller of an xdist run."""
-        engine = self._engine.made
-        return engine.in_flight if engine is not None else None
-
-    def stop(self) -> None:
-        """Make no more calls: the tests are over."""
-        if self._engine.made is not None:
-            self._engine.made.stop()
-
-    def close(self) -> None:
-        """Stop the engine; what came back is in the journal, which is let go."""
-        if self._engine.made is not None:
-            self._engine.made.close(self._session.close_models)
-        if self._journal.made is not None:
-            self._journal.made.close()

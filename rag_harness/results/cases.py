@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.results.row import storable
+from rag_harness.results.storable import storable
 from rag_harness.types import Case, Evidence, Query
 
 CASES = "cases"

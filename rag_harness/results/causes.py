@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.results.row import Metadata, Text, first_problem, numbered_lines
+from rag_harness.results.row import first_problem, numbered_lines
+from rag_harness.results.storable import Metadata, Text
 from rag_harness.types import TrialId
 
 CAUSES = "causes.jsonl"

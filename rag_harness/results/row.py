@@ -9,127 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from rag_harness.errors import DataError
+from rag_harness.results.row_parts import (
+    Candidate,
+    Finite,
+    FrozenModel,
+    Milliseconds,
+    RetrievedChunk,
+    RowDecision,
+    RowError,
+    RowStage,
+    TokenUsage,
+)
+from rag_harness.results.storable import Metadata, Text
 from rag_harness.types import NEGATIVE, TrialId
 
 SCHEMA_VERSION = 1
 
 
-def storable(value: Any) -> Any:
-    """Return ``value`` as JSON can hold it, because a row must never be lost to one bad character.
-
-    Lone surrogates, which models do send, become U+FFFD; NaN and infinity null; what JSON has no word for, its ``str``.
-    """
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, Mapping):
-        return {storable(str(key)): storable(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [storable(each) for each in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value if value is None or isinstance(value, int) else storable(str(value))
-
-
-def _text(value: Any) -> Any:
-    return storable(value) if isinstance(value, str) and not value.isascii() else value
-
-
-Text = Annotated[str, BeforeValidator(_text)]
-Metadata = Annotated[dict[str, Any], BeforeValidator(storable)]
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
-_Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class HitMetadata(_Row):
-    """Where a chunk comes from."""
-
-    filename: Text
-    section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
-    version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
-    date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
-
-
-class RetrievedChunk(_Row):
-    """A chunk that went into the prompt."""
-
-    chunk_id: Text
-    text: Text
-    score: _Finite = Field(description="first stage's score; cosine for dense retrieval")
-    rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[str, _Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
-    metadata: HitMetadata
-
-
-class Candidate(_Row):
-    """A chunk that the first stage returned."""
-
-    chunk_id: Text
-    score: _Finite
-    rerank_score: _Finite | None = Field(None, description="null where the experiment has no reranker")
-    scores: dict[str, _Finite] = Field({}, description="score of each signal by its name")
-
-
-class TokenUsage(_Row):
-    """Tokens as the model's server counted them."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    calls: int = 0
-
-
-class RowCall(_Row):
-    """A call of a model."""
-
-    role: Text
-    model: Text
-    usage: TokenUsage = TokenUsage()
-    ms: _Milliseconds = 0.0
-    ttft_ms: _Milliseconds | None = Field(None, description="time to first token; null where nothing was streamed")
-    waited_ms: _Milliseconds = 0.0
-    retries: int = 0
-    recorded: bool = Field(False, description="the times are those of the recorded call")
-    prompt: Text = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
-
-
-class RowStage(_Row):
-    """A timed step."""
-
-    name: Text
-    ms: _Milliseconds
-    calls: tuple[RowCall, ...] = ()
-    detail: Metadata = Field({}, description="what the step has to say, by name")
-
-
-class RowDecision(_Row):
-    """What the pipeline decided and why."""
-
-    name: Text
-    outcome: Text
-    value: _Finite | None = Field(None, description="null where it was no number that decided")
-    threshold: _Finite | None = Field(None, description="what the value was set against; null where there is none")
-    reason: Text = ""
-
-
-class RowError(_Row):
-    """Why a trial has no answer."""
-
-    stage: Text = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
-    type: Text
-    message: Text
-
-
-class ExperimentResult(_Row):
+class ExperimentResult(FrozenModel):
     """One trial: one experiment on one query."""
 
     query_id: Text
@@ -153,11 +56,11 @@ class ExperimentResult(_Row):
     ground_truth: Text
     context_reference: tuple[Text, ...]
     metadata: Metadata
-    retrieval_time_ms: _Milliseconds | None = Field(description="null where the experiment does not retrieve")
-    rerank_time_ms: _Milliseconds | None = Field(description="null where the experiment has no reranker")
-    llm_time_ms: _Milliseconds | None = Field(description="null where no model was called")
-    ttft_ms: _Milliseconds | None = Field(description="time to first token; null where the model did not stream")
-    total_time_ms: _Milliseconds = Field(
+    retrieval_time_ms: Milliseconds | None = Field(description="null where the experiment does not retrieve")
+    rerank_time_ms: Milliseconds | None = Field(description="null where the experiment has no reranker")
+    llm_time_ms: Milliseconds | None = Field(description="null where no model was called")
+    ttft_ms: Milliseconds | None = Field(description="time to first token; null where the model did not stream")
+    total_time_ms: Milliseconds = Field(
         description="sum of the stages, without waiting for other trials in flight; wall time where no stage is timed"
     )
     usage: TokenUsage
@@ -167,12 +70,12 @@ class ExperimentResult(_Row):
         "null where the price of the model or its tokens are not known",
     )
     retries: int = Field(0, description="model calls that were tried again")
-    waited_ms: _Milliseconds = Field(
+    waited_ms: Milliseconds = Field(
         0.0, description="time spent waiting between tries, and for a turn where calls are limited"
     )
     stages: tuple[RowStage, ...] = Field((), description="timed steps with their calls, in the order in which they ran")
     decisions: tuple[RowDecision, ...] = Field((), description="what the pipeline decided, in its order")
-    confidence: _Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
+    confidence: Finite | None = Field(None, description="0 to 1; null where the pipeline states none")
     model: Text = Field(description="chat model; empty where no answer was asked for")
     profile: Text
     mode: Literal["auto", "replay", "record", "live"]
@@ -260,6 +163,14 @@ def read_rows(file: Path) -> list[ExperimentResult]:
                 break
             raise DataError(f"{file}:{number}: {first_problem(error)}") from error
     return rows
+
+
+def rows_in(file: Path) -> Iterator[ExperimentResult]:
+    """Yield the rows of a file, in its order; lines that are none, as a kill leaves them, are passed over."""
+    for _, line, _ in numbered_lines(file):
+        row = row_or_none(line)
+        if row is not None:
+            yield row
 
 
 def numbered_lines(file: Path) -> Iterator[tuple[int, bytes, bool]]:

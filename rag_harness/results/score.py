@@ -13,7 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rag_harness.results.row import ExperimentResult, numbered_lines, storable
+from rag_harness.results.row import ExperimentResult, numbered_lines
+from rag_harness.results.storable import storable
 from rag_harness.types import TrialId
 
 SCORES = "scores"

@@ -135,6 +135,9 @@ class Settings:
     strict: bool = option(False, "a miss of the golden suite is a failure", "nothing")
     misses: str = path_option("", "write the misses of the golden suite to this file, as JSONL", "nothing")
     export: str = option("", "write run and qrels of the golden suite: trec:DIR", "nothing")
+    report: str = path_option(
+        "", "write the report of the run to this file, when it has ended: .html, .md, .csv or .parquet", "nothing"
+    )
     save: str = option("", "keep this run as a baseline under this name", "nothing")
     compare: str = option("", "set this run against the baseline of this name", "nothing")
     baselines: str = path_option("baselines", "folder of saved baselines", "nothing")

@@ -16,6 +16,7 @@ from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import Stored, result_path
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
+from rag_harness.plugin.wanted import Wanted
 from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.results.score import Author, ScoreLine, row_digest
@@ -52,6 +53,7 @@ class Asked:
     """A session that notes of which experiment gold pages are wanted."""
 
     settings = Settings(repeats=2)
+    wanted = Wanted(lambda: Settings(repeats=2))
 
     def __init__(self) -> None:
         self.of: list[str] = []
@@ -62,9 +64,6 @@ class Asked:
 
     def fingerprint(self, _: Experiment) -> str:
         return "print"
-
-    def judged_measures(self, _: str) -> list[Any]:
-        return []
 
 
 def repeats(output: Path, kept: list[bytes], session: Asked | None = None, engine: Engine | None = None) -> Repeats:

@@ -14,7 +14,7 @@ from rag_harness.judges.answers.file import check_answers, read_answers
 from rag_harness.judges.answers.judged import Asked, JudgedAnswer, judge_answers
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge
-from rag_harness.results.row import storable
+from rag_harness.results.storable import storable
 from rag_harness.settings import Settings
 from rag_harness.stats import mean_or_none
 

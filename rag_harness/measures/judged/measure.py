@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rag_harness.errors import SettingsError
 from rag_harness.measures.judged.opinion import Ask, Material, Opinion, Verdict, Verdicts
-from rag_harness.measures.measure import Better, Need, Score, Unit
-from rag_harness.types import Case
+from rag_harness.measures.measure import NamedMeasure, Need, Score
 
 
-class JudgedMeasure(ABC):
+class JudgedMeasure(NamedMeasure, ABC):
     """A measure that a judge is asked for. Derive from it, set what differs, and register the class.
+
+    One object is asked about many answers at a time: keep nothing of an answer in it.
 
     Args:
         cutoff: what stands behind the ``@`` of the name; judged measures take none.
@@ -22,27 +22,9 @@ class JudgedMeasure(ABC):
         SettingsError: there is a cutoff.
     """
 
-    called: ClassVar[str]
-    """The name, as it is registered."""
     asks: ClassVar[tuple[Ask, ...]]
     """What the judge is asked."""
-    version: int = 1
-    unit: Unit = "share"
-    better: Better = "higher"
-    worst: float | None = 0.0
     needs: tuple[Need, ...] = ("answer",)
-
-    def __init__(self, cutoff: int | None = None) -> None:
-        if cutoff is not None:
-            raise SettingsError(
-                f"Measure '{self.called}@{cutoff}' has a cutoff, but {self.called} takes none. Write {self.called!r}."
-            )
-        self.cutoff = cutoff
-        self.name = self.called
-
-    def applies(self, case: Case) -> str:  # noqa: ARG002 - those that depend on the case say so
-        """Return why the measure means nothing for ``case``; empty where it applies."""
-        return ""
 
     @abstractmethod
     def undefined(self, material: Material) -> str:

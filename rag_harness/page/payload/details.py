@@ -10,7 +10,8 @@ from rag_harness.page.payload.prompts import Prompts
 from rag_harness.page.payload.quotes import quotes_in
 from rag_harness.page.payload.rows import Judged, claims_of
 from rag_harness.results.causes import CauseLine
-from rag_harness.results.row import ExperimentResult, RetrievedChunk, RowCall, RowStage
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RetrievedChunk, RowCall, RowStage
 
 Chunk = tuple[str, str, str, str, str, str]
 """Id, text, file, section, version, date."""

@@ -41,6 +41,9 @@ def test_a_name_is_that_of_its_measure(text: str) -> None:
         ("recall@²", "1 or more"),
         ("r_precision@5", "takes none"),
         ("token_f1@5", "takes none. Write 'token_f1'"),
+        ("faithfulness@5", "takes none. Write 'faithfulness'"),
+        ("hri@5", "takes none. Write 'hri'"),
+        ("metamorphic_case@5", "takes none. Write 'metamorphic_case'"),
     ],
 )
 def test_a_slip_is_explained(text: str, message: str) -> None:

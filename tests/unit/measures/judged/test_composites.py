@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.measures import Score, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import CATEGORIES, category_of
+from rag_harness.registry import resolve
 from rag_harness.types import Case, Query
 
 SHARE, COSINE = st.floats(0, 1), st.floats(-1, 1)
@@ -126,6 +128,20 @@ def test_the_order_of_the_categories() -> None:
 @given(SHARE, SHARE, COSINE)
 def test_every_answer_has_a_category(cp: float, f: float, ar: float) -> None:
     assert category_of(scores(cp, f, ar), abstained=False, answerable=True) in CATEGORIES[:6]
+
+
+def test_the_parts_of_a_composite_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def resolved(group: str, name: str) -> Any:
+        made.append(name)
+        return resolve(group, name)
+
+    monkeypatch.setattr("rag_harness.measures.composite.resolve", resolved)
+    measure = composite("g_mean")
+    answered, unanswered = Case(Query("q1", "?"), ground_truth="30 days"), Case(Query("q2", "?"))
+    assert [measure.applies(case) for case in (answered, unanswered)] == ["", "no ground truth"]
+    assert made == list(measure.parts)
 
 
 def test_names_need_their_parts_once() -> None:

@@ -1,0 +1,91 @@
+"""SVG as text: escaped, with short numbers, the same bytes for the same input."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+
+WIDTH = 640.0
+SIZE = 13.0
+
+_IDENT = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# What XML has no place for, and marks that would turn the text around them.
+_UNWRITABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """What every chart has.
+
+    ``ident`` is unique on the page: letters, digits, hyphens. ``title`` and ``desc`` are read aloud; where ``desc`` is
+    empty the chart describes itself.
+    """
+
+    ident: str
+    title: str
+    desc: str = ""
+
+
+def document(chart: Chart, height: float, *parts: str, desc: str, kind: str, width: float = WIDTH) -> str:
+    """Return the whole SVG, named by the chart's title and description.
+
+    Raises:
+        ValueError: the ident cannot be an id of HTML.
+    """
+    if not _IDENT.fullmatch(chart.ident):
+        raise ValueError(f"{kind} chart {chart.ident!r}: an ident is a letter, then letters, digits, '-' or '_'.")
+    head = (
+        tag("title", escaped(chart.title), id=f"{chart.ident}-title"),
+        tag("desc", escaped(chart.desc or desc), id=f"{chart.ident}-desc"),
+    )
+    return tag(
+        "svg",
+        *head,
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {number(width)} {number(height)}",
+        width=width,
+        height=height,
+        class_=f"chart {kind}",
+        role="img",
+        aria_labelledby=f"{chart.ident}-title {chart.ident}-desc",
+        font_size=SIZE,
+    )
+
+
+def tag(name: str, *children: str, **attributes: str | float | None) -> str:
+    """Return an element. ``class_`` is class, ``text_anchor`` is text-anchor; None is left out; children are SVG."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{written}>{''.join(children)}</{name}>" if children else f"<{name}{written}/>"
+
+
+def escaped(text: str) -> str:
+    """Return text that is safe in HTML and XML, in one line; what cannot be written becomes U+FFFD."""
+    return html.escape(plain(text))
+
+
+def plain(text: str) -> str:
+    """Return the text in one line, without characters that XML has no place for."""
+    return _UNWRITABLE.sub("\ufffd", " ".join(text.split()))
+
+
+def number(value: float) -> str:
+    """Return a coordinate with at most two decimals."""
+    written = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if written == "-0" else written
+
+
+def points(places: list[tuple[float, float]]) -> str:
+    """Return the value of a ``points`` attribute."""
+    return " ".join(f"{number(x)},{number(y)}" for x, y in places)
+
+
+def _attribute(value: str | float) -> str:
+    return escaped(value) if isinstance(value, str) else number(value)

@@ -1,0 +1,89 @@
+"""Sections -> GitHub's Markdown, small enough for the comment of a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rag_harness.page.content import Block, Cell, Code, Facts, Failures, Figure, More, Prose, Section, Table
+
+MOST = 60_000
+"""Bytes; a comment on GitHub holds 65,536 characters."""
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#])")
+_MENTION = re.compile(r"(?<![\w`])@(?=\w)")
+_SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
+_FEW_FAILURES = 3
+
+
+def markdown_of(title: str, sections: Sequence[Section], most: int = MOST) -> str:
+    """Return the report; blocks that would make it longer than ``most`` bytes are left out from the end, and named."""
+    parts, left, room = [f"# {_plain(title)}\n"], list[str](), most - 400
+    for section in sections:
+        parts.append(f"\n## {_plain(section.title)}\n")
+        for block in section.blocks:
+            text = "\n" + "\n".join(_block(block)) + "\n"
+            if len("".join([*parts, text]).encode()) <= room:
+                parts.append(text)
+            elif section.title not in left:
+                left.append(section.title)
+    note = f"\n*Cut short: {_plain(', '.join(left))}. The whole report: `rag-harness report`.*\n" if left else ""
+    return "".join(parts) + note
+
+
+def _block(block: Block) -> Iterator[str]:
+    if isinstance(block, Table):
+        yield from _table(block)
+    elif isinstance(block, Figure):
+        yield from _folded(block.title, [block.table])
+    elif isinstance(block, More):
+        yield from _folded(block.title, block.blocks)
+    elif isinstance(block, Failures):
+        yield from _failures(block)
+    elif isinstance(block, Facts):
+        yield from (f"- {_plain(name)}: {_plain(value)}" for name, value in block.pairs)
+    elif isinstance(block, Prose):
+        yield f"{_SIGNS.get(block.tone, '')}{_plain(block.text)}"
+    elif isinstance(block, Code):
+        yield from ("```", *(line.replace("```", "` ` `") for line in block.lines), "```")
+
+
+def _table(table: Table) -> Iterator[str]:
+    if table.caption:
+        yield f"{_plain(table.caption)}\n"
+    yield _row([_plain(name) for name in table.head])
+    yield _row(["---"] * len(table.head))
+    yield from (_row([_cell(cell) for cell in row]) for row in table.rows)
+    if table.notes:
+        yield ""
+        yield from (f"<sub>{_plain(note)}</sub>" for note in table.notes)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: Cell) -> str:
+    text = _plain(cell.text)
+    return f"**{text}** ★" if cell.is_best else f"{_SIGNS.get(cell.tone, '')}{text}"
+
+
+def _folded(title: str, blocks: Sequence[Block]) -> Iterator[str]:
+    """Yield what GitHub folds; the empty lines are what makes it read Markdown inside."""
+    yield from (f"<details><summary>{_plain(title)}</summary>", "")
+    for block in blocks:
+        yield from (*_block(block), "")
+    yield "</details>"
+
+
+def _failures(block: Failures) -> Iterator[str]:
+    shown = block.shown[:_FEW_FAILURES]
+    yield f"**{_plain(block.experiment)}**: the worst {len(shown)} of {block.total}\n"
+    for failure in shown:
+        yield f"- `{failure.trial}` {_plain(failure.query)}  "
+        yield f"  **{_plain(failure.cause)}**. {_plain(failure.evidence)}  "
+        yield f"  → {_plain(failure.remedy)}"
+
+
+def _plain(text: str) -> str:
+    """Return text that stands as it is: on one line, no markup of its own, and nobody is notified of it."""
+    return _MENTION.sub("@\N{WORD JOINER}", _SPECIAL.sub(r"\\\1", " ".join(text.split())))

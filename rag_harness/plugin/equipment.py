@@ -1,0 +1,104 @@
+"""What a process runs its trials with: the engine, its journal, what is stored, and the prompts. Made when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import uuid4
+
+from rag_harness.once import Once
+
+if TYPE_CHECKING:
+    from rag_harness.engine.inline import InlineLoop
+    from rag_harness.engine.journal import Journal
+    from rag_harness.engine.loop import BackgroundLoop
+    from rag_harness.engine.stored import Stored
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.results.prompts import PromptFiles
+
+    Engine: TypeAlias = BackgroundLoop[Any] | InlineLoop[Any]
+
+
+class Equipment:
+    """One of each for a process.
+
+    Args:
+        session: state of the run.
+        keep: is given what came back, before anybody sees it.
+    """
+
+    def __init__(self, session: RagSession, keep: Callable[[Any], Awaitable[None]]) -> None:
+        self._session, self._keep = session, keep
+        self._worker: dict[str, Any] = getattr(session.config, "workerinput", {})
+        self._run = str(self._worker.get("testrunuid") or uuid4().hex)
+        self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
+        self._stored, self._prompts = Once(self._read_stored), Once(self._open_prompts)
+
+    def engine(self) -> Engine:
+        """Return what runs jobs in this process."""
+        return self._engine.get()
+
+    def journal(self) -> Journal:
+        """Return where this process keeps what came back."""
+        return self._journal.get()
+
+    def stored(self) -> Stored:
+        """Return what finds rows and scores that need not be made again."""
+        return self._stored.get()
+
+    def prompts(self) -> PromptFiles:
+        """Return what keeps the messages of calls."""
+        return self._prompts.get()
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this process shares the run with others, as pytest-xdist has it."""
+        return bool(self._worker)
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether the user debugs one trial at a time, in the thread of the tests."""
+        return bool(self._session.config.getoption("usepdb", False)) and self._session.settings.concurrency == 1
+
+    def _make_engine(self) -> Engine:
+        from rag_harness.engine.inline import InlineLoop
+        from rag_harness.engine.loop import BackgroundLoop
+
+        # Opened before a call is paid for whose answer could not be kept.
+        self._journal.get()
+        return InlineLoop(self._keep) if self.is_inline else BackgroundLoop(self._session.share.concurrency, self._keep)
+
+    def _open_journal(self) -> Journal:
+        from rag_harness.engine.journal import JOURNALS, Journal
+
+        return Journal(self._session.output / JOURNALS, f"{self._run}-{self._worker.get('workerid', 'main')}")
+
+    def _open_prompts(self) -> PromptFiles:
+        from rag_harness.results.prompts import PromptFiles
+
+        return PromptFiles(self._session.output)
+
+    def _read_stored(self) -> Stored:
+        from rag_harness.engine.stored import Stored
+
+        stored = Stored(self._session.output, self._run, self._session.settings.overwrite)
+        stored.look_for_the_dead()
+        return stored
+
+    @property
+    def in_flight(self) -> int | None:
+        """How many trials are under way; None where no engine is, as in the controller of an xdist run."""
+        engine = self._engine.made
+        return engine.in_flight if engine is not None else None
+
+    def stop(self) -> None:
+        """Make no more calls: the tests are over."""
+        if self._engine.made is not None:
+            self._engine.made.stop()
+
+    def close(self) -> None:
+        """Stop the engine; what came back is in the journal, which is let go."""
+        if self._engine.made is not None:
+            self._engine.made.close(self._session.close_models)
+        if self._journal.made is not None:
+            self._journal.made.close()

@@ -1,0 +1,63 @@
+"""``--rag-report``: the report of the run as a file, written when everything else has been."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.session import RagSession
+
+
+class ReportFile:
+    """Writes the file after gates and causes, and says where it is."""
+
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
+        self._session, self._recorder, self._record = session, recorder, record
+        self._said = ""
+
+    @property
+    def file(self) -> Path:
+        """Where to write."""
+        return self._session.settings.path(self._session.settings.report)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
+        try:
+            result = yield
+        except (pytest.UsageError, KeyboardInterrupt):
+            raise
+        except BaseException:
+            self._write(session)
+            raise
+        self._write(session)
+        return result
+
+    def _write(self, session: pytest.Session) -> None:
+        wanted = bool(self._session.settings.report) and not session.config.option.collectonly
+        if not wanted or self._record.unwritable or not self._recorder.arrived:
+            return
+        from rag_harness.errors import RagHarnessError
+        from rag_harness.page.written import format_of, size_said, write_report
+        from rag_harness.plugin.gating import failure
+
+        try:
+            write_report([self._session.output], self.file, format_of(self.file), tables=self._record.tables)
+            self._said = f"report: {self.file} ({size_said(self.file)})"
+        except RagHarnessError as error:
+            # Somebody waits for that file: a run without it must not look like one with it.
+            session.config.hook.pytest_runtest_logreport(report=failure("write report", str(error)))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+        """Say where the report is, below everything else."""
+        yield
+        if self._said:
+            terminalreporter.line(self._said)

@@ -1,0 +1,148 @@
+"""The gates of a run: which are judged, against which saved run, and what comes of each."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from rag_harness.plugin.left_behind import baseline_file
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from rag_harness.gates import Gate, Rules, Verdict
+    from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.report.baseline import SavedRun
+
+
+class RulesFor(Protocol):
+    """Says how a gate is judged that could be settled early; other gates as ``rules`` say."""
+
+    def __call__(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
+        """``some_left``: not all cases were asked, for all gates of the suite were settled."""
+        ...
+
+
+class RunGates:
+    """The gates of options and of the ini file, read when they are first asked for.
+
+    Args:
+        session: state of the run.
+        recorder: knows what was not run.
+        record: has the tables that gates are judged by.
+        rules_for: says how a gate is judged that could be settled early.
+    """
+
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, rules_for: RulesFor) -> None:
+        self._session, self._recorder, self._record, self._rules_for = session, recorder, record, rules_for
+
+    @cached_property
+    def gates(self) -> list[Gate]:
+        """The gates that are judged in this run: those of the command line, and of the ini file if it is its data.
+
+        Raises:
+            SettingsError: a gate cannot be read, or names what does not exist.
+        """
+        from rag_harness.gates.belonging import check_data
+        from rag_harness.gates.reading import read_gates
+        from rag_harness.plugin.gate_rules import asked
+
+        session, settings = self._session, self._session.settings
+        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
+        check_data(settings.data, settings.k, session.data_of)
+        return asked(read_gates([*named, *settings.gate], settings.k, self._names, self._slices_of), settings)
+
+    @property
+    def _names(self) -> list[str]:
+        from rag_harness.gates import BASELINE
+        from rag_harness.pipelines import known_experiments
+
+        session = self._session
+        baseline = [BASELINE] if session.settings.compare else []
+        return [*known_experiments(), GOLDEN, *session.own_experiments, *baseline]
+
+    def _slices_of(self, suite: str) -> dict[str, set[str]]:
+        session, found = self._session, dict[str, set[str]]()
+        cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases_of(suite)]
+        for labels in cases:
+            for key, value in labels.items():
+                found.setdefault(key, set()).add(value)
+        return found
+
+    @cached_property
+    def baseline(self) -> SavedRun | None:
+        """The run that --rag-compare names.
+
+        Raises:
+            DataError: there is none of that name.
+        """
+        from rag_harness.report.baseline import load
+
+        settings = self._session.settings
+        return load(baseline_file(settings, settings.compare)) if settings.compare else None
+
+    def verdicts(self, refused: bool) -> list[Verdict]:
+        """Return a verdict for each gate; ``refused`` says that the saved run cannot be compared with this one."""
+        return [*(self._verdict(gate, refused) for gate in self.gates), *self._elsewhere()]
+
+    def _verdict(self, gate: Gate, refused: bool) -> Verdict:
+        from rag_harness.gates import BASELINE, Reference, Verdict, judge
+        from rag_harness.gates.calibrated import corrections
+        from rag_harness.measures import measure_named
+
+        spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
+        if spent and not self._session.settings.gate_partial:
+            # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
+            return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
+        if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
+            return Verdict(gate, "failed", reason="the baseline is of other data")
+        if other := self._judged_otherwise(gate):
+            return Verdict(gate, "failed", reason=f"the baseline was {other}. Save a new one with --rag-save")
+        baseline = self.baseline.suites if self.baseline else {}
+        unit = measure_named(gate.measure).unit
+        settings = self._session.settings
+        correct = corrections(settings.path(settings.judges), self._session.output)
+        rules = self._rules_for(gate, self._rules, self._record.has_settled(gate.suite))
+        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, rules)
+
+    @cached_property
+    def _rules(self) -> Rules:
+        from rag_harness.plugin.gate_rules import rules_of
+
+        return rules_of(self._session.settings, self._record)
+
+    def _judged_otherwise(self, gate: Gate) -> str:
+        """Return how the judge of a gate's measure differs from that of the baseline that it names."""
+        from rag_harness.gates import BASELINE, Reference
+
+        if not self.baseline or not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
+            return ""
+        from rag_harness.report.baseline import saved_run
+
+        now = saved_run(self._record.manifest, {})
+        return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
+
+    def _elsewhere(self) -> list[Verdict]:
+        """Return a verdict for each gate that was set for other data, where its suite ran."""
+        from rag_harness.gates import Verdict, parse_gate
+        from rag_harness.gates.belonging import gates_of_others
+
+        settings, tables = self._session.settings, self._record.tables
+        elsewhere = [*settings.gates_elsewhere, *gates_of_others(settings)]
+        gates = [(parse_gate(text, settings.k), why) for text, why in elsewhere]
+        return [Verdict(gate, "not judged", reason=why) for gate, why in gates if gate.suite in tables]
+
+    def comparison(self) -> tuple[list[str], str]:
+        """Return this run set against the saved one, as lines, and why that cannot be done; each may be empty."""
+        if not self.baseline:
+            return [], ""
+        from rag_harness.errors import DataError
+        from rag_harness.report.baseline import saved_run
+        from rag_harness.report.comparison import compare, on_common_data
+
+        now = saved_run(self._record.manifest, self._record.tables)
+        try:
+            return compare(*on_common_data(now, self.baseline)).lines(), ""
+        except DataError as error:
+            return [], str(error)

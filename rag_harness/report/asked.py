@@ -1,0 +1,47 @@
+"""Which measures a run was asked for, read off what it left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates.reading import measures_by_suite
+from rag_harness.measures import Measure, default_measures, measure_named
+from rag_harness.measures.metamorphic import metamorphic_of
+from rag_harness.results.manifest import RunManifest
+from rag_harness.results.score import CHECKED, read_scores
+from rag_harness.types import GOLDEN
+
+
+def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Measure]:
+    """Return the measures of a suite: those kept of every run, judged ones, those of its checks and of its gates.
+
+    Raises:
+        SettingsError: the run was judged on a measure that is not registered here.
+    """
+    record, k = manifest.suites[suite], int(manifest.settings.get("k") or 10)
+    kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
+    checked = metamorphic_of({score.measure for score in read_scores(output / CHECKED / record.file)})
+    more = dict.fromkeys([*record.judged, *checked, *_gated(manifest.settings, suite, k)])
+    return [*kept.values(), *(measure_named(name) for name in more if name not in kept)]
+
+
+def _gated(settings: dict[str, Any], suite: str, k: int) -> Iterator[str]:
+    """Yield the measures that gates of the run name; a gate on a part that is not installed here names none."""
+    for text in _gates(settings):
+        try:
+            named = measures_by_suite([text], k).get(suite, [])
+            yield from (measure_named(name).name for name in named)
+        except SettingsError:
+            continue
+
+
+def _gates(settings: dict[str, Any]) -> Sequence[str]:
+    def listed(found: object) -> Iterable[Any]:
+        return found if isinstance(found, list) else []
+
+    of_data = (listed(each.get("gates")) for each in listed(settings.get("data")) if isinstance(each, dict))
+    texts = [*listed(settings.get("gate")), *(text for texts in of_data for text in texts)]
+    return [text for text in texts if isinstance(text, str)]

@@ -1,0 +1,160 @@
+"""Rows × scores for notebooks: a run as a frame of pandas or polars, as CSV, as Parquet. ``docs/notebooks.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from rag_harness.errors import PrerequisiteError, SettingsError, unknown
+from rag_harness.files.atomic import write_atomically
+from rag_harness.registry import missing_package
+from rag_harness.report.trial_columns import Kind, Record
+from rag_harness.report.trial_csv import csv_lines
+from rag_harness.report.trial_records import Trials, read_trials
+
+Frame = Literal["pandas", "polars", "records"]
+_GROUP = 10_000
+"""Rows of a group of a Parquet file: so many records are in memory at a time, beside those of a suite."""
+_WITHOUT = 'frame="records" gives a list of dicts and needs neither.'
+
+
+def write_csv(output: Path, file: Path) -> None:
+    """Write the trials of the last run in ``output`` as CSV: RFC 4180, UTF-8, an empty cell where there is nothing.
+
+    Raises:
+        PrerequisiteError: ``output`` is no run's, or the file cannot be written.
+    """
+    _write(file, csv_lines(read_trials(output)))
+
+
+def write_parquet(output: Path, file: Path) -> None:
+    """Write the trials of the last run in ``output`` as Parquet, with types, lists and nulls.
+
+    Raises:
+        PrerequisiteError: ``output`` is no run's, the file cannot be written, or pyarrow is not installed.
+    """
+    _check_installed("format 'parquet'", "pyarrow")
+    _write(file, _parquet(read_trials(output)))
+
+
+def load_results(path: str | PathLike[str], frame: Frame | None = None) -> Any:
+    """Return the trials of the last run in the output folder ``path``, a line each.
+
+    Args:
+        path: what ``--rag-output`` named.
+        frame: "pandas" or "polars" for a frame of it, "records" for a list of dicts; None takes pandas where it is
+            installed, else polars.
+
+    Raises:
+        PrerequisiteError: ``path`` is no run's, or the package is not installed; says what to do.
+    """
+    if frame is not None and frame not in _MADE:
+        raise SettingsError(unknown("frame", frame, _MADE))
+    if frame in ("pandas", "polars"):
+        _check_installed(f"frame {frame!r}", frame, _WITHOUT)
+    return _MADE[frame or _usual()](read_trials(Path(path)))
+
+
+def _usual() -> Frame:
+    frames: tuple[Frame, ...] = ("pandas", "polars")
+    found = next((name for name in frames if find_spec(name)), None)
+    if found is None:
+        raise PrerequisiteError(
+            f"A frame needs pandas or polars, and neither is installed: pip install pandas. {_WITHOUT}"
+        )
+    return found
+
+
+def _check_installed(wanted_by: str, package: str, otherwise: str = "") -> None:
+    try:
+        import_module(package)
+    except ImportError as error:
+        raise PrerequisiteError(f"{missing_package(wanted_by, error)}. {otherwise}".rstrip()) from error
+
+
+def _write(file: Path, content: bytes | Iterable[bytes]) -> None:
+    try:
+        write_atomically(file, content)
+    except OSError as error:
+        raise PrerequisiteError(
+            f"Cannot write {file}: {error.strerror or error}. Name a file in a folder that can be written to."
+        ) from error
+
+
+def _pandas(trials: Trials) -> Any:
+    import pandas
+
+    types = {"text": "string", "flag": "boolean", "number": "Float64", "count": "Int64"}
+
+    def series(values: list[Any], kind: Kind) -> Any:
+        if kind == "name":
+            return pandas.Categorical(values, categories=trials.experiments)
+        return pandas.Series(values, dtype=types.get(kind, "object"))
+
+    return pandas.DataFrame({name: series(*found) for name, found in _by_column(trials).items()})
+
+
+def _polars(trials: Trials) -> Any:
+    import polars
+
+    types: Mapping[Kind, Any] = {
+        "name": polars.Categorical,
+        "text": polars.String,
+        "flag": polars.Boolean,
+        "number": polars.Float64,
+        "count": polars.Int64,
+        "names": polars.List(polars.String),
+        "counts": polars.List(polars.Int64),
+    }
+    columns = _by_column(trials).items()
+    return polars.DataFrame([polars.Series(name, values, types[kind]) for name, (values, kind) in columns])
+
+
+def _records(trials: Trials) -> list[Record]:
+    return list(trials)
+
+
+def _by_column(trials: Trials) -> dict[str, tuple[list[Any], Kind]]:
+    columns: dict[str, tuple[list[Any], Kind]] = {name: ([], kind) for name, kind in trials.columns.items()}
+    for record in trials:
+        for name, (values, _) in columns.items():
+            values.append(record[name])
+    return columns
+
+
+def _parquet(trials: Trials) -> bytes:
+    """Return the file: a frame of a run fits in memory, and Parquet's writer wants to say where it is."""
+    import pyarrow
+    import pyarrow.parquet
+
+    types: Mapping[Kind, Any] = {
+        "name": pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+        "text": pyarrow.string(),
+        "flag": pyarrow.bool_(),
+        "number": pyarrow.float64(),
+        "count": pyarrow.int64(),
+        "names": pyarrow.list_(pyarrow.string()),
+        "counts": pyarrow.list_(pyarrow.int64()),
+    }
+    schema, sink = (
+        pyarrow.schema((name, types[kind]) for name, kind in trials.columns.items()),
+        pyarrow.BufferOutputStream(),
+    )
+    with pyarrow.parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for group in _groups(trials):
+            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _groups(trials: Trials) -> Iterator[list[Record]]:
+    records = iter(trials)
+    while group := list(islice(records, _GROUP)):
+        yield group
+
+
+_MADE: Mapping[Frame, Callable[[Trials], Any]] = {"pandas": _pandas, "polars": _polars, "records": _records}

@@ -1,0 +1,106 @@
+"""The columns of a table of trials, and what of a case and its row stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from rag_harness.measures.hits import ranking_of
+from rag_harness.measures.spent import (
+    CompletionTokens,
+    CostUsd,
+    LlmMs,
+    PromptTokens,
+    RerankMs,
+    RetrievalMs,
+    TotalMs,
+    TtftMs,
+)
+from rag_harness.results.cases import KeptCase
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.storable import storable
+
+Kind = Literal["name", "text", "flag", "number", "count", "names", "counts"]
+"""What a column holds: a word that recurs, text, true or false, a float, an integer, a list of texts, of integers."""
+Record = dict[str, Any]
+"""A trial by column. None where there is nothing; never NaN, and no empty text."""
+
+_SPENT = (TotalMs(), RetrievalMs(), RerankMs(), LlmMs(), TtftMs())
+_COUNTED = (PromptTokens(), CompletionTokens())
+_COST = CostUsd()
+_QUESTION: Mapping[str, Kind] = {
+    "experiment": "name", "query_id": "text", "query": "text", "query_type": "text",
+}  # fmt: skip
+_ANSWER: Mapping[str, Kind] = {
+    "answerable": "flag", "status": "text", "error": "text", "answer": "text", "abstained": "flag",
+    "ground_truth": "text", "retrieved": "names", "citations": "counts", "category": "text", "cause": "text",
+    "cause_detail": "text",
+}  # fmt: skip
+_TOOK: Mapping[str, Kind] = {
+    **dict.fromkeys([measure.name for measure in _SPENT], "number"), "waited_ms": "number",
+    **dict.fromkeys([measure.name for measure in _COUNTED], "count"), _COST.name: "number", "confidence": "number",
+    "model": "text", "profile": "text", "mode": "text", "fingerprint": "text",
+}  # fmt: skip
+_FIXED = {**_QUESTION, **_ANSWER, **_TOOK}
+READ_OFF = {*(measure.name for measure in (*_SPENT, *_COUNTED, _COST)), "confidence"}
+"""Measures that are fields of the row: their column is there in every run, and is not repeated."""
+_PLACE = "\0"
+"""How a place begins that no document takes, for it has an earlier one."""
+
+
+def columns_for(labels: Sequence[str], measures: Sequence[str]) -> dict[str, Kind]:
+    """Return the kind of each column, in their order, where those of labels and measures are called so."""
+    return {
+        **_QUESTION,
+        **dict.fromkeys(labels, "text"),
+        **_ANSWER,
+        **dict.fromkeys(measures, "number"),
+        **_TOOK,
+    }
+
+
+def label_column(label: str) -> str:
+    """Return the name of a label's column."""
+    return f"label.{text_or_none(label)}"
+
+
+def measure_column(measure: str) -> str:
+    """Return the name of a measure's column: its own, unless a column is called so that is another thing."""
+    return measure if measure not in _FIXED else f"measure.{measure}"
+
+
+def of_case(experiment: str, kept: KeptCase) -> dict[str, Any]:
+    """Return what is known of a trial before it is run."""
+    case = kept.case
+    return {
+        "experiment": experiment,
+        "query_id": text_or_none(case.query.query_id),
+        "query": text_or_none(case.query.text),
+        "query_type": text_or_none(kept.labels.get("query_type")),
+        "answerable": case.answerable,
+        "ground_truth": text_or_none(case.ground_truth),
+    }
+
+
+def of_row(row: ExperimentResult) -> dict[str, Any]:
+    """Return what a trial came to; of an answer nothing where there is none, or none was asked for."""
+    answered = bool(row.ok and row.llm_answer)
+    return {
+        "error": row.why or None,
+        "answer": row.llm_answer if answered else None,
+        "abstained": row.abstained if answered else None,
+        "retrieved": [None if name.startswith(_PLACE) else name for name in ranking_of(row)],
+        "citations": list(row.citations) if answered else None,
+        **{measure.name: measure.read(row) for measure in (*_SPENT, *_COUNTED, _COST)},
+        "waited_ms": row.waited_ms,
+        "confidence": row.confidence,
+        "model": row.model or None,
+        "profile": row.profile or None,
+        "mode": row.mode,
+        "fingerprint": row.fingerprint or None,
+    }
+
+
+def text_or_none(value: str | None) -> str | None:
+    """Return text that every format can hold; None for none."""
+    return (value if value.isascii() else storable(value)) if value else None

@@ -1,0 +1,57 @@
+"""A trial as a line of CSV (RFC 4180) that a spreadsheet shows and does not run."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from rag_harness.report.trial_records import Trials
+
+_RUNS = tuple("=+-@\t\r\n＝＋－＠")
+"""How text begins that spreadsheets take for a formula: OWASP, CSV injection, and ASVS 1.2.10."""
+_MARK = "'"
+_NO_DOCUMENT = "-"
+_TO_QUOTE = re.compile(r"[\s%]|^-$")
+
+
+class _Echo:
+    """What csv writes to: the writer hands back what ``write`` returns."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def csv_lines(trials: Trials) -> Iterator[bytes]:
+    """Yield the names of the columns and a line a trial, in UTF-8."""
+    writer: Any = csv.writer(_Echo(), lineterminator="\r\n")
+    yield writer.writerow([_text(name) for name in trials.columns]).encode()
+    for record in trials:
+        yield writer.writerow([_cell(record[name]) for name in trials.columns]).encode()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    return _text(value if isinstance(value, str) else _joined(value))
+
+
+def _text(text: str) -> str:
+    """Return text with an apostrophe before what would run; one that is there gets another, so that none is lost."""
+    safe = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return _MARK + safe if safe.startswith((_MARK, *_RUNS)) else safe
+
+
+def _joined(values: Sequence[str | int | None]) -> str:
+    return " ".join(_NO_DOCUMENT if value is None else _word(str(value)) for value in values)
+
+
+def _word(text: str) -> str:
+    """Return a text without white space: that and ``%`` are written as in addresses."""
+    return _TO_QUOTE.sub(lambda found: quote(found[0]) if found[0] != _NO_DOCUMENT else "%2D", text)

@@ -1,0 +1,114 @@
+"""The trials of a run, flat: a record each, the same columns in all of them, for tables that people work with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from rag_harness.errors import DataError
+from rag_harness.report.asked import asked_measures
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.tables import read_tables
+from rag_harness.report.trial_columns import (
+    READ_OFF,
+    Kind,
+    Record,
+    columns_for,
+    label_column,
+    measure_column,
+    of_case,
+    of_row,
+    text_or_none,
+)
+from rag_harness.results.cases import CaseFile
+from rag_harness.results.causes import CauseLine, read_causes
+from rag_harness.results.manifest import MANIFEST, read_manifest
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.types import TrialId
+
+
+class Trials:
+    """The trials of the last run in ``output``: suites by name, in each the cases in their order.
+
+    Every selected case has one; "lost" is the status of one that no row came of. Rows of other runs are left out, as
+    is what was not asked for. One may go through them more than once: each time the rows are read from the files, and
+    no more than those of one suite are held.
+
+    Attributes:
+        columns: the kind of each, in their order.
+
+    Raises:
+        DataError: ``output`` is no run's, or ``run.json``, cases or causes are damaged.
+        SettingsError: the run was judged on a measure that is not registered here.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self._output, self._manifest = output, read_manifest(output)
+        self._tables = read_tables(output, lambda suite: asked_measures(output, self._manifest, suite))
+        self._causes: dict[TrialId, CauseLine] = {line.trial: line for line in read_causes(output)}
+        labels = sorted({name for table in self._tables.values() for name in table.slices()} - {"query_type"})
+        names = dict.fromkeys(name for table in self._tables.values() for name in table.columns)
+        self._labels = {name: label_column(name) for name in labels}
+        self._measures = {name: measure_column(name) for name in names if name not in READ_OFF}
+        self.columns: Mapping[str, Kind] = columns_for([*self._labels.values()], [*self._measures.values()])
+
+    @property
+    def experiments(self) -> list[str]:
+        """The suites, in the order of their trials."""
+        return [name for name, table in self._tables.items() if table.selected_of({})]
+
+    def __len__(self) -> int:
+        return sum(table.selected_of({}) for table in self._tables.values())
+
+    def __iter__(self) -> Iterator[Record]:
+        for name, table in self._tables.items():
+            with closing(CaseFile(self._output, self._manifest.suites[name].data)) as cases:
+                yield from self._of_suite(name, table, cases)
+
+    def _of_suite(self, name: str, table: SuiteTable, cases: CaseFile) -> Iterator[Record]:
+        rows, values = self._rows(name, table, cases), {each: table.values(each, {}) for each in table.columns}
+        nothing = dict.fromkeys(self.columns)
+        for position, query_id in enumerate(table.ids):
+            if table.state_of(position) == "left out":
+                continue
+            state = {"status": table.state_of(position), "category": _category(table, position)}
+            scores = {column: values.get(each, {}).get(query_id) for each, column in self._measures.items()}
+            case = of_case(name, cases[position]) | self._labelled(table.labels[position])
+            yield nothing | case | state | scores | rows.get(position, {})
+
+    def _labelled(self, labels: Mapping[str, str]) -> Record:
+        return {column: text_or_none(labels.get(name)) for name, column in self._labels.items()}
+
+    def _rows(self, name: str, table: SuiteTable, cases: CaseFile) -> dict[int, Record]:
+        """Return what the rows say, by position; of two rows of a case the first is the one that tables count."""
+        record, found = self._manifest.suites[name], dict[int, Record]()
+        for _, line, _ in numbered_lines(self._output / record.file):
+            row = row_or_none(line)
+            position = cases.position.get(row.query_id) if row else None
+            if row is None or position is None or position in found or row.fingerprint not in record.fingerprints:
+                continue
+            if table.state_of(position) in ("ok", "error"):
+                found[position] = of_row(row) | self._cause(name, row)
+        return found
+
+    def _cause(self, name: str, row: ExperimentResult) -> Record:
+        line = self._causes.get(TrialId(name, row.query_id))
+        if line is None or line.fingerprint not in ("", row.fingerprint):
+            return {}
+        return {"cause": text_or_none(line.cause), "cause_detail": text_or_none(line.detail)}
+
+
+def read_trials(output: Path) -> Trials:
+    """Return the trials of the last run in ``output``.
+
+    Raises:
+        DataError, SettingsError: see ``Trials``.
+    """
+    if output.is_file():
+        raise DataError(f"{output} is a file. Name the output folder of a run, where {MANIFEST} is.")
+    return Trials(output)
+
+
+def _category(table: SuiteTable, position: int) -> str | None:
+    return (table.categories[position] or None) if table.categories else None

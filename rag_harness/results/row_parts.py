@@ -1,0 +1,96 @@
+"""What a row is made of: hits, stages with their calls, decisions, an error."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rag_harness.results.storable import Metadata, Text
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class FrozenModel(BaseModel):
+    """What never changes once it is read; keys that it does not know are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class HitMetadata(FrozenModel):
+    """Where a chunk comes from."""
+
+    filename: Text
+    section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
+    version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
+    date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
+
+
+class RetrievedChunk(FrozenModel):
+    """A chunk that went into the prompt."""
+
+    chunk_id: Text
+    text: Text
+    score: Finite = Field(description="first stage's score; cosine for dense retrieval")
+    rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
+    scores: dict[str, Finite] = Field({}, description="score of each signal by its name: dense, bm25, rerank, …")
+    metadata: HitMetadata
+
+
+class Candidate(FrozenModel):
+    """A chunk that the first stage returned."""
+
+    chunk_id: Text
+    score: Finite
+    rerank_score: Finite | None = Field(None, description="null where the experiment has no reranker")
+    scores: dict[str, Finite] = Field({}, description="score of each signal by its name")
+
+
+class TokenUsage(FrozenModel):
+    """Tokens as the model's server counted them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    calls: int = 0
+
+
+class RowCall(FrozenModel):
+    """A call of a model."""
+
+    role: Text
+    model: Text
+    usage: TokenUsage = TokenUsage()
+    ms: Milliseconds = 0.0
+    ttft_ms: Milliseconds | None = Field(None, description="time to first token; null where nothing was streamed")
+    waited_ms: Milliseconds = 0.0
+    retries: int = 0
+    recorded: bool = Field(False, description="the times are those of the recorded call")
+    prompt: Text = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
+
+
+class RowStage(FrozenModel):
+    """A timed step."""
+
+    name: Text
+    ms: Milliseconds
+    calls: tuple[RowCall, ...] = ()
+    detail: Metadata = Field({}, description="what the step has to say, by name")
+
+
+class RowDecision(FrozenModel):
+    """What the pipeline decided and why."""
+
+    name: Text
+    outcome: Text
+    value: Finite | None = Field(None, description="null where it was no number that decided")
+    threshold: Finite | None = Field(None, description="what the value was set against; null where there is none")
+    reason: Text = ""
+
+
+class RowError(FrozenModel):
+    """Why a trial has no answer."""
+
+    stage: Text = Field(description="query, retrieve, rerank, prompt, generate, parse or pipeline")
+    type: Text
+    message: Text

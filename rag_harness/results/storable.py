@@ -1,0 +1,33 @@
+"""Values as JSON can hold them: a row must never be lost to one bad character."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+
+def storable(value: Any) -> Any:
+    """Return ``value`` as JSON can hold it, because a row must never be lost to one bad character.
+
+    Lone surrogates, which models do send, become U+FFFD; NaN and infinity null; what JSON has no word for, its ``str``.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {storable(str(key)): storable(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [storable(each) for each in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if value is None or isinstance(value, int) else storable(str(value))
+
+
+def _text(value: Any) -> Any:
+    return storable(value) if isinstance(value, str) and not value.isascii() else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Metadata = Annotated[dict[str, Any], BeforeValidator(storable)]

@@ -1,0 +1,213 @@
+"""What the page's script reads: nothing of the rows is lost, nothing is there twice, and it unpacks to what it was."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.page.payload.index import BLOCK, payload_of
+from rag_harness.page.payload.packed import packed, plain
+from rag_harness.page.payload.pool import Pool
+from rag_harness.page.payload.prompts import Prompts
+from rag_harness.page.payload.quotes import quotes_in
+from rag_harness.page.run import read_run
+from rag_harness.results.causes import CauseLine, write_causes
+from rag_harness.results.prompts import PromptFiles
+from rag_harness.results.score import Author, ScoreLine, row_digest
+from rag_harness.types import Case, Evidence, Message, Query
+from tests.unit.rows import failed_row, make_chunk, make_row
+from tests.unit.tables import write_run
+
+WHO = Author("embedded", "embedded/alignment", "1")
+POLICY, OTHER = "You may return it\nwithin 30 days.", "Lamps are sold in pairs."
+
+
+def score(row: Any, measure: str, value: float | None, **more: Any) -> ScoreLine:
+    """Return a score of a row, by the judge whose scores count."""
+    return ScoreLine(measure, 1, row.experiment, row.query_id, row_digest(row), "g", WHO, value, **more)
+
+
+def case(query_id: str, *quotes: str) -> Case:
+    """Return a case with evidence."""
+    evidence = tuple(Evidence("returns.md", quote) for quote in quotes)
+    return Case(Query(query_id, f"{query_id}?"), ground_truth="30 days", qrels={"returns.md": 1}, evidence=evidence)
+
+
+def payload_in(output: Path, rows: list[Any], cases: list[Case] | None = None, **more: Any) -> dict[str, Any]:
+    """Return the blocks of a run, as a browser reads them."""
+    write_run(output, rows, cases or [], **more)
+    return {name: json.loads(json.dumps(value)) for name, value in payload_of([read_run(output)]).blocks()}
+
+
+def test_a_chunk_that_many_trials_have_is_there_once(tmp_path: Path) -> None:
+    chunks = [make_chunk("returns.md#1", text=POLICY), make_chunk("lamps.md#1", text=OTHER)]
+    rows = [
+        make_row(query_id=f"q{n}", experiment=name, retrieved_chunks=chunks) for n in range(4) for name in ("a", "b")
+    ]
+    blocks = payload_in(tmp_path, rows)
+    assert [chunk[1] for chunk in blocks["texts"]["chunks"]] == [POLICY, OTHER]
+    assert [[kept[0] for kept in trial["context"]] for trial in blocks["trials-0"]] == [[0, 1]] * 8
+
+
+def test_trials_stand_by_experiment_in_the_order_of_the_cases(tmp_path: Path) -> None:
+    rows = [
+        make_row(query_id=q, experiment=name, llm_answer=f"{name} {q}") for q in ("q2", "q1") for name in ("b", "a")
+    ]
+    index = payload_in(tmp_path, rows, [case("q1"), case("q2")])["index"]
+    trials = index["trials"]
+    experiments = [index["experiments"][n]["id"] for n in trials["experiment"]]
+    cases = [index["cases"][n]["id"] for n in trials["case"]]
+    assert list(zip(experiments, cases, strict=True)) == [("a", "q1"), ("a", "q2"), ("b", "q1"), ("b", "q2")]
+    assert trials["answer"] == ["a q1", "a q2", "b q1", "b q2"]
+
+
+def test_values_are_those_of_the_tables_and_null_where_there_is_none(tmp_path: Path) -> None:
+    rows = [make_row(query_id="q1"), failed_row(query_id="q2"), make_row(query_id="q3")]
+    scores = [score(rows[0], "faithfulness", 0.75)]
+    index = payload_in(tmp_path, rows, scores=scores)["index"]
+    assert index["trials"]["values"]["faithfulness"] == [0.75, 0.0, None]
+    assert index["trials"]["values"]["error_rate"] == [0.0, 1.0, 0.0]
+    assert "confidence" not in index["trials"]["values"]  # no trial states one
+    assert [index["states"][state] for state in index["trials"]["state"]] == ["ok", "error", "ok"]
+
+
+def test_a_lost_trial_has_a_line_and_no_details(tmp_path: Path) -> None:
+    blocks = payload_in(tmp_path, [make_row(query_id="q1")], [case("q1"), case("q2")], selected={"e3": ["q1", "q2"]})
+    assert [blocks["index"]["states"][n] for n in blocks["index"]["trials"]["state"]] == ["ok", "lost"]
+    assert blocks["trials-0"][1] == {}
+
+
+def test_a_case_that_was_not_selected_has_none(tmp_path: Path) -> None:
+    blocks = payload_in(tmp_path, [make_row(query_id="q1")], [case("q1"), case("q2")], selected={"e3": ["q1"]})
+    assert len(blocks["trials-0"]) == 1
+
+
+def test_claims_of_the_judge_whose_scores_count_and_no_others(tmp_path: Path) -> None:
+    row = make_row()
+    claims = [
+        {"text": "30 days", "value": 0.91234, "start": 0, "end": 7, "passage": 0},
+        {"text": "said", "value": None},
+    ]
+    stranger: Any = {"author": Author("x", "y", "z"), "value": 0.1, "detail": {"claims": [{"text": "no", "value": 0}]}}
+    other = replace(score(row, "faithfulness", 0.9), **stranger)
+    scores = [score(row, "faithfulness", 0.9, detail={"claims": claims}), other]
+    blocks = payload_in(tmp_path, [row], scores=scores)
+    assert blocks["trials-0"][0]["claims"] == {"faithfulness": [[0.912, 0, 7, 0], [None, -1, -1, None, "said"]]}
+
+
+def test_why_a_value_is_missing_is_said(tmp_path: Path) -> None:
+    row = make_row()
+    blocks = payload_in(tmp_path, [row], scores=[score(row, "faithfulness", None, reason="unreadable twice")])
+    (gaps,) = [trial["gaps"] for trial in blocks["trials-0"]]
+    assert blocks["texts"]["names"][gaps["faithfulness"]] == "no verdict: unreadable twice"
+
+
+def test_causes_are_of_the_rows_of_this_run(tmp_path: Path) -> None:
+    rows = [make_row(query_id="q1"), make_row(query_id="q2")]
+    lines = [
+        CauseLine(experiment="e3", query_id="q1", cause="Retrieval Miss", remedy="rerank", fingerprint="aaaa"),
+        CauseLine(experiment="e3", query_id="q2", cause="Logic Failure", fingerprint="of another run"),
+    ]
+    write_run(tmp_path, rows)
+    write_causes(tmp_path, lines)
+    payload = payload_of([read_run(tmp_path)])
+    assert payload.index["trials"]["cause"] == [0, -1]
+    assert payload.index["causes"] == ["Retrieval Miss"]
+    assert payload.trials[0][0]["cause"]["remedy"] == "rerank"
+
+
+def test_details_come_in_blocks(tmp_path: Path) -> None:
+    blocks = payload_in(tmp_path, [make_row(query_id=f"q{n:03}") for n in range(BLOCK + 1)])
+    assert [len(blocks["trials-0"]), len(blocks["trials-1"])] == [BLOCK, 1]
+
+
+def test_rows_of_another_run_and_torn_lines_are_passed_over(tmp_path: Path) -> None:
+    row = make_row()
+    write_run(tmp_path, [row])
+    old = make_row(query_id="q1", fingerprint="old", llm_answer="old")
+    (tmp_path / "e3.jsonl").write_text(old.line() + row.line() + row.line()[:40])
+    payload = payload_of([read_run(tmp_path)])
+    assert payload.index["trials"]["answer"] == [row.llm_answer]
+
+
+def test_two_runs_over_the_same_data_share_their_cases(tmp_path: Path) -> None:
+    for name in ("before", "after"):
+        write_run(tmp_path / name, [make_row()])
+        text = (tmp_path / name / "run.json").read_text()
+        (tmp_path / name / "run.json").write_text(text.replace('"digests": {}', '"digests": {"queries": "1"}'))
+    index = payload_of([read_run(tmp_path / name, name) for name in ("after", "before")]).index
+    assert [run["name"] for run in index["runs"]] == ["after", "before"]
+    assert index["experiments"] == [{"id": "e3", "run": 0}, {"id": "e3", "run": 1}]
+    assert len(index["cases"]) == 1
+
+
+# A prompt, cut at the chunks that are kept anyway.
+
+TEXTS = st.text(alphabet="ab \n", max_size=12)
+
+
+@given(TEXTS, st.lists(st.text(alphabet="ab \n", min_size=1, max_size=4), max_size=4))
+def test_the_pieces_of_a_prompt_are_the_prompt(text: str, bodies: list[str]) -> None:
+    texts: Pool[str] = Pool()
+    pieces = Prompts(Path(), texts)._cut(text, dict(enumerate(bodies)))
+    assert "".join(texts.values[n] if n >= 0 else bodies[-n - 1] for n in pieces) == text
+
+
+def test_a_prompt_keeps_chunks_as_numbers(tmp_path: Path) -> None:
+    digest = PromptFiles(tmp_path).keep([Message("user", f"Context: {POLICY}\nQuestion: why?")])
+    texts: Pool[str] = Pool()
+    assert Prompts(tmp_path, texts).pieces(digest, {7: POLICY}) == [["user", 0, -8, 1]]
+    assert texts.values == ["Context: ", "\nQuestion: why?"]
+
+
+@pytest.mark.parametrize("content", [None, "no json", '{"role": 1}', "[1]"])
+def test_a_prompt_that_is_gone_is_none(tmp_path: Path, content: str | None) -> None:
+    (tmp_path / "prompts").mkdir()
+    if content is not None:
+        (tmp_path / "prompts" / "d.json").write_text(content)
+    assert Prompts(tmp_path, Pool()).pieces("d", {}) is None
+
+
+# Evidence, where it stands.
+
+
+def test_a_quote_is_found_as_the_measure_finds_it() -> None:
+    assert quotes_in(POLICY, ["return it within  30 days.", "not there", ""]) == [[0, 8, 33]]
+    assert POLICY[8:33] == "return it\nwithin 30 days."
+
+
+@given(st.lists(st.text(alphabet="a.*[ \n", min_size=1, max_size=5), min_size=1, max_size=5))
+def test_a_quote_of_any_characters_is_found_in_itself(words: list[str]) -> None:
+    text = " ".join(words)
+    (found,) = quotes_in(f"x {text} y", [text]) or [[0, 0, 0]]
+    assert " ".join(f"x {text} y"[found[1] : found[2]].split()) == " ".join(text.split())
+
+
+# Packing.
+
+HOSTILE = '</script><script>alert(1)</script><!-- ]]> \u202e \ud800 \x00 é & "'
+
+
+def test_packed_unpacks_to_the_same_and_is_the_same_each_time() -> None:
+    text = packed({"a": [HOSTILE]})
+    assert json.loads(gzip.decompress(base64.b64decode(text))) == {"a": [HOSTILE]}
+    assert text == packed({"a": [HOSTILE]})
+
+
+def test_plain_cannot_end_its_element() -> None:
+    text = plain([HOSTILE])
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == [HOSTILE]
+
+
+def test_not_a_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        packed([float("nan")])
