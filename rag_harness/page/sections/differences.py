@@ -43,9 +43,7 @@ def _blocks(run: Run) -> Iterator[Block]:
         head = ("pair", "measure", *FIGURES, "could chance explain it?")
         yield Table("pairwise-study", head, rows, "What the study asks: quality, and risk", [*notes, *_reasons(run)])
     judged = [pair for pair in run.pairwise if pair.family == "others" and not pair.quantile]
-    yield from _matrix(
-        run, "pairwise-others", judged, "Other judged measures", counted(_tests(judged), "test")
-    )
+    yield from _matrix(run, "pairwise-others", judged, "Other judged measures", counted(_tests(judged), "test"))
     most = max((_tests(_of(run.unjudged, measure)) for measure in _names(run.unjudged)), default=0)
     plain = f"the pairs of each measure, at most {most}"
     yield from _matrix(run, "pairwise-unjudged", run.unjudged, "Measures that no judge gives", plain)

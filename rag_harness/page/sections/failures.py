@@ -37,7 +37,9 @@ def failures(runs: Sequence[Run]) -> Section | None:
     causes = _by_experiment(run)
     if not causes:
         none = [Prose("No trial failed: there is nothing to explain.", "good")]
-        return Section("failures", "Failures", none if _was_explained(run) else [Prose(_UNKNOWN, "unsure"), *_worst(run)])
+        return Section(
+            "failures", "Failures", none if _was_explained(run) else [Prose(_UNKNOWN, "unsure"), *_worst(run)]
+        )
     shown = [_explained(run, name, lines) for name, lines in causes.items()]
     return Section("failures", "Failures", [_counts(causes), *_limits(causes), *shown])
 

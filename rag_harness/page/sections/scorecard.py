@@ -62,7 +62,9 @@ def _blocks(run: Run) -> Iterator[Block | None]:
         "Means ± half the width of their 95 % interval; the interval itself where it is lopsided",
     )
     if rest := [measure for measure in shown if measure.name in minor]:
-        yield More("Other measures of retrieval", [_table(run, "scorecard-others", rest, "Means, as above; without tests")])
+        yield More(
+            "Other measures of retrieval", [_table(run, "scorecard-others", rest, "Means, as above; without tests")]
+        )
     yield _categories(run)
     yield costs(run)
     yield times(run)
