@@ -8,7 +8,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.page.content import Table
 from rag_harness.page.run import Run
-from rag_harness.page.sections import diff, differences, failures, method, scorecard, sections_of, verdict
+from rag_harness.page.sections import sections_of
+from rag_harness.page.sections.diff import diff
+from rag_harness.page.sections.differences import differences
+from rag_harness.page.sections.failures import failures
+from rag_harness.page.sections.method import method
+from rag_harness.page.sections.scorecard import scorecard
+from rag_harness.page.sections.verdict import verdict
 from rag_harness.results.causes import CauseLine, write_causes
 from tests.unit.page.runs import amend, blocks_in, gate, read, said, summarise, write_study
 
