@@ -32,7 +32,9 @@ def test_every_measure_of_the_scorecard_has_its_formula(tmp_path: Path) -> None:
     write_study(tmp_path)
     section, run = method(read(tmp_path)), scorecard(read(tmp_path))
     formulas = {row[0].text: row[-1].text for row in table_in(section, "measures").rows}
-    shown = [row[0].text.rstrip(" ↑↓") for name in ("scorecard", "scorecard-others") for row in table_in(run, name).rows]
+    shown = [
+        row[0].text.rstrip(" ↑↓") for name in ("scorecard", "scorecard-others") for row in table_in(run, name).rows
+    ]
     assert set(formulas) == {name for name in shown if not name.endswith(", p95")}
     assert formulas["recall@5"] == "Relevant documents in the top k / R (trec_eval recall_k)."
     assert formulas["hri"].startswith("(1 − F) · AR")
