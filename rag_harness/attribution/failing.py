@@ -14,8 +14,8 @@ from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.manifest import RunManifest, of_run
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import GOLDEN, Case
 
 FAILED = ("Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Wrong Abstention")
@@ -127,11 +127,10 @@ def rows_of(
 ) -> Iterator[tuple[Case, ExperimentResult]]:
     """Yield the rows of this run of an experiment that are ``wanted``, each with its case."""
     record = manifest.suites[experiment]
-    cases = CaseFile(output, record.data)
+    is_of_run, cases = of_run(record), CaseFile(output, record.data)
     try:
-        for _, line, _ in numbered_lines(output / record.file):
-            row = row_or_none(line)
-            if row is not None and row.ok and row.query_id in wanted and row.fingerprint in record.fingerprints:
+        for row in rows_in(output / record.file):
+            if row.ok and row.query_id in wanted and is_of_run(row):
                 yield cases[cases.position[row.query_id]].case, row
     finally:
         cases.close()

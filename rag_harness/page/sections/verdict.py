@@ -36,7 +36,7 @@ def verdict(runs: Sequence[Run]) -> Section:
 
 def _sentence(run: Run) -> Prose:
     """Say how many gates came out how, or why none did."""
-    if not run.experiments and not run.gates:
+    if not run.selected and not run.gates:
         return Prose("No gates were judged: no trial was selected in this run.", "unsure")
     if not run.gates:
         return Prose(f"No gates were judged: {_why_none(run)}.", "unsure")
@@ -77,9 +77,10 @@ def _between(gate: Gate, unit: str, k: int) -> str:
     interval = gate.get("interval")
     if not interval:
         return NONE
+    low, high = interval
     if _is_comparison(gate["gate"], k):
-        return f"difference {interval_said(*interval, unit, signed=True)}"
-    return interval_said(*interval, unit)
+        return f"difference {interval_said(low, high, unit, signed=True)}"
+    return interval_said(low, high, unit)
 
 
 def _is_comparison(text: str, k: int) -> bool:
