@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rag_harness.charts.axes import Axis, counted, linear, logarithmic, short, wide_apart
 from rag_harness.charts.frame import Box, level
-from rag_harness.charts.texts import broken, shortened, text_width
+from rag_harness.charts.texts import broken, label, shortened, text_width
 
 _numbers = st.one_of(st.floats(-1e15, 1e15), st.floats(-1, 1), st.floats(0, 1e-9))
 
@@ -139,3 +139,8 @@ def test_labels_of_a_level_axis_that_would_touch_are_left_out(length: int, shown
     ticks = (0, 0.25, 0.5, 0.75, 1)
     drawn = level(Axis(0, 1, ticks, ("n" * length,) * 5), Box(50, 0, 600, 100))
     assert (drawn.count("<line"), drawn.count("<text")) == (5, shown)
+
+
+def test_the_whole_of_a_shortened_text_is_its_title() -> None:
+    assert "<title>answer &amp; context</title>answer…<" in label(0, 0, "answer & context", 60)
+    assert "<title>" not in label(0, 0, "answer", 60)

@@ -28,6 +28,23 @@ def test_diverging_colours_part_at_zero() -> None:
     assert colours((-0.09, 0.0, 0.09, 0.3, -0.3), "diverging") == ["3", "4", "5", "8", "0"]
 
 
+def test_both_sides_of_zero_are_of_one_measure() -> None:
+    assert colours((-0.09, 0.0, 0.3), "diverging") == ["3", "4", "8"]
+
+
+def test_buckets_are_equally_wide() -> None:
+    assert [bucket(value, (0, 0.9)) for value in (0.08, 0.12, 0.18, 0.42, 0.48, 0.52, 0.78, 0.82)] == [
+        0,
+        1,
+        1,
+        4,
+        4,
+        5,
+        7,
+        8,
+    ]
+
+
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=9))
 def test_a_value_and_its_negative_are_equally_far_from_the_middle(values: list[float]) -> None:
     largest = max(abs(value) for value in values)
