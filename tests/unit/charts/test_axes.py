@@ -142,5 +142,5 @@ def test_labels_of_a_level_axis_that_would_touch_are_left_out(length: int, shown
 
 
 def test_the_whole_of_a_shortened_text_is_its_title() -> None:
-    assert "<title>answer &amp; context</title>answer…<" in label(0, 0, "answer & context", 60)
+    assert "<title>answer &amp; context</title>answe…<" in label(0, 0, "answer & context", 60)
     assert "<title>" not in label(0, 0, "answer", 60)

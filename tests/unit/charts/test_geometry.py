@@ -111,7 +111,7 @@ def test_names_of_points_cover_neither_each_other_nor_error_bars() -> None:
 def test_the_name_of_a_point_goes_where_no_error_bar_of_another_is() -> None:
     places = {"here": Estimate(0.5), "close by": Estimate(0.3, 0.2, 0.9), "far": Estimate(0.1)}
     points = tuple(
-        charts.Point(name, Estimate(x), y) for x, (name, y) in zip((100, 110, 1000), places.items(), strict=True)
+        charts.Point(name, Estimate(x), y) for x, (name, y) in zip((100, 130, 1000), places.items(), strict=True)
     )
     svg = charts.scatter(charts.Scatter(ident="a", title="", points=points, x_label="ms", y_label="HRI"))
     name, bar = shapes(svg, "halo-text")[0], shapes(svg, "whiskers")[0]
