@@ -4,12 +4,14 @@ from __future__ import annotations
 
 BUCKETS = 9
 _MIDDLE = 4
+# Narrower spans cannot be divided by nine within what a float can hold.
+_POINT = 1e-100
 
 
 def bucket(value: float, span: tuple[float, float]) -> int:
     """Return the colour of a value, 0 to 8, on a span from low to high; 4 where the span is a point."""
     low, high = span
-    if high <= low:
+    if high - low < _POINT:
         return _MIDDLE
     # Counted from the middle, so that a value and its negative are equally far from it.
     away = (value - (low + high) / 2) / (high - low) * BUCKETS
