@@ -40,10 +40,20 @@ def test_the_golden_suite_has_a_report(suite: Suite) -> None:
         file.write_text("def test_finds(rag_retrieval):\n    assert rag_retrieval.found\n")
     entries = [{"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}]
     (suite.path / "golden.json").write_text(json.dumps(entries))
-    suite.run("--rag-golden=golden.json", "--rag-gate=recall@10 >= 0.5", "--rag-report=report.html")
+    suite.run("--rag-golden=golden.json", "--rag-k=1", "--rag-gate=recall@1 >= 0.5", "--rag-report=report.html")
     page = (suite.path / "report.html").read_text()
     assert "1 gate passed" in page
-    assert "golden: recall@10" in page
+    assert "golden: recall@1" in page
+
+
+def test_a_run_that_lost_every_trial_has_a_report_that_says_so(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.write_text("import pytest\n\n@pytest.mark.e3\ndef test_asks_nothing(rag_trial, rag_result): pass\n")
+    suite.pytester.makeconftest(
+        "import pytest\n\n@pytest.fixture\ndef rag_result(rag_trial):\n    raise RuntimeError('no')\n"
+    )
+    suite.run("--rag-report=report.html")
+    assert "lost" in (suite.path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
