@@ -174,11 +174,11 @@ def test_twelve_experiments_and_twenty_measures_lie_in_the_view_box(kind: str, n
     many, heads = range(12), tuple(f"{name}{place}" for place in range(20))
     rows = tuple(Series(f"{name}{row}", tuple(Estimate(row, row - 1, row + 1) for _ in heads)) for row in many)
     values = tuple((float(row),) * 20 for row in many)
-    given_: dict[str, Any] = {
+    given_: dict[str, dict[str, Any]] = {
         "lines": {"categories": heads, "series": rows},
         "bars": {"categories": heads, "series": rows},
         "heat_map": {"columns": heads, "rows": tuple(row.name for row in rows), "values": values},
         "stacked": {"parts": heads, "rows": tuple(charts.Row(row.name, values[1]) for row in rows)},
-    }[kind]
+    }
     draw, chart = EXAMPLES[kind]
-    assert_inside(draw(replace(chart, **given_)))
+    assert_inside(draw(replace(chart, **given_[kind])))

@@ -55,6 +55,59 @@ def test_bars_are_as_tall_as_their_values_and_on_the_side_of_their_sign(values: 
         assert max(zero.values()) - min(zero.values()) <= 0.03
 
 
+def test_a_value_that_was_not_measured_is_a_gap_in_its_line() -> None:
+    def runs(*values: float | None) -> int:
+        given_ = (Series("s", tuple(None if value is None else Estimate(value) for value in values)),)
+        chart = charts.Lines(ident="a", title="", categories=("a", "b", "c", "d", "e"), series=given_)
+        return len(shapes(charts.lines(chart), "line", "polyline")) - 1  # but for the legend's
+
+    assert runs(1, 2, 3, 4, 5) == 1
+    assert runs(1, 2, None, 4, 5) == 2
+    assert runs(1, None, 3, None, 5) == 0
+
+
+def test_equal_values_of_two_series_stand_beside_each_other() -> None:
+    given_ = tuple(Series(name, (Estimate(1, 0, 2),)) for name in ("s", "t"))
+    svg = charts.lines(charts.Lines(ident="a", title="", categories=("a",), series=given_))
+    one, other = (shape for shape in shapes(svg, "edge") if shape.title)
+    assert (other.left + other.right) / 2 - (one.left + one.right) / 2 == pytest.approx(7)
+
+
+@pytest.mark.parametrize("value", [0.9, -0.9])
+def test_bars_begin_at_zero(value: float) -> None:
+    categories, given_ = series([value, 1.1 * value])
+    svg = charts.bars(charts.Bars(ident="a", title="", categories=categories, series=given_))
+    assert any(text.strip("0.") == "" for text in texts(svg))
+    frame = shapes(svg, "grid", "line")
+    for bar in shapes(svg, "series-0", "rect"):
+        assert min(line.top for line in frame) <= bar.top
+        assert bar.bottom <= max(line.top for line in frame)
+
+
+def test_names_of_points_cover_neither_each_other_nor_error_bars() -> None:
+    places = (
+        (800, 0.55),
+        (1100, 0.63),
+        (1400, 0.74),
+        (2400, 0.82),
+        (1120, 0.62),
+        (1150, 0.64),
+        (2600, 0.8),
+        (1390, 0.76),
+    )
+    points = tuple(
+        charts.Point(f"e{place}", Estimate(x, 0.9 * x, 1.1 * x), Estimate(y, y - 0.03, y + 0.03))
+        for place, (x, y) in enumerate(places)
+    )
+    svg = charts.scatter(charts.Scatter(ident="a", title="", points=points, x_label="ms", y_label="HRI"))
+    names = shapes(svg, "halo-text")
+    for place, one in enumerate(names):
+        for other in [*names[place + 1 :], *shapes(svg, "whiskers")]:
+            across = min(one.right, other.right) - max(one.left, other.left)
+            down = min(one.bottom, other.bottom) - max(one.top, other.top)
+            assert min(across, down) <= 1, (one, other)
+
+
 def test_bars_of_twenty_measures_and_twelve_experiments_have_room_in_rows() -> None:
     many = tuple(Series(f"e{n}", tuple(Estimate(n / 12, n / 13, n / 11) for _ in range(20))) for n in range(12))
     svg = charts.bars(
