@@ -14,6 +14,7 @@ from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"
 """What stands where there is no value."""
+_LOPSIDED = 0.1
 _DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
 
 
@@ -52,9 +53,11 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
     low, high = table.interval(measure)
-    between = interval_said(low, high, unit)
-    half = f" ±{value_said((high - low) / 2, unit)}" if isfinite(high - low) else f" {between}"
-    return Cell(value_said(mean, unit) + half, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
+    between, half = interval_said(low, high, unit), (high - low) / 2
+    # ± says that both sides are alike, which they are not near the end of a range.
+    is_even = isfinite(half) and abs((low + high) / 2 - mean) <= _LOPSIDED * half
+    text = f"{value_said(mean, unit)} {f'±{value_said(half, unit)}' if is_even else between}"
+    return Cell(text, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:

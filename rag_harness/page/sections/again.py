@@ -12,18 +12,8 @@ from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
 _NOT_SAID = frozenset(
     [
-        "output",
-        "logs",
-        "cache_dir",
-        "overwrite",
-        "rerecord",
-        "save",
-        "compare",
-        "baselines",
-        "misses",
-        "export",
-        "gate",
-        "qdrant_url",
+        *("output", "logs", "cache_dir", "overwrite", "rerecord", "qdrant_url"),
+        *("save", "compare", "baselines", "misses", "export", "gate"),
     ]
 )
 """Options that say where files lie and what is printed; gates are those of the ini file."""
@@ -58,7 +48,7 @@ def _options(run: Run) -> Iterator[str]:
     for option in options():
         value = settings.get(option.name, option.default)
         is_list, flag = option.default == (), f"--rag-{option.name.replace('_', '-')}"
-        default = list(option.default) if is_list else option.default
+        default = [] if is_list else option.default
         given = getattr(profile, option.name, default)
         if option.metadata.get("secret") or option.name in _NOT_SAID or value in (default, given, None):
             continue
@@ -77,10 +67,5 @@ def _met(run: Run) -> Iterator[tuple[str, str]]:
         yield f"fingerprint of {name}", ", ".join(run.suites[name].fingerprints)
     authors = {author: None for name in run.experiments for author in run.suites[name].authors}
     yield "judge", "; ".join(f"{judge}, {model}, revision {revision}" for judge, model, revision in authors)
-    unset = ", ".join(f"{name.replace('_', ' ')}" for name in ("chat_model", "embed_model") if _model(run, name) == "")
-    yield "models", ", ".join(filter(None, (_model(run, n) for n in ("chat_model", "embed_model", "rerank_model"))))
-    yield "not known", unset
-
-
-def _model(run: Run, name: str) -> str:
-    return str(run.manifest.settings.get(name) or "")
+    models = [manifest.settings.get(role) for role in ("chat_model", "embed_model", "rerank_model")]
+    yield "models", ", ".join(str(model) for model in models if model)

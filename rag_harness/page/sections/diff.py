@@ -94,5 +94,5 @@ def _tone(change: Change, lower: bool) -> Tone:
 
 def _queries(change: Change, now: Run, before: Run, number: int) -> More:
     title = f"{change.suite}, {name_said(change.measure)}: {len(change.gained)} gained, {len(change.lost)} lost"
-    sides = [Side(run, change.suite, run.name) for run in (now, before)]
-    return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", *sides, change.measure))
+    new, old = Side(now, change.suite, now.name), Side(before, change.suite, before.name)
+    return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", new, old, change.measure))

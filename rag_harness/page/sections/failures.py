@@ -17,9 +17,9 @@ from rag_harness.types import TrialId
 SHOWN = 10
 _QUERY = 200
 _UNKNOWN = (
-    "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each failed "
-    "trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where nothing was "
-    "judged, by how far their words are from the ground truth."
+    "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each "
+    "failed trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where "
+    "nothing was judged, by how far their words are from the ground truth."
 )
 
 

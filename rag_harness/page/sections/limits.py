@@ -39,8 +39,8 @@ def _models(run: Run) -> Iterator[str]:
             "a baseline reader that copies from its sources" if model.startswith(_NO_LLM[0]) else "a stand-in for tests"
         )
         yield (
-            f"{model}, which answered, is no LLM: it is {what}. What it answers says little of what an LLM would answer "
-            "from the same context."
+            f"{model}, which answered, is no LLM: it is {what}. What it answers says little of what an LLM would "
+            "answer from the same context."
         )
     if any(table.totals.rows for table in run.experiments.values()) and not run.manifest.settings.get("repeats"):
         yield "Each query was answered once: how much an answer varies from one time to the next is not in the figures."
@@ -51,14 +51,16 @@ def _judging(run: Run) -> Iterator[str]:
     embedded = [model for model in judges if model.startswith(_NO_LLM)]
     if embedded:
         yield (
-            f"The judge {' and '.join(embedded)} is no LLM: it compares words, figures and vectors, and does not reason. "
-            "A right conclusion in words of its own looks unsupported to it, and an answer that repeats the question "
-            "looks relevant."
+            f"The judge {' and '.join(embedded)} is no LLM: it compares words, figures and vectors, and does not "
+            "reason. A right conclusion in words of its own looks unsupported to it, and an answer that repeats the "
+            "question looks relevant."
         )
     if any(model not in embedded for model in judges):
         yield "Judged scores are a model's judgement: it has tastes, and style moves it more than it should."
     if judges and not any("~calibrated" in gate.get("gate", "") for gate in run.gates):
-        yield "No gate was corrected by people's labels: 0.83 of a judge is not 83 % of anything until people have looked."
+        yield (
+            "No gate was corrected by people's labels: a judge's 0.83 is not 83 % of anything until people have looked."
+        )
 
 
 def _running(run: Run) -> Iterator[str]:

@@ -22,8 +22,8 @@ _FURTHER = ("abstention_rate", "confidence")
 _ALONE = "One experiment: there is nothing to compare it with, so nothing is marked as best."
 _MARKS = (
     "★ better than every other experiment that has the measure, each difference significant by paired t and by "
-    "permutation test after Holm's correction; over all pairs of a family where a judge gives the measure, over its own "
-    "pairs elsewhere. Intervals that overlap do not contradict it: the tests compare case by case."
+    "permutation test after Holm's correction: over its family where a judge gives the measure, over its own pairs "
+    "elsewhere. Intervals that overlap do not contradict it: the tests compare case by case."
 )
 
 
@@ -55,7 +55,12 @@ def _blocks(run: Run) -> Iterator[Block | None]:
         yield Prose("No answer was judged: name measures with --rag-measures, or in a gate.", "unsure")
     shown, minor = measures_of(tables), set(RANKING) - set(UNJUDGED)
     first = [measure for measure in shown if measure.name not in minor]
-    yield _table(run, "scorecard", first, "Means ± half the width of their 95 % interval")
+    yield _table(
+        run,
+        "scorecard",
+        first,
+        "Means ± half the width of their 95 % interval; the interval itself where it is lopsided",
+    )
     if rest := [measure for measure in shown if measure.name in minor]:
         yield More("Other cutoffs", [_table(run, "scorecard-others", rest, "Means, as above; without tests")])
     yield _categories(run)

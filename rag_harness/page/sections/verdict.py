@@ -77,9 +77,10 @@ def _between(gate: Gate, unit: str, k: int) -> str:
     interval = gate.get("interval")
     if not interval:
         return NONE
+    low, high = interval
     if _is_comparison(gate["gate"], k):
-        return f"difference {interval_said(*interval, unit, signed=True)}"
-    return interval_said(*interval, unit)
+        return f"difference {interval_said(low, high, unit, signed=True)}"
+    return interval_said(low, high, unit)
 
 
 def _is_comparison(text: str, k: int) -> bool:
