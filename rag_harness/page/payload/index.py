@@ -8,6 +8,8 @@ from math import isnan
 from typing import Any
 
 from rag_harness.measures import Measure
+from rag_harness.measures.judged.measure import JudgedMeasure
+from rag_harness.measures.judged.opinion import Support
 from rag_harness.page.payload.details import Chunk, Details
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompts import Prompts
@@ -162,8 +164,11 @@ def _measures(table: SuiteTable) -> list[Measure]:
     return [column.measure for name, column in table.columns.items() if table.values(name, {})]
 
 
-def _said(measure: Measure) -> dict[str, str]:
-    return {"name": measure.name, "better": measure.better, "unit": measure.unit}
+def _said(measure: Measure) -> dict[str, Any]:
+    """Return what the script says of a measure; ``claims``: whose they are, and what may support them."""
+    said: dict[str, Any] = {"name": measure.name, "better": measure.better, "unit": measure.unit}
+    asked = [ask for ask in measure.asks if isinstance(ask, Support)] if isinstance(measure, JudgedMeasure) else []
+    return said | ({"claims": list(asked[0])} if asked else {})
 
 
 def _value(table: SuiteTable, measure: str, position: int) -> float | None:
@@ -189,7 +194,7 @@ def _case(case: Case, labels: Mapping[str, str]) -> dict[str, Any]:
         "type": case.query_type,
         "answerable": int(case.answerable),
         "truth": case.ground_truth,
-        "gold": list(case.qrels),
+        "gold": list(case.context_reference),
         "evidence": [[quote.filename, quote.quote] for quote in case.evidence],
         "labels": {name: value for name, value in labels.items() if name != "query_type"},
     }

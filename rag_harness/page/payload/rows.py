@@ -50,7 +50,8 @@ def _claims(score: ScoreLine) -> list[list[Any]]:
     claims = score.detail.get("claims")
     if not isinstance(claims, list):
         return []
-    return [_claim(claim) for claim in claims if isinstance(claim, Mapping)]
+    # A claim that was set against two sources has a verdict of each, by its name, and none to mark it by.
+    return [_claim(claim) for claim in claims if isinstance(claim, Mapping) and "value" in claim]
 
 
 def _claim(claim: Mapping[str, Any]) -> list[Any]:
