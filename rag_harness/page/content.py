@@ -109,7 +109,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """Blocks that are folded until they are asked for; paper shows them."""
+    """Blocks that are folded until they are asked for, and that paper leaves out."""
 
     title: str
     blocks: Sequence[Block]
