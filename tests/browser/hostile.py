@@ -38,8 +38,9 @@ class Hostile(Study):
         self.texts = {
             ("e3", "q000"): _everywhere(ALL),
             ("e2", "q000"): _everywhere(f"{ALL} of e2"),
-            ("e3", "q001"): {"llm_answer": LONG, "raw_output": LONG},
-            ("e3", "q002"): {"llm_answer": UNBROKEN},
+            ("e2", "q001"): {"abstained": False, "llm_answer": "You may return it. Ask the desk. [Source 1]"},
+            ("e3", "q001"): {"abstained": False, "llm_answer": LONG, "raw_output": LONG},
+            ("e3", "q002"): {"abstained": False, "llm_answer": UNBROKEN},
             ("e3", "q003"): {"llm_answer": f"a letter that was cut: {LONE}"},
         }
 

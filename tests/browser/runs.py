@@ -218,16 +218,16 @@ def _claims(answer: str, value: float) -> Iterator[dict[str, Any]]:
 
 
 def _causes(rows: Sequence[ExperimentResult]) -> Iterator[CauseLine]:
-    kinds = ("Retrieval Miss", "Generation Failure", "Ranking Failure")
+    kinds = ("Retrieval Miss", "Logic Failure")
     for number, row in enumerate(rows):
-        if number % 3 == 0:
+        if int(row.query_id[1:]) % 3 == 0:
             yield CauseLine(
                 experiment=row.experiment,
                 query_id=row.query_id,
                 query=row.query,
                 category="bad answer",
                 hri=0.4,
-                cause=kinds[number // 3 % 3],
+                cause=kinds[number % 2],
                 detail="not among the candidates",
                 evidence=f"page-{number % 5}.md is at no place of the first 20",
                 remedy=REMEDY,

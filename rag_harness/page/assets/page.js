@@ -400,7 +400,7 @@ function answer(n, about) {
 function claimLine(n, by, [value, start, end, passage, own, why]) {
   const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
   const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
-  return el("li", sign(value), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && note(said(why)));
+  return el("li", sign(value), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && note(said(why)));
 }
 
 // The rest of a trial

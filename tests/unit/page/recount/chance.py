@@ -31,12 +31,17 @@ def mean_interval(values: Sequence[float], span: tuple[float, float] | None) -> 
         found = scipy.stats.binomtest(int(array.sum()), n).proportion_ci(0.95, "wilson")
         return float(found.low), float(found.high)
     if n >= 100:
-        return _ends(_resampled(n) @ array / n)
+        return bootstrap(values)
     if span:
         return _bounded(array, span, 0.025, 0.5)
     if np.ptp(array) <= 1e-12 * max(abs(array).max(), 1e-300):
         return float(array.mean()), float(array.mean())
     return _students(array)
+
+
+def bootstrap(values: Sequence[float]) -> Interval:
+    """Return the percentile bootstrap of a mean."""
+    return _ends(_resampled(len(values)) @ np.array(values, float) / len(values))
 
 
 def bounded(values: Sequence[float], span: tuple[float, float], tail: float) -> Interval:

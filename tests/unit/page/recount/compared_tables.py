@@ -14,7 +14,7 @@ import scipy.stats
 from tests.unit.page.recount import chance
 from tests.unit.page.recount.fits import Ends, problem
 from tests.unit.page.recount.formulas import LOWER, is_measured, unmeasured, values_of
-from tests.unit.page.recount.page_tables import ShownTable
+from tests.unit.page.recount.page_tables import Shown, ShownTable
 from tests.unit.page.recount.plain_tables import NONE, measure_of, span_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
@@ -26,6 +26,8 @@ _SHORT = {
     "HRI": "hri",
     "HRI_gold": "hri_gold",
 }
+Key = tuple[str, str]
+"""A pair of experiments, or a suite, and a measure."""
 _GATE = re.compile(
     r"(?P<suite>[\w.-]+)(?:\[(?P<where>.+?)\])?: (?P<measure>[\w@]+) (?P<op>[<>]=?) (?P<right>\S+)"
     r"(?: (?P<sign>[+-]) (?P<offset>[\d.]+))?(?: @(?P<sure>\d+)%)?"
@@ -53,8 +55,12 @@ class Pair:
 
 def pair_of(files: RunFiles, first: str, second: str, measure: str) -> Pair:
     """Return the values of both."""
-    sides = [files.suites[name] for name in (first, second)]
-    a, b = (values_of(side, measure) if is_measured(side, measure) else {} for side in sides)
+    return between(files.suites[first], files.suites[second], measure)
+
+
+def between(first: Suite, second: Suite, measure: str) -> Pair:
+    """Return the values of both, of the cases that both have one of."""
+    a, b = (values_of(side, measure) if is_measured(side, measure) else {} for side in (first, second))
     common = [case for case in a if case in b]
     return Pair([a[case] for case in common], [b[case] for case in common])
 
@@ -62,7 +68,7 @@ def pair_of(files: RunFiles, first: str, second: str, measure: str) -> Pair:
 class Family:
     """Tests that are corrected together, each by its pair and measure."""
 
-    def __init__(self, pairs: Mapping[tuple[str, str], Pair]) -> None:
+    def __init__(self, pairs: Mapping[Key, Pair]) -> None:
         tested = {key: pair for key, pair in pairs.items() if pair.first and not pair.is_flat}
         raw = [float(scipy.stats.ttest_rel(pair.first, pair.second).pvalue) for pair in tested.values()]
         chances = [chance.permutation(pair.differences) for pair in tested.values()]
@@ -71,7 +77,7 @@ class Family:
         self.by_t = dict(zip(tested, chance.holm(raw), strict=True))
         self.by_chance = dict(zip(tested, zip(lows, highs, strict=True), strict=True))
 
-    def p_problems(self, key: tuple[str, str], by_t: str, by_chance: str) -> Iterator[str]:
+    def p_problems(self, key: Key, by_t: str, by_chance: str) -> Iterator[str]:
         """Recount both p-values of a pair."""
         if key not in self.by_t:
             yield "" if by_t == by_chance == "-" else f"p of {key}: {by_t}, {by_chance}, where there is no test"
@@ -79,14 +85,14 @@ class Family:
         yield _p(by_t, (self.by_t[key],) * 2, key)
         yield _p(by_chance, self.by_chance[key], key)
 
-    def is_significant(self, key: tuple[str, str]) -> bool | None:
+    def is_significant(self, key: Key) -> bool | None:
         """Return whether both are at most 5 %; None where that hangs on the draws."""
         if key not in self.by_t or self.by_t[key] > 0.05 or self.by_chance[key][0] > 0.05:
             return False
         return True if self.by_chance[key][1] <= 0.05 else None
 
 
-def _p(text: str, ends: Ends, key: tuple[str, str]) -> str:
+def _p(text: str, ends: Ends, key: Key) -> str:
     if text == "<0.001":
         return "" if ends[0] < 0.001 else f"p of {key}: {text}, where it is {ends[0]:.4f} to {ends[1]:.4f}"
     found = problem(text, "{}", ends)
@@ -96,7 +102,7 @@ def _p(text: str, ends: Ends, key: tuple[str, str]) -> str:
 def study(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount the study's tests."""
     keys = [(row[0].text, row[1].text) for row in table.rows]
-    pairs = {key: pair_of(files, *_sides(key[0]), _named(key[1])) for key in keys}
+    pairs = {key: pair_of(files, *_sides(key[0]), named(key[1])) for key in keys}
     family = Family({key: pair for key, pair in pairs.items() if ", p95" not in key[1]})
     for key, row in zip(keys, table.rows, strict=True):
         pair, (n, difference, between, effect, by_t, by_chance, said) = pairs[key], [cell.text for cell in row[2:]]
@@ -113,12 +119,12 @@ def study(files: RunFiles, table: ShownTable) -> Iterator[str]:
         yield _sentence(said, pair, family.is_significant(key), key)
 
 
-def _sentence(said: str, pair: Pair, is_sure: bool | None, key: tuple[str, str]) -> str:
+def _sentence(said: str, pair: Pair, is_sure: bool | None, key: Key) -> str:
     """Check the words beside the numbers."""
     if pair.is_flat or is_sure is None:
         return ""
     first, second = _sides(key[0])
-    better = first if (fmean(pair.differences) > 0) != (_named(key[1]) in LOWER) else second
+    better = first if (fmean(pair.differences) > 0) != (named(key[1]) in LOWER) else second
     wanted = f"hardly: {better} is better" if is_sure else "chance could"
     return "" if said.startswith(wanted) else f"{key}: {said!r}, where {wanted!r} is right"
 
@@ -129,44 +135,64 @@ def _interval(pair: Pair, text: str) -> str:
 
 def matrix(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount a matrix whose tests are one family."""
-    yield from _matrix(files, table, table.rows)
+    yield from _matrix(files, _cells(table))
 
 
 def matrix_by_measure(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount a matrix in which each measure is a family."""
-    for row in table.rows:
-        yield from _matrix(files, table, [row])
+    cells = _cells(table)
+    for measure in table.head[1:]:
+        yield from _matrix(files, {key: cell for key, cell in cells.items() if key[1] == measure})
 
 
-def _matrix(files: RunFiles, table: ShownTable, rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    cells = {(pair, row[0].text): cell for row in rows for pair, cell in zip(table.head[1:], row[1:], strict=True)}
-    shown = {key: cell for key, cell in cells.items() if cell.text != NONE}
-    pairs = {key: pair_of(files, *_sides(key[0]), _named(key[1])) for key in shown}
+def _cells(table: ShownTable) -> dict[Key, Shown]:
+    return {
+        (row[0].text, measure): cell
+        for row in table.rows
+        for measure, cell in zip(table.head[1:], row[1:], strict=True)
+        if cell.text != NONE
+    }
+
+
+def _matrix(files: RunFiles, cells: Mapping[Key, Shown]) -> Iterator[str]:
+    pairs = {key: pair_of(files, *_sides(key[0]), named(key[1])) for key in cells}
     family = Family(pairs)
-    for key, cell in shown.items():
-        pair = pairs[key]
-        found = re.fullmatch(r"(\S+?)(\*?) (\[.*\]|-) n=(\d+)", cell.text)
-        if not found:
-            yield f"{key}: {cell.text!r}"
-            continue
-        yield problem(found[1], "{}", fmean(pair.differences))
-        yield _interval(pair, found[3])
-        yield problem(found[4], "{}", len(pair.first))
-        yield "" if family.is_significant(key) in (bool(found[2]), None) else f"{key}: the star of {cell.text!r}"
-        said = re.match(r"p \(t\) (\S+), p \(perm\) (\S+)\.", cell.hint)
-        yield from family.p_problems(key, *(said.groups() if said else ("", "")))
     for key, cell in cells.items():
-        if key not in shown and not cell.hint:
-            # Without a reason it stands in another table, or one of the two has no value at all.
-            continue
+        yield from _difference(key, cell, pairs[key], family)
+
+
+def _difference(key: Key, cell: Shown, pair: Pair, family: Family) -> Iterator[str]:
+    difference = fmean(pair.differences)
+    if pair.is_flat:
+        yield problem(cell.text, "{} (n={})", difference, len(pair.first))
+        return
+    low, high = chance.students_interval(pair.differences)
+    star = "*" if "*" in cell.text else ""
+    yield "" if family.is_significant(key) in (bool(star), None) else f"{key}: the star of {cell.text!r}"
+    yield problem(cell.text, f"{{}}{star} ±{{}}", difference, (high - low) / 2)
+    form = "n = {}; 95 % interval [{}, {}]; p (t) {p}, p (perm) {p}"
+    by_t, by_chance = re.findall(r"p \([a-z]+\) ([<\d.]+)", cell.hint) or ("", "")
+    yield problem(cell.hint, form.format("{}", "{}", "{}", p="{}"), len(pair.first), low, high, by_t, by_chance)
+    yield from family.p_problems(key, by_t, by_chance)
 
 
 def moved(files: RunFiles, table: ShownTable) -> Iterator[str]:
-    """Recount which queries moved how far, and their order."""
-    before, after = (table.head[n].partition(": ")[2] for n in (1, 2))
-    count, which, title = re.fullmatch(r"([\d,]+) quer(?:y|ies) went (up|down), (.+)", table.caption).groups()
+    """Recount which queries moved how far between two experiments, and their order."""
+    _, before, after, _ = table.head
+    yield from _moves(files.suites[before], files.suites[after], table)
+
+
+def moved_between_runs(files: RunFiles, table: ShownTable) -> Iterator[str]:
+    """Recount the same between two runs of an experiment."""
+    number, rest = re.fullmatch(r"table-moved-(\d+)-(.+)", table.name).groups()
+    suite = next(name for name in files.suites if rest.startswith(f"{name}-"))
+    yield from _moves(files.others[int(number) - 1].suites[suite], files.suites[suite], table)
+
+
+def _moves(before: Suite, after: Suite, table: ShownTable) -> Iterator[str]:
+    count, which, title = re.fullmatch(r"([\d,]+) quer(?:y|ies) went (up|down): (.+)", table.caption).groups()
     measure, sign = measure_of(title), 1 if which == "up" else -1
-    new, old = (values_of(files.suites[name], measure) for name in (after, before))
+    new, old = values_of(after, measure), values_of(before, measure)
     moves = {case: sign * (new[case] - old[case]) for case in new if case in old}
     moves = {case: by for case, by in moves.items() if by > 1e-12}
     yield problem(count, "{}", len(moves))
@@ -177,6 +203,25 @@ def moved(files: RunFiles, table: ShownTable) -> Iterator[str]:
     for row in table.rows:
         yield problem(row[1].text, "{}", old[row[0].text])
         yield problem(row[2].text, "{}", new[row[0].text])
+
+
+def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
+    """Recount what changed between two runs of an experiment."""
+    number, suite = re.fullmatch(r"table-diff-(\d+)-(.+)", table.name).groups()
+    sides = files.suites[suite], files.others[int(number) - 1].suites[suite]
+    names = [measure_of(row[0].text) for row in table.rows]
+    pairs = {(suite, name): between(*sides, name) for name in names}
+    chances = [chance.permutation(pair.differences) for pair in pairs.values()]
+    lows, highs = (chance.holm([ends[side] for ends in chances]) for side in (0, 1))
+    for place, (key, pair) in enumerate(pairs.items()):
+        n, before, now, difference, interval, p, gained, lost = (cell.text for cell in table.rows[place][1:])
+        up, down = sum(by > 1e-12 for by in pair.differences), sum(by < -1e-12 for by in pair.differences)
+        yield problem(n, "{}", len(pair.first))
+        yield problem(f"{before} {now}", "{} {}", fmean(pair.second), fmean(pair.first))
+        yield problem(difference, "{}", fmean(pair.differences))
+        yield problem(interval, "[{}, {}]", *chance.bootstrap(pair.differences))
+        yield _p(p, (lows[place], highs[place]), key)
+        yield problem(f"{gained} {lost}", "{} {}", *((down, up) if key[1] in LOWER else (up, down)))
 
 
 def gates(files: RunFiles, table: ShownTable) -> Iterator[str]:
@@ -190,7 +235,7 @@ def gates(files: RunFiles, table: ShownTable) -> Iterator[str]:
 
 
 def _gate(files: RunFiles, gate: re.Match[str], row: Sequence[str]) -> Iterator[str]:
-    _, state, value, between, n, against, why = row
+    _, state, value, against, between, n, _, why = row
     mine, measure = files.suites[gate["suite"]], gate["measure"]
     values, is_other = _where(mine, gate["where"], values_of(mine, measure)), not re.match(r"[\d.-]", gate["right"])
     if is_other:
@@ -255,6 +300,7 @@ def _sides(pair: str) -> tuple[str, str]:
     return first, second
 
 
-def _named(short: str) -> str:
+def named(short: str) -> str:
+    """Return the measure of a short name."""
     name = measure_of(short)
     return _SHORT.get(name, name)

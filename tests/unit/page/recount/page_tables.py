@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -17,16 +18,12 @@ class Shown:
 
 @dataclass
 class ShownTable:
-    """A table: names of its columns, its rows, its caption and the notes below it."""
+    """A table: its id, the names of its columns, its rows and its caption."""
 
+    name: str = ""
     head: list[str] = field(default_factory=list)
     rows: list[list[Shown]] = field(default_factory=list)
     caption: str = ""
-
-    def row(self, name: str) -> dict[str, Shown]:
-        """Return the cells of the row that begins with ``name``, by column."""
-        (found,) = [row for row in self.rows if row[0].text == name]
-        return dict(zip(self.head, found, strict=True))
 
 
 class _Reader(HTMLParser):
@@ -40,7 +37,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
         said = dict(attrs)
         if tag == "table" and (said.get("id") or "").startswith("table-"):
-            self._table = self.tables.setdefault(str(said["id"]), ShownTable())
+            self._table = self.tables.setdefault(str(said["id"]), ShownTable(str(said["id"])))
             assert not self._table.head, f"two tables are called {said['id']}"
         elif self._table is None:
             return
@@ -80,3 +77,11 @@ def tables_in(html: str) -> dict[str, ShownTable]:
     reader = _Reader()
     reader.feed(html)
     return reader.tables
+
+
+def whole(tables: dict[str, ShownTable], name: str) -> ShownTable:
+    """Return a table with the columns of its further parts, which are called like it and a number."""
+    table = tables[name]
+    parts = [part for other, part in tables.items() if re.fullmatch(rf"{re.escape(name)}-\d+", other)]
+    rows = [[*row, *(cell for part in parts for cell in part.rows[n][1:])] for n, row in enumerate(table.rows)]
+    return ShownTable(name, [*table.head, *(column for part in parts for column in part.head[1:])], rows, table.caption)

@@ -52,7 +52,7 @@ def scorecard(files: RunFiles, table: ShownTable) -> Iterator[str]:
             suite = files.suites[name]
             values = list(values_of(suite, measure).values()) if is_measured(suite, measure) else []
             if not values:
-                yield _empty(cell, suite)
+                yield empty(cell, suite)
             elif is_tail:
                 yield from _tail(cell, values)
             else:
@@ -66,8 +66,10 @@ def mean_said(cell: Shown, values: list[float], measure: str) -> Iterator[str]:
         return
     interval = chance.mean_interval(values, span_of(measure, values))
     (low_0, low_1), (high_0, high_1) = map(chance.pair, interval)
-    half = (high_0 - low_1) / 2, (high_1 - low_0) / 2
-    yield problem(cell.text, "{} ±{}", fmean(values), half)
+    if "±" in cell.text:
+        yield problem(cell.text, "{} ±{}", fmean(values), ((high_0 - low_1) / 2, (high_1 - low_0) / 2))
+    else:
+        yield problem(cell.text, "{} [{}, {}]", fmean(values), *interval)
     yield problem(cell.hint, "n = {}; 95 % interval [{}, {}]", len(values), *interval)
 
 
@@ -82,7 +84,8 @@ def _tail(cell: Shown, values: list[float]) -> Iterator[str]:
     yield problem(cell.hint, "n = {}; 95 % interval", len(values))
 
 
-def _empty(cell: Shown, suite: Suite) -> str:
+def empty(cell: Shown, suite: Suite) -> str:
+    """Check a cell that says why there is no value."""
     if cell.text != NONE:
         return f"{cell.text!r}, where no case has a value"
     found = re.findall(r"(\d+) of (\d+) have", cell.hint)

@@ -48,16 +48,17 @@ class RunFiles:
     summary: Json
     suites: dict[str, Suite]
     causes: list[Json]
+    others: list[RunFiles] = field(default_factory=list)
 
 
-def read_files(output: Path) -> RunFiles:
-    """Read them."""
+def read_files(output: Path, *others: Path) -> RunFiles:
+    """Read them, and those of the runs that it is set against."""
     manifest = json.loads((output / "run.json").read_text())
     suites = {name: _suite(output, name, record) for name, record in sorted(manifest["suites"].items())}
     summary = output / "summary.json"
     known = {name: set(record["fingerprints"]) for name, record in manifest["suites"].items()}
     causes = [line for line in _lines(output / "causes.jsonl") if line["fingerprint"] in known[line["experiment"]]]
-    return RunFiles(manifest, json.loads(summary.read_text()) if summary.exists() else {}, suites, causes)
+    return RunFiles(manifest, json.loads(summary.read_text()) if summary.exists() else {}, suites, causes, [*map(read_files, others)])
 
 
 def _suite(output: Path, name: str, record: Json) -> Suite:
