@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import lru_cache
 
 from rag_harness.charts.svg import SIZE, escaped, number, plain, tag
 
@@ -81,6 +82,7 @@ def _text(text: str, room: float, size: float | None, **attributes: str | float)
     return tag("text", *whole, escaped(shown), **attributes, font_size=size)
 
 
+@lru_cache(maxsize=4096)
 def _share(char: str) -> float:
     if unicodedata.combining(char):
         return 0.0

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.charts.axes import counted, linear, logarithmic, short, wide_apart
-from rag_harness.charts.texts import broken, shortened, text_width
+from rag_harness.charts.axes import Axis, counted, linear, logarithmic, short, wide_apart
+from rag_harness.charts.frame import Box, level
+from rag_harness.charts.texts import broken, label, shortened, text_width
 
 _numbers = st.one_of(st.floats(-1e15, 1e15), st.floats(-1, 1), st.floats(0, 1e-9))
 
@@ -131,3 +132,15 @@ def test_names_are_broken_in_two_where_that_does(text: str, lines: list[str] | N
 def test_letters_of_other_scripts_have_their_width() -> None:
     assert text_width("検索") > text_width("ab")
     assert text_width("e\u0301") == text_width("e")
+
+
+@pytest.mark.parametrize(("length", "shown"), [(5, 5), (20, 3)])
+def test_labels_of_a_level_axis_that_would_touch_are_left_out(length: int, shown: int) -> None:
+    ticks = (0, 0.25, 0.5, 0.75, 1)
+    drawn = level(Axis(0, 1, ticks, ("n" * length,) * 5), Box(50, 0, 600, 100))
+    assert (drawn.count("<line"), drawn.count("<text")) == (5, shown)
+
+
+def test_the_whole_of_a_shortened_text_is_its_title() -> None:
+    assert "<title>answer &amp; context</title>answe…<" in label(0, 0, "answer & context", 60)
+    assert "<title>" not in label(0, 0, "answer", 60)

@@ -108,6 +108,16 @@ def test_names_of_points_cover_neither_each_other_nor_error_bars() -> None:
             assert min(across, down) <= 1, (one, other)
 
 
+def test_the_name_of_a_point_goes_where_no_error_bar_of_another_is() -> None:
+    places = {"here": Estimate(0.5), "close by": Estimate(0.3, 0.2, 0.9), "far": Estimate(0.1)}
+    points = tuple(
+        charts.Point(name, Estimate(x), y) for x, (name, y) in zip((100, 130, 1000), places.items(), strict=True)
+    )
+    svg = charts.scatter(charts.Scatter(ident="a", title="", points=points, x_label="ms", y_label="HRI"))
+    name, bar = shapes(svg, "halo-text")[0], shapes(svg, "whiskers")[0]
+    assert name.right <= bar.left or bar.right <= name.left
+
+
 def test_bars_of_twenty_measures_and_twelve_experiments_have_room_in_rows() -> None:
     many = tuple(Series(f"e{n}", tuple(Estimate(n / 12, n / 13, n / 11) for _ in range(20))) for n in range(12))
     svg = charts.bars(
