@@ -10,7 +10,7 @@ from rag_harness.page.figures import interval_said, measure_title, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import Side, moved
 from rag_harness.page.sections.scorecard import measures_of
-from rag_harness.report.baseline import saved_run
+from rag_harness.report.baseline import SavedRun, saved_run
 from rag_harness.report.comparison import Change, Comparison, compare, on_common_data
 from rag_harness.report.pairwise_lines import p_said
 
@@ -18,6 +18,7 @@ _HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Hol
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
 """Measures whose queries are listed; of others they are counted."""
 _ALPHA = 0.05
+_DOCUMENTS = "documents"
 _UNKNOWN = (
     "The questions are the same; whether the documents are is not kept with both runs (--rag-save or --rag-compare "
     "keeps it), so a difference may also be theirs."
@@ -33,21 +34,27 @@ def diff(runs: Sequence[Run]) -> Section | None:
 
 
 def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
-    pair = saved_run(now.manifest, now.tables), saved_run(before.manifest, before.tables)
     try:
-        found = compare(*on_common_data(*pair))
+        found = compare(*on_common_data(_saved(now, before), _saved(before, now)))
     except DataError as error:
         # Refused for this pair only: the runs can still be read side by side.
         yield Prose(f"{now.name} is not set against {before.name}. {error}", "bad")
         return
     yield Prose(f"{now.name} of {now.manifest.date} against {before.name} of {found.before}")
-    if not all("documents" in run.manifest.digests for run in (now, before)):
+    if not all(_DOCUMENTS in run.manifest.digests for run in (now, before)):
         yield Prose(_UNKNOWN, "unsure")
     yield _differing(found, before, number)
     if not found.changes:
         yield Prose("No suite and no measure is in both: there is nothing to compare.", "unsure")
     for suite in dict.fromkeys(change.suite for change in found.changes):
         yield from _suite([change for change in found.changes if change.suite == suite], now, before, number)
+
+
+def _saved(run: Run, other: Run) -> SavedRun:
+    """Return a run for comparison; documents that only one of the two has a digest of are unknown, not different."""
+    theirs = other.manifest.digests
+    digests = {name: value for name, value in run.manifest.digests.items() if name != _DOCUMENTS or name in theirs}
+    return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
 
 
 def _differing(found: Comparison, before: Run, number: int) -> Block:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
-from rag_harness.page.figures import NONE, name_said
+from rag_harness.page.figures import NONE, counted, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import Side, moved
 from rag_harness.report.pairwise import Cell as Pair
@@ -38,14 +38,12 @@ def _blocks(run: Run) -> Iterator[Block]:
     yield Prose("Differences are over the cases that both experiments have a value of, the first minus the second.")
     study = [pair for pair in run.pairwise if pair.family == "study" and pair.found]
     if study:
-        notes = [f"{_TESTS} the {_tests(study)} tests of this table."]
+        notes = [f"{_TESTS} {counted(_tests(study), 'test')}."]
         rows = [[Cell(pair.pair), *_study(pair, run)] for pair in study]
         head = ("pair", "measure", *FIGURES, "could chance explain it?")
         yield Table("pairwise-study", head, rows, "What the study asks: quality, and risk", [*notes, *_reasons(run)])
     judged = [pair for pair in run.pairwise if pair.family == "others" and not pair.quantile]
-    yield from _matrix(
-        run, "pairwise-others", judged, "Other judged measures", f"the {_tests(judged)} tests of this table"
-    )
+    yield from _matrix(run, "pairwise-others", judged, "Other judged measures", counted(_tests(judged), "test"))
     most = max((_tests(_of(run.unjudged, measure)) for measure in _names(run.unjudged)), default=0)
     plain = f"the pairs of each measure, at most {most}"
     yield from _matrix(run, "pairwise-unjudged", run.unjudged, "Measures that no judge gives", plain)
@@ -54,10 +52,13 @@ def _blocks(run: Run) -> Iterator[Block]:
 
 def _study(pair: Pair, run: Run) -> list[Cell]:
     assert pair.found is not None
-    tail = f", p{pair.quantile * 100:.0f}" if pair.quantile else ""
-    name = measure_said(pair.measure).replace(" ↓", "") + tail + " ↓" * measure_said(pair.measure).endswith("↓")
+    name = measure_said(pair.measure).replace(" ↓", "") + _tail(pair) + " ↓" * measure_said(pair.measure).endswith("↓")
     said = Cell(_sentence(pair, run), _tone(pair, run))
     return [*words(name, *figures(pair.found, pair.p_t, pair.p_permutation)), said]
+
+
+def _tail(pair: Pair) -> str:
+    return f", p{pair.quantile * 100:.0f}" if pair.quantile else ""
 
 
 def _is_sure(pair: Pair) -> bool:
@@ -117,8 +118,8 @@ def _reasons(run: Run) -> Iterator[str]:
     by_reason: dict[str, dict[str, None]] = {}
     for pair in run.pairwise:
         if pair.reason:
-            by_reason.setdefault(pair.reason, {})[pair.measure] = None
-    yield from (f"No test of {', '.join(names)}: {reason}." for reason, names in by_reason.items())
+            by_reason.setdefault(pair.reason, {})[pair.measure + _tail(pair)] = None
+    yield from (f"No test of {'; '.join(names)}: {reason}." for reason, names in by_reason.items())
 
 
 def _queries(run: Run, pairs: Sequence[Pair]) -> Iterator[More]:

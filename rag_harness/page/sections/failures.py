@@ -16,6 +16,8 @@ from rag_harness.types import TrialId
 
 SHOWN = 10
 _QUERY = 200
+_BEST = -2.0
+"""Badness of an answer that nobody judged and whose words are those of the ground truth."""
 _UNKNOWN = (
     "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each "
     "failed trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where "
@@ -34,8 +36,10 @@ def failures(runs: Sequence[Run]) -> Section | None:
         return None
     causes = _by_experiment(run)
     if not causes:
-        said = "No trial failed: there is nothing to explain." if _was_explained(run) else _UNKNOWN
-        return Section("failures", "Failures", [Prose(said, "good" if _was_explained(run) else "unsure"), *_worst(run)])
+        none = [Prose("No trial failed: there is nothing to explain.", "good")]
+        return Section(
+            "failures", "Failures", none if _was_explained(run) else [Prose(_UNKNOWN, "unsure"), *_worst(run)]
+        )
     shown = [_explained(run, name, lines) for name, lines in causes.items()]
     return Section("failures", "Failures", [_counts(causes), *_limits(causes), *shown])
 
@@ -104,7 +108,8 @@ def _cause(line: CauseLine) -> str:
 def _worst(run: Run) -> Iterator[Block]:
     """Yield the worst of each experiment whose causes nobody has looked for."""
     for name, table in run.experiments.items():
-        found = list(suspects(table, SHOWN).values())
+        ordered = suspects(table, len(table.ids)).values()
+        found = [suspect for suspect in ordered if suspect.category or suspect.badness > _BEST]
         shown = [_unexplained(run, name, suspect) for suspect in found[:SHOWN]]
         if shown:
             yield Failures(name, shown, len(found))

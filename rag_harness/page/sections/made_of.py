@@ -69,5 +69,5 @@ def _replayed(run: Run) -> str:
     rows = sum(table.totals.rows for table in run.experiments.values())
     replayed = sum(table.totals.replayed for table in run.experiments.values())
     if not replayed:
-        return "no answer" if rows else ""
+        return f"none of {rows} answers" if rows else ""
     return f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers, with the times that were recorded"

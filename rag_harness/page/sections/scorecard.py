@@ -8,7 +8,7 @@ from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.measures.named import RANKING
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
-from rag_harness.page.figures import NONE, counted, listed, mean_cell, measure_title, tail_cell, why_none
+from rag_harness.page.figures import NONE, counted, listed, mean_cell, measure_title, name_said, tail_cell, why_none
 from rag_harness.page.run import UNJUDGED, Run
 from rag_harness.page.sections.costs import costs, times
 from rag_harness.report.best import best_of
@@ -62,7 +62,9 @@ def _blocks(run: Run) -> Iterator[Block | None]:
         "Means ± half the width of their 95 % interval; the interval itself where it is lopsided",
     )
     if rest := [measure for measure in shown if measure.name in minor]:
-        yield More("Other cutoffs", [_table(run, "scorecard-others", rest, "Means, as above; without tests")])
+        yield More(
+            "Other measures of retrieval", [_table(run, "scorecard-others", rest, "Means, as above; without tests")]
+        )
     yield _categories(run)
     yield costs(run)
     yield times(run)
@@ -88,7 +90,9 @@ def _table(run: Run, name: str, measures: Sequence[Measure], caption: str) -> Ta
 def _rows(run: Run, measure: Measure) -> Iterator[list[Cell]]:
     best = best_of(measure.name, run.experiments, [*run.pairwise, *run.unjudged])
     means = [mean_cell(table, measure.name, name == best) for name, table in run.experiments.items()]
-    yield [Cell(measure_title(measure)), *means]
+    # No arrow where neither way is better on every query.
+    title = name_said(measure.name) if measure.name in _FURTHER else measure_title(measure)
+    yield [Cell(title), *means]
     if measure.name in RISKS:
         title = measure_title(measure).replace(" ↓", f", p{TAIL * 100:.0f} ↓")
         yield [Cell(title), *(tail_cell(table, measure.name, TAIL) for table in run.experiments.values())]
