@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from rag_harness.measures import Measure, default_measures, measure_named
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
+from rag_harness.report.asked import asked_measures
 from rag_harness.report.pairwise import Cell, judged_measures, on_measure, pairwise
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
@@ -142,13 +142,7 @@ def read_run(
         DataError: ``run.json`` or the cases are missing or damaged.
     """
     manifest = read_manifest(output)
-    k = int(manifest.settings.get("k") or 10)
-
-    def measures(suite: str) -> list[Measure]:
-        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
-        return [*kept.values(), *(measure_named(n) for n in manifest.suites[suite].judged if n not in kept)]
-
-    found = tables if tables is not None else read_tables(output, measures)
+    found = tables if tables is not None else read_tables(output, partial(asked_measures, output, manifest))
     return Run(name or output.absolute().name, output, manifest, found, _summary(output, manifest), is_alone)
 
 

@@ -134,8 +134,8 @@ function viewOf(fragment) {
     const ends = value.split("..").map((end) => (end.trim() ? Number(end) : null));
     if (WORDS.includes(name)) read[name] = value;
     else if (name === "cols") read.cols = value.split(",").filter((column) => columns.has(column));
-    else if (col(name)?.counts) (read.filters[name] ??= []).push(value);
-    else if (columns.has(name) && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
+    else if (col(name)?.counts?.has(value)) (read.filters[name] ??= []).push(value);
+    else if (col(name)?.digits && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
   }
   return read;
 }
@@ -233,7 +233,7 @@ function renderBar() {
   for (const box of app.querySelectorAll(".menu [type=checkbox]"))
     box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
   const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
-  const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name} ${written("", wanted[0])} to ${written("", wanted[1])}`, () => filter(name, []))
+  const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
     : wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
   pick(".chips").replaceChildren(...on, ...(on.length ? [button("Clear filters", clear)] : []));
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rag_harness.gates import judge, parse_gate
 from rag_harness.page.sections.scorecard import measures_shown, scorecard
 from rag_harness.report.best import best_of
 from rag_harness.report.pairwise import Cell
@@ -173,3 +174,10 @@ def test_what_is_shown_has_values_or_was_asked_for(study: Path) -> None:
     names = [measure.name for measure in measures_shown(read(study)[0])]
     assert "confidence" not in names  # no pipeline states one
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("measure", ["error_rate", "recall@5", "g_mean", "answer_relevancy", "token_f1"])
+def test_tables_and_gates_have_the_same_interval(study: Path, measure: str) -> None:
+    tables = read(study)[0].tables
+    verdict = judge(parse_gate(f"e2: {measure} >= 0", 10), tables, unit=tables["e2"].columns[measure].measure.unit)
+    assert verdict.interval == tables["e2"].interval(measure)

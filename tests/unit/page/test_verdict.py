@@ -63,20 +63,23 @@ def test_value_and_threshold_are_told_apart_with_interval_n_and_unit(study: Path
     slow = gate("e3: total_ms <= 30", value=8.0, threshold=30, interval=[7.5, 9.0], unit="ms")
     summarise(study, close, slow)
     rows = [[cell.text for cell in row][2:6] for row in table_in(verdict(read(study)), "gates").rows]
-    assert rows == [["0.94996", "[0.900, …]", "12", "0.95000"], ["8 ms", "[8, 9]", "12", "30 ms"]]
+    assert rows == [["0.94996", "0.95000", "[0.900, …]", "12"], ["8 ms", "30 ms", "[8, 9]", "12"]]
 
 
 def test_the_interval_of_a_comparison_is_that_of_the_difference(study: Path) -> None:
     strange = gate("e3: what another version writes", interval=[0.1, 0.2])
     summarise(study, gate("e3: recall@5 >= e2 - 0.1", interval=[-0.1, 0.3]), strange)
-    rows = table_in(verdict(read(study)), "gates").rows
-    assert [row[3].text for row in rows] == ["difference [-0.100, +0.300]", "[0.100, 0.200]"]
+    table = table_in(verdict(read(study)), "gates")
+    column = list(table.head).index("95 % interval")
+    assert [row[column].text for row in table.rows] == ["difference [-0.100, +0.300]", "[0.100, 0.200]"]
+    # What cannot be read cannot be drawn: whether more is better stands in the gate's text.
+    assert [bool(row[-2].drawing) for row in table.rows] == [True, False]
 
 
 def test_a_gate_without_a_value_says_why(study: Path) -> None:
     nothing = gate("e3: recall@5 >= 0.7", "not judged", value=None, threshold=None, interval=None, n=0, reason="-k")
     summarise(study, nothing)
-    assert [cell.text for cell in table_in(verdict(read(study)), "gates").rows[0]][2:] == ["–", "–", "0", "–", "-k"]
+    assert [cell.text for cell in table_in(verdict(read(study)), "gates").rows[0]][2:] == ["–", "–", "–", "0", "", "-k"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.page.content import Table
@@ -16,7 +17,20 @@ from rag_harness.page.sections.method import method
 from rag_harness.page.sections.scorecard import scorecard
 from rag_harness.page.sections.verdict import verdict
 from rag_harness.results.causes import CauseLine, write_causes
-from tests.unit.page.runs import amend, blocks_in, gate, read, said, summarise, write_study
+from tests.unit.page.runs import (
+    amend,
+    blocks_in,
+    cell_in,
+    facts_in,
+    gate,
+    prose_in,
+    read,
+    said,
+    summarise,
+    table_in,
+    write_study,
+)
+from tests.unit.tables import write_run
 
 SECTIONS = (verdict, scorecard, diff, differences, failures, method)
 
@@ -55,3 +69,34 @@ def test_no_row_is_longer_than_its_head(tmp_path: Path) -> None:
         for block in blocks_in(section.blocks):
             if isinstance(block, Table):
                 assert {len(row) for row in block.rows} <= {len(block.head)}, block.name
+
+
+def test_scores_of_rows_that_are_gone_are_of_lost_trials(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    for name in ("e1", "e2", "e3"):
+        (tmp_path / f"{name}.jsonl").unlink()
+    sections = {section.ident: section for section in sections_of(read(tmp_path))}
+    assert facts_in(sections["verdict"])["answers"] == "by nobody: no trial has one"
+    assert cell_in(table_in(sections["verdict"], "trials"), "e2", "lost").text == "12"
+    # A lost trial counts the worst, and has cost nothing that is known.
+    assert cell_in(table_in(sections["scorecard"], "scorecard"), "error_rate ↓", "e2").text.startswith("1.000 ")
+    assert cell_in(table_in(sections["scorecard"], "costs"), "cost a trial", "e2").text == "–"
+
+
+@pytest.mark.parametrize("file", ["e2.jsonl", "scores/e2.jsonl"])
+def test_a_torn_last_line_costs_its_trial_only(tmp_path: Path, file: str) -> None:
+    write_study(tmp_path)
+    whole = (tmp_path / file).read_bytes()
+    (tmp_path / file).write_bytes(whole[:-20])
+    sections = {section.ident: section for section in sections_of(read(tmp_path))}
+    lost = cell_in(table_in(sections["verdict"], "trials"), "e2", "lost").text
+    gaps = [row[1].text for row in table_in(sections["verdict"], "unmeasured").rows if row[0].text == "e2"]
+    assert (lost, "answer_relevancy (AR)" in gaps) == (("1", False) if file == "e2.jsonl" else ("0", True))
+
+
+def test_a_run_of_nothing_is_a_page_that_says_so(tmp_path: Path) -> None:
+    write_run(tmp_path, [], [], selected={})
+    found = {section.ident: prose_in(section) for section in sections_of(read(tmp_path))}
+    assert found["verdict"][0] == "No gates were judged: no trial was selected in this run."
+    assert found["scorecard"] == ["No trial was selected: there is nothing to score."]
+    assert not {"differences", "failures", "diff"} & set(found)
