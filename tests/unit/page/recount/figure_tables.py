@@ -128,6 +128,9 @@ def reliability(files: RunFiles, table: ShownTable) -> Iterator[str]:
         low, high = map(float, stated.split(" to "))
         every = _stated(files.suites[name])
         held = [(sure, wrong) for sure, wrong in every if low - 1e-9 <= sure < high - 1e-9 or sure == high == 1]
+        if not held:
+            yield f"no answer of {name} states {stated}"
+            continue
         count = sum(not wrong for _, wrong in held)
         found = scipy.stats.binomtest(count, len(held)).proportion_ci(0.95, "wilson")
         yield problem(f"{mean} {n}", "{} {}", fmean(sure for sure, _ in held), len(held))
