@@ -8,7 +8,7 @@ const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".li
 
 // Elements
 
-/** el("p.note", { title }, "text", [nodes]): attributes are the plain objects, what is empty is left out. */
+/** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
 	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
 	if (classes.length) node.className = classes.join(" ");
@@ -43,7 +43,7 @@ function fold(title, make) {
 	return box;
 }
 
-/** A text of any length: one that would choke the page is cut, with a button for the rest. */
+/** A text of any length: one that would choke the page is cut. */
 function long(text, draw = (shown) => [shown], tag = "div") {
 	const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
 	const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
@@ -115,7 +115,6 @@ function trialAt(address) {
 	return addresses.get(address) ?? addresses.get(`${index.runs[0]?.name}/${address}`);
 }
 
-/** The trials of the same case, this one too. */
 const peersOf = (n) => trials.case.flatMap((one, trial) => (one === trials.case[n] ? trial : []));
 
 const texts = [];
@@ -152,7 +151,7 @@ function fragmentOf(of) {
 const link = (n) => el("a", { href: linkTo(n) }, said(idOf(n)));
 const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other == null ? "" : idOf(other) });
 
-/** Show another view. A quiet one replaces the last in the history: a letter typed is no step to go back to. */
+/** Show another view; a quiet one replaces the last: a letter typed is no step to go back to. */
 function go(change, isQuiet) {
 	const fragment = fragmentOf({ ...view, ...change });
 	if (fragment === location.hash) return;
@@ -171,8 +170,8 @@ const clear = () => { search.value = ""; go({ filters: {}, q: "" }); count.focus
 
 function matching({ filters, q = "", sort = "" }) {
 	const tests = Object.entries(filters).map(([name, wanted]) => {
-		const { of, counts } = col(name), kept = new Set(wanted), [least, most] = [wanted[0] ?? -Infinity, wanted[1] ?? Infinity];
-		return counts ? (n) => kept.has(of(n)) : (n) => of(n) != null && of(n) >= least && of(n) <= most;
+		const { of, counts } = col(name), least = wanted[0] ?? -Infinity, most = wanted[1] ?? Infinity;
+		return counts ? (n) => wanted.includes(of(n)) : (n) => of(n) != null && of(n) >= least && of(n) <= most;
 	});
 	const words = q.toLowerCase().split(/\s+/).filter(Boolean);
 	tests.push((n) => words.every((word) => textOf(n).includes(word)));
@@ -181,11 +180,10 @@ function matching({ filters, q = "", sort = "" }) {
 	return sorted(kept, sort);
 }
 
-/** What has no value stands last, whichever way. */
 function sorted(kept, sort) {
 	const of = columns.get(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
 	if (!of) return sort === "-trial" ? kept.reverse() : kept;
-	const isNone = (value) => value == null || value === "";
+	const isNone = (value) => value == null || value === ""; // stands last, whichever way
 	return kept.sort((a, b) => {
 		const one = of(a), other = of(b);
 		return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
@@ -199,11 +197,10 @@ const titleOf = (name) => bareOf(name).replace(/^./, (first) => first.toUpperCas
 
 function makeBar() {
 	search.addEventListener("input", later(() => go({ q: search.value.trim() }, true)));
-	const names = [...columns.keys()], isFacet = (name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES;
-	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn));
-	const [own, labels] = [false, true].map((isLabel) => names.filter((name) => isFacet(name) && name.startsWith("label.") === isLabel));
+	const names = [...columns.keys()], facets = names.filter((name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES);
+	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn)), labels = facets.filter((name) => name !== bareOf(name));
 	const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
-	pick(".picks").prepend(...own.map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("h4", bareOf(name)), facet(name)])) : "", menu("columns", cols));
+	pick(".picks").prepend(...facets.filter((name) => name === bareOf(name)).map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("h4", bareOf(name)), facet(name)])) : "", menu("columns", cols));
 	makeRange(...["range", "from", "to"].map((name) => pick(`[data-field=${name}]`)));
 }
 
@@ -222,6 +219,7 @@ function choices(name, values, act) {
 
 function makeRange(which, ...ends) {
 	which.append(...numbers.map((name) => el("option", name)));
+	which.closest("details").hidden = !numbers.length;
 	const fill = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
 	const set = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
 	which.addEventListener("change", fill);
@@ -236,18 +234,16 @@ function renderBar() {
 	const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
 	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
 		: wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
-	pick(".chips").replaceChildren(...on, ...(on.length ? [button("Clear filters", clear)] : []));
+	pick(".chips").replaceChildren(...on, on.length ? button("Clear filters", clear) : "");
 }
 
 // The list
 
 function renderList() {
-	const isLost = view.open && trialAt(view.open) == null;
-	count.replaceChildren(found.length < total ? `${whole(found.length)} of ` : "", many(total, "trial"), ...(isLost ? [". No trial is called ", said(view.open), "."] : []));
-	const body = el("tbody", { onclick: clicked }, found.slice(0, shown).map(rowOf));
-	const head = el("thead", el("tr", ["trial", ...view.cols].map(headOf)));
-	list.replaceChildren(...(found.length ? [scrolling("List of trials", el("table", head, body))] : [nothing()]));
-	const rest = Math.min(STEP, found.length - shown);
+	const isLost = view.open && trialAt(view.open) == null, rest = Math.min(STEP, found.length - shown);
+	count.replaceChildren(el("span", found.length < total && `${whole(found.length)} of `, many(total, "trial"), isLost && [". No trial is called ", said(view.open), "."]));
+	list.replaceChildren(found.length ? scrolling("List of trials", el("table", el("thead", el("tr", ["trial", ...view.cols].map(headOf))),
+		el("tbody", { onclick: clicked }, found.slice(0, shown).map(rowOf)))) : nothing());
 	if (rest > 0) list.append(button(`Show ${rest} more`, () => focusRow(shown)));
 	rowAt(view.open)?.setAttribute("aria-current", "true");
 }
@@ -317,7 +313,7 @@ function headline(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
 	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
 	const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": idOf(one) }, said(systemOf(one))), " ",
-		el("a.beside", { href: linkTo(n, one), "data-with": idOf(one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other ? "true" : null }, "beside"));
+		el("a.beside", { href: linkTo(n, one), "data-with": idOf(one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
 	return [el("div.headline", el("h3", { id: "opened", tabindex: -1 }, said(idOf(n)), other != null && [" and ", said(idOf(other))]),
 		el("div.acts", button("Copy link", copyLink), button("Close", close))),
 	el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length && el("div.peers", "Same question: ", peers.map(peer))];
@@ -344,7 +340,7 @@ function unitsOf(text) {
 	return (offset) => at[offset] ?? text.length;
 }
 
-/** Draws a text with ranges of it ([start, end, wrap], in code points) wrapped; of two that overlap, the first. */
+/** Draws a text with ranges of it, [start, end, wrap], wrapped; of two that overlap, the first. */
 function wrapped(text, ranges, draw = (piece) => [piece]) {
 	const at = unitsOf(text), places = ranges.map(([start, end, wrap]) => [at(start), at(end), wrap]).sort((a, b) => a[0] - b[0]);
 	return (visible) => {
@@ -462,7 +458,7 @@ const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces
 
 // Two side by side
 
-/** Two texts as pieces, [is common, words]: a longest common sequence of words; null where they are too many. */
+/** Two texts as pieces, [is common, words]; null where the words are too many. */
 function differing(...both) {
 	const [a, b] = both.map((text) => text.match(/\s*\S+\s*/g) ?? []), [c, d] = [a, b].map((all) => all.map((word) => word.trim()));
 	if (Math.max(a.length, b.length) > MOST_WORDS) return null;
@@ -512,8 +508,8 @@ const focused = () => trialAt(document.activeElement.closest("tr[data-trial]")?.
 
 function step(by) {
 	const next = found.indexOf(focused()) + by;
-	if (!panel.hidden && !list.contains(document.activeElement)) { if (found[next] != null) go({ open: idOf(found[next]), with: "" }); }
-	else if (next >= 0) focusRow(next);
+	if (panel.hidden || list.contains(document.activeElement)) focusRow(next);
+	else if (next in found) go({ open: idOf(found[next]), with: "" });
 }
 
 function close() {
@@ -524,20 +520,18 @@ function close() {
 }
 
 function beside() {
-	const n = focused();
-	if (n == null) return;
-	const all = peersOf(n), at = all.indexOf(trialAt(view.with) ?? n), next = [...all.slice(at + 1), ...all.slice(0, at)].find((one) => one !== n);
+	const n = focused(), all = n == null ? [] : peersOf(n), at = all.indexOf(trialAt(view.with) ?? n);
+	const next = [...all.slice(at + 1), ...all.slice(0, at)].find((one) => one !== n);
 	if (next != null) go({ open: idOf(n), with: idOf(next) });
 }
 
-function escape() {
-	const menu = pick(".pick[open]");
-	if (menu) toggle(menu);
-	else if (!panel.hidden) close();
-}
 function toggle(menu) {
 	menu.open = !menu.open;
 	menu.querySelector("summary").focus();
+}
+function escape() {
+	const menu = pick(".pick[open]");
+	menu ? toggle(menu) : panel.hidden || close();
 }
 
 const ACTS = { j: () => step(1), k: () => step(-1), Escape: escape, "/": () => search.focus(), s: beside, "?": () => toggle(pick("[data-help]")) };
