@@ -8,19 +8,19 @@ const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".li
 
 // Elements
 
-/** el("p.note", { title }, "text", [nodes]): attributes are the plain objects, what is empty is left out. */
+/** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
-  const [tag, ...classes] = what.split("."), node = document.createElement(tag);
-  if (classes.length) node.className = classes.join(" ");
-  for (const one of inside.flat(Infinity)) {
-    if (one?.constructor === Object) Object.entries(one).forEach((about) => attribute(node, ...about));
-    else if (one) node.append(one);
-  }
-  return node;
+	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
+	if (classes.length) node.className = classes.join(" ");
+	for (const one of inside.flat(Infinity)) {
+		if (one?.constructor === Object) Object.entries(one).forEach((about) => attribute(node, ...about));
+		else if (one) node.append(one);
+	}
+	return node;
 }
 function attribute(node, name, value) {
-  if (typeof value === "function") node.addEventListener(name.slice(2), value);
-  else if (value != null) node.setAttribute(name, value);
+	if (typeof value === "function") node.addEventListener(name.slice(2), value);
+	else if (value != null) node.setAttribute(name, value);
 }
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
@@ -28,8 +28,8 @@ const dotted = (...all) => note(said(all.filter(Boolean).join(" · ")));
 const button = (text, onclick, about) => el("button", { type: "button", onclick }, about, text);
 const whole = (number) => number.toLocaleString("en");
 const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
-const pairs = (all = {}, draw = long) => Object.entries(all).map(([name, value]) => el("div", el("dt", said(name)),
-  el("dd", draw(typeof value === "string" ? value : JSON.stringify(value)))));
+const facts = (all) => all && el("dl.facts", Object.entries(all).map(([name, value]) => el("div", el("dt", said(name)),
+	el("dd", long(typeof value === "string" ? value : JSON.stringify(value))))));
 
 const named = (title) => ({ "data-part": title.toLowerCase().split(",")[0] });
 
@@ -38,25 +38,25 @@ const part = (title, ...inside) => inside.flat(Infinity).some(Boolean) && el("se
 
 /** Folded until it is asked for, and made only then. */
 function fold(title, make) {
-  const box = el("details.part", named(title), el("summary", title));
-  box.addEventListener("toggle", () => box.append(el("div", make())), { once: true });
-  return box;
+	const box = el("details.part", named(title), el("summary", title));
+	box.addEventListener("toggle", () => box.append(el("div", make())), { once: true });
+	return box;
 }
 
-/** A text of any length: one that would choke the page is cut, with a button for the rest. */
+/** A text of any length: one that would choke the page is cut. */
 function long(text, draw = (shown) => [shown], tag = "div") {
-  const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
-  const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
-  if (text.length <= LONG) box.append(...draw(text));
-  else box.append(...draw(text.slice(0, LONG)), "… ", button(`Show all ${whole(text.length)} characters`, all));
-  return box;
+	const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
+	const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
+	if (text.length <= LONG) box.append(...draw(text));
+	else box.append(...draw(text.slice(0, LONG)), "… ", button(`Show all ${whole(text.length)} characters`, all));
+	return box;
 }
 const plain = (text) => long(text, undefined, "pre");
 
 function table(label, head, rows) {
-  const cell = (one, n) => (one?.tagName === "TD" ? one : n === 0 ? el("th", { scope: "row" }, one) : el(typeof one === "number" ? "td.num" : "td", one?.nodeType || Array.isArray(one) ? one : String(one ?? "–")));
-  return scrolling(label, el("table", el("thead", el("tr", head.map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", rows.map((row) => el("tr", row.map(cell))))));
+	const cell = (one, n) => one?.tagName === "TD" ? one : n === 0 ? el("th", { scope: "row" }, one) : typeof one === "number" ? el("td.num", String(one)) : el("td", one ?? "–");
+	return scrolling(label, el("table", el("thead", el("tr", head.map((name) => el("th", { scope: "col" }, name)))),
+		el("tbody", rows.map((row) => el("tr", row.map(cell))))));
 }
 const scrolling = (label, inside) => el("div.scroll", { tabindex: 0, role: "region", "aria-label": label }, inside);
 
@@ -66,12 +66,12 @@ const blocks = {};
 const block = (name) => (blocks[name] ??= unpacked(document.getElementById("data-" + name), name));
 
 async function unpacked(node, name) {
-  if (!node) throw new Error(`The page has no block “${name}”: the file was cut short. Make it again.`);
-  if (node.dataset.packed !== "gzip") return JSON.parse(node.textContent);
-  if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials. Update it, or make the page with --plain.");
-  const text = node.textContent.trim();
-  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+	if (!node) throw new Error(`The page has no block “${name}”: it was cut short. Make it again.`);
+	if (node.dataset.packed !== "gzip") return JSON.parse(node.textContent);
+	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials. Update it, or make the page with --plain.");
+	const text = node.textContent.trim();
+	const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
 const columns = new Map(), col = (name) => columns.get(name);
@@ -84,42 +84,42 @@ const categoryOf = (n) => index.categories[trials.category[n]] ?? "";
 const causeOf = (n) => index.causes[trials.cause[n]] ?? "";
 const statusOf = (n) => index.states[trials.state[n]];
 const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + experimentOf(n).id;
-const addressOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
+const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
 /** A column says a word of a trial, and how many trials have it (``counts``), or a number. */
 function take(read) {
-  index = read, trials = read.trials, total = trials.case.length;
-  const word = (name, of) => columns.set(name, { of, counts: counted(of) });
-  const number = (name, values, better, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
-  Object.entries({ run: runOf, experiment: (n) => experimentOf(n).id, type: (n) => caseOf(n).type, category: categoryOf, cause: causeOf, status: statusOf })
-    .forEach((about) => word(...about));
-  for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
-  for (const { name, better } of index.measures) number(name, trials.values[name], better);
-  number("ms", trials.ms, "lower", 1);
-  number("cost", trials.cost, "lower", 5);
-  number("confidence", trials.confidence, "higher");
-  numbers = [...columns.keys()].filter((name) => col(name).digits);
-  const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
-  usual = [...new Set([...liked, ...numbers])].slice(0, 6);
+	index = read, trials = read.trials, total = trials.case.length;
+	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
+	const number = (name, values, better, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
+	Object.entries({ run: runOf, experiment: (n) => experimentOf(n).id, type: (n) => caseOf(n).type, category: categoryOf, cause: causeOf, status: statusOf })
+		.forEach((about) => word(...about));
+	for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
+	for (const { name, better } of index.measures) number(name, trials.values[name], better);
+	number("ms", trials.ms, "lower", 1);
+	number("cost", trials.cost, "lower", 5);
+	number("confidence", trials.confidence, "higher");
+	numbers = [...columns.keys()].filter((name) => col(name).digits);
+	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
+	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
 }
 
 function counted(of) {
-  const counts = new Map();
-  for (let n = 0; n < total; n++) counts.set(of(n), (counts.get(of(n)) ?? 0) + 1);
-  return counts;
+	const counts = new Map();
+	for (let n = 0; n < total; n++) counts.set(of(n), (counts.get(of(n)) ?? 0) + 1);
+	return counts;
 }
 
 /** The trial of an address; of the first run where the address names none. */
 function trialAt(address) {
-  addresses ??= new Map(trials.case.map((_, n) => [addressOf(n), n]));
-  return addresses.get(address) ?? addresses.get(`${index.runs[0]?.name}/${address}`);
+	addresses ??= new Map(trials.case.map((_, n) => [idOf(n), n]));
+	return addresses.get(address) ?? addresses.get(`${index.runs[0]?.name}/${address}`);
 }
 
-/** The trials of the same case, this one too. */
 const peersOf = (n) => trials.case.flatMap((one, trial) => (one === trials.case[n] ? trial : []));
 
 const texts = [];
-const textOf = (n) => (texts[n] ??= [addressOf(n), trials.answer[n], caseOf(n).query, caseOf(n).truth].join("\n").toLowerCase());
+const textOf = (n) => (texts[n] ??= [idOf(n), trials.answer[n], caseOf(n).query, caseOf(n).truth].join("\n").toLowerCase());
+const warm = (n = 0) => n < total && self.requestIdleCallback?.((idle) => { while (n < total && idle.timeRemaining() > 1) textOf(n++); warm(n); });
 const written = (name, value) => typeof value === "number" ? value.toFixed(col(name)?.digits ?? 3) : value || "–";
 
 // The view and its fragment
@@ -129,39 +129,39 @@ let view, found = [], shown;
 
 /** What a fragment asks for; what is unknown or damaged in it is left out. */
 function viewOf(fragment) {
-  const read = { filters: {}, cols: usual };
-  for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
-    const ends = value.split("..").map((end) => (end.trim() ? Number(end) : null));
-    if (WORDS.includes(name)) read[name] = value;
-    else if (name === "cols") read.cols = value.split(",").filter((column) => columns.has(column));
-    else if (col(name)?.counts?.has(value)) (read.filters[name] ??= []).push(value);
-    else if (col(name)?.digits && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
-  }
-  return read;
+	const read = { filters: {}, cols: usual };
+	for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
+		const ends = value.split("..").map((end) => (end.trim() ? Number(end) : null));
+		if (WORDS.includes(name)) read[name] = value;
+		else if (name === "cols") read.cols = value.split(",").filter((column) => columns.has(column));
+		else if (col(name)?.counts?.has(value)) (read.filters[name] ??= []).push(value);
+		else if (col(name)?.digits && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
+	}
+	return read;
 }
 
 function fragmentOf(of) {
-  const query = new URLSearchParams();
-  for (const [name, wanted] of Object.entries(of.filters))
-    for (const value of col(name).counts ? wanted : [wanted.map((end) => end ?? "").join("..")]) query.append(name, value);
-  if (of.cols.join() !== usual.join()) query.append("cols", of.cols);
-  for (const name of WORDS) if (of[name]) query.append(name, of[name]);
-  return ("#trials?" + query).replace(/\?$/, "").replaceAll("%2F", "/").replaceAll("%40", "@");
+	const query = new URLSearchParams();
+	for (const [name, wanted] of Object.entries(of.filters))
+		for (const value of col(name).counts ? wanted : [wanted.map((end) => end ?? "").join("..")]) query.append(name, value);
+	if (of.cols.join() !== usual.join()) query.append("cols", of.cols);
+	for (const name of WORDS) if (of[name]) query.append(name, of[name]);
+	return ("#trials?" + query).replace(/\?$/, "").replaceAll("%2F", "/").replaceAll("%40", "@");
 }
-const link = (n) => el("a", { href: linkTo(n) }, said(addressOf(n)));
-const linkTo = (n, other) => fragmentOf({ ...view, open: addressOf(n), with: other == null ? "" : addressOf(other) });
+const link = (n) => el("a", { href: linkTo(n) }, said(idOf(n)));
+const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other == null ? "" : idOf(other) });
 
-/** Show another view. A quiet one replaces the last in the history: a letter typed is no step to go back to. */
+/** Show another view; a quiet one replaces the last: a letter typed is no step to go back to. */
 function go(change, isQuiet) {
-  const fragment = fragmentOf({ ...view, ...change });
-  if (fragment === location.hash) return;
-  history[isQuiet ? "replaceState" : "pushState"](null, "", fragment);
-  render();
+	const fragment = fragmentOf({ ...view, ...change });
+	if (fragment === location.hash) return;
+	history[isQuiet ? "replaceState" : "pushState"](null, "", fragment);
+	render();
 }
 
 function filter(name, wanted, isQuiet) {
-  const { [name]: _, ...rest } = view.filters;
-  go({ filters: wanted.some((one) => one != null) ? { ...rest, [name]: wanted } : rest }, isQuiet);
+	const { [name]: _, ...rest } = view.filters;
+	go({ filters: wanted.some((one) => one != null) ? { ...rest, [name]: wanted } : rest }, isQuiet);
 }
 const choose = (name, value, isOn) => filter(name, [...(view.filters[name] ?? []).filter((one) => one !== value), ...(isOn ? [value] : [])]);
 const clear = () => { search.value = ""; go({ filters: {}, q: "" }); count.focus(); };
@@ -169,26 +169,25 @@ const clear = () => { search.value = ""; go({ filters: {}, q: "" }); count.focus
 // What matches
 
 function matching({ filters, q = "", sort = "" }) {
-  const tests = Object.entries(filters).map(([name, wanted]) => {
-    const { of, counts } = col(name), kept = new Set(wanted), [least, most] = [wanted[0] ?? -Infinity, wanted[1] ?? Infinity];
-    return counts ? (n) => kept.has(of(n)) : (n) => of(n) != null && of(n) >= least && of(n) <= most;
-  });
-  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
-  tests.push((n) => words.every((word) => textOf(n).includes(word)));
-  const kept = [];
-  for (let n = 0; n < total; n++) if (tests.every((test) => test(n))) kept.push(n);
-  return sorted(kept, sort);
+	const tests = Object.entries(filters).map(([name, wanted]) => {
+		const { of, counts } = col(name), least = wanted[0] ?? -Infinity, most = wanted[1] ?? Infinity;
+		return counts ? (n) => wanted.includes(of(n)) : (n) => of(n) != null && of(n) >= least && of(n) <= most;
+	});
+	const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+	tests.push((n) => words.every((word) => textOf(n).includes(word)));
+	const kept = [];
+	for (let n = 0; n < total; n++) if (tests.every((test) => test(n))) kept.push(n);
+	return sorted(kept, sort);
 }
 
-/** What has no value stands last, whichever way. */
 function sorted(kept, sort) {
-  const of = columns.get(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
-  if (!of) return sort === "-trial" ? kept.reverse() : kept;
-  const isNone = (value) => value == null || value === "";
-  return kept.sort((a, b) => {
-    const one = of(a), other = of(b);
-    return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
-  });
+	const of = columns.get(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
+	if (!of) return sort === "-trial" ? kept.reverse() : kept;
+	const isNone = (value) => value == null || value === ""; // stands last, whichever way
+	return kept.sort((a, b) => {
+		const one = of(a), other = of(b);
+		return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
+	});
 }
 
 // The bar above the list
@@ -197,315 +196,310 @@ const bareOf = (name) => name.replace(/^label\./, "");
 const titleOf = (name) => bareOf(name).replace(/^./, (first) => first.toUpperCase());
 
 function makeBar() {
-  search.addEventListener("input", later(() => go({ q: search.value.trim() }, true)));
-  const names = [...columns.keys()], isFacet = (name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES;
-  const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn));
-  const [own, labels] = [false, true].map((isLabel) => names.filter((name) => isFacet(name) && name.startsWith("label.") === isLabel));
-  const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
-  pick(".picks").prepend(...own.map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("h4", bareOf(name)), facet(name)])) : "", menu("columns", cols));
-  makeRange(...["range", "from", "to"].map((name) => pick(`[data-field=${name}]`)));
+	search.addEventListener("input", later(() => go({ q: search.value.trim() }, true)));
+	const names = [...columns.keys()], facets = names.filter((name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES);
+	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn)), labels = facets.filter((name) => name !== bareOf(name));
+	const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
+	pick(".picks").prepend(...facets.filter((name) => name === bareOf(name)).map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("h4", bareOf(name)), facet(name)])) : "", menu("columns", cols));
+	makeRange(...["range", "from", "to"].map((name) => pick(`[data-field=${name}]`)));
 }
 
 function later(act) {
-  let timer;
-  return () => { clearTimeout(timer); timer = setTimeout(act, 120); };
+	let timer;
+	return () => { clearTimeout(timer); timer = setTimeout(act, 120); };
 }
 
 const menu = (name, inside) => el("details.pick", { name: "pick", "data-facet": name }, el("summary", titleOf(name)), el("div.menu", inside));
 
 function choices(name, values, act) {
-  const line = ([value, trials]) => el("label", el("input", { type: "checkbox", name, value, onchange: ({ target }) => act(value, target.checked) }),
-    said(value || "(none)"), trials && el("span.many", whole(trials)));
-  return el("div", { role: "group", "aria-label": name }, values.map(line));
+	const line = ([value, trials]) => el("label", el("input", { type: "checkbox", name, value, onchange: ({ target }) => act(value, target.checked) }),
+		said(value || "(none)"), trials && el("span.many", whole(trials)));
+	return el("div", { role: "group", "aria-label": name }, values.map(line));
 }
 
 function makeRange(which, ...ends) {
-  which.append(...numbers.map((name) => el("option", name)));
-  const fill = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
-  const set = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
-  which.addEventListener("change", fill);
-  which.closest("details").addEventListener("toggle", fill);
-  ends.forEach((end) => end.addEventListener("input", set));
+	which.append(...numbers.map((name) => el("option", name)));
+	which.closest("details").hidden = !numbers.length;
+	const fill = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
+	const set = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
+	which.addEventListener("change", fill);
+	which.closest("details").addEventListener("toggle", fill);
+	ends.forEach((end) => end.addEventListener("input", set));
 }
 
 function renderBar() {
-  if (document.activeElement !== search) search.value = view.q ?? "";
-  for (const box of app.querySelectorAll(".menu [type=checkbox]"))
-    box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
-  const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
-  const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
-    : wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
-  pick(".chips").replaceChildren(...on, ...(on.length ? [button("Clear filters", clear)] : []));
+	if (document.activeElement !== search) search.value = view.q ?? "";
+	for (const box of app.querySelectorAll(".menu [type=checkbox]"))
+		box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
+	const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
+	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
+		: wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
+	pick(".chips").replaceChildren(...on, on.length ? button("Clear filters", clear) : "");
 }
 
 // The list
 
 function renderList() {
-  const isLost = view.open && trialAt(view.open) == null;
-  count.replaceChildren(found.length < total ? `${whole(found.length)} of ` : "", many(total, "trial"), ...(isLost ? [". No trial is called ", said(view.open), "."] : []));
-  const body = el("tbody", { onclick: clicked }, found.slice(0, shown).map(rowOf));
-  const head = el("thead", el("tr", ["trial", ...view.cols].map(headOf)));
-  list.replaceChildren(...(found.length ? [scrolling("List of trials", el("table", { "data-trials": "" }, head, body))] : [nothing()]));
-  const rest = Math.min(STEP, found.length - shown);
-  if (rest > 0) list.append(button(`Show ${rest} more`, () => focusRow(shown)));
-  rowAt(view.open)?.setAttribute("aria-current", "true");
+	const isLost = view.open && trialAt(view.open) == null, rest = Math.min(STEP, found.length - shown);
+	count.replaceChildren(el("span", found.length < total && `${whole(found.length)} of `, many(total, "trial"), isLost && [". No trial is called ", said(view.open), "."]));
+	list.replaceChildren(found.length ? scrolling("List of trials", el("table", el("thead", el("tr", ["trial", ...view.cols].map(headOf))),
+		el("tbody", { onclick: clicked }, found.slice(0, shown).map(rowOf)))) : nothing());
+	if (rest > 0) list.append(button(`Show ${rest} more`, () => focusRow(shown)));
+	rowAt(view.open)?.setAttribute("aria-current", "true");
 }
 
-const nothing = () => el("p.none", { "data-none": "" }, total ? ["No trial matches. ", button("Clear filters", clear)]
-  : "The output holds no trial: nothing was selected, or nothing was kept.");
+const nothing = () => el("p.none", total ? ["No trial matches. ", button("Clear filters", clear)]
+	: "The output holds no trial: nothing was selected, or nothing was kept.");
 
 function headOf(name) {
-  const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
-  const sort = (isOn ? !isDown : better === "lower") ? "-" + name : name;
-  const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`)?.focus(); };
-  return el(digits ? "th.num" : "th", { scope: "col", "aria-sort": isOn ? (isDown ? "descending" : "ascending") : null },
-    button([bareOf(name), isOn && el("span", { "aria-hidden": "true" }, isDown ? " ↓" : " ↑")], act, { "data-sort": name }));
+	const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
+	const sort = (isOn ? !isDown : better === "lower") ? "-" + name : name;
+	const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`)?.focus(); };
+	return el(digits ? "th.num" : "th", { scope: "col", "aria-sort": isOn ? (isDown ? "descending" : "ascending") : null },
+		button([bareOf(name), isOn && (isDown ? " ↓" : " ↑")], act, { "data-sort": name }));
 }
 
 function rowOf(n) {
-  const cell = (name) => el(col(name).digits ? "td.num" : "td", said(written(name, col(name).of(n))));
-  return el("tr", { "data-trial": addressOf(n) }, el("th", { scope: "row" }, link(n),
-    el("span.asked", { dir: "auto" }, caseOf(n).query.slice(0, 200))), view.cols.map(cell));
+	const cell = (name) => el(col(name).digits ? "td.num" : "td", said(written(name, col(name).of(n))));
+	return el("tr", { "data-trial": idOf(n) }, el("th", { scope: "row" }, link(n),
+		el("span.asked", { dir: "auto" }, caseOf(n).query.slice(0, 200))), view.cols.map(cell));
 }
 
 function clicked({ target }) {
-  if (!target.closest("a") && !String(getSelection())) target.closest("tr").querySelector("a").click();
+	if (!target.closest("a") && !String(getSelection())) target.closest("tr").querySelector("a").click();
 }
 
 const rowAt = (address) => list.querySelector(`tr[data-trial="${CSS.escape(address ?? "")}"]`);
 
 function focusRow(place) {
-  if (place >= shown) { shown += STEP; renderList(); }
-  list.querySelectorAll("tbody a")[place]?.focus();
+	if (place >= shown) { shown += STEP; renderList(); }
+	list.querySelectorAll("tbody a")[place]?.focus();
 }
 
 // One trial
 
 let turn = 0;
 async function renderPanel(isMoved) {
-  const mine = ++turn, n = trialAt(view.open), m = trialAt(view.with), other = m === n ? undefined : m;
-  panel.hidden = n == null;
-  app.classList.toggle("is-open", n != null);
-  if (n == null) return panel.replaceChildren();
-  const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
-  if (mine !== turn) return;
-  panel.replaceChildren(...[headline(n, other), inside].flat(Infinity).filter(Boolean));
-  if (isMoved) reveal(panel.querySelector("h3"));
+	const mine = ++turn, n = trialAt(view.open), m = trialAt(view.with), other = m === n ? undefined : m;
+	panel.hidden = n == null;
+	app.classList.toggle("is-open", n != null);
+	if (n == null) return panel.replaceChildren();
+	const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
+	if (mine !== turn) return;
+	panel.replaceChildren(...[headline(n, other), inside].flat(Infinity).filter(Boolean));
+	if (isMoved) reveal(panel.querySelector("h3"));
 }
 
 function reveal(head) {
-  rowAt(view.open)?.scrollIntoView({ block: "nearest" });
-  head?.focus({ preventScroll: true });
-  head?.scrollIntoView();
+	rowAt(view.open)?.scrollIntoView({ block: "nearest" });
+	head?.focus({ preventScroll: true });
+	head?.scrollIntoView();
 }
 
 const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block)}`))[n % index.block];
 
 async function bodyOf(n, other) {
-  const about = await detailsOf(n), kept = await block("texts");
-  const asked = [part("Question", long(caseOf(n).query), el("dl.facts", pairs(about.inputs))), truth(n, about)];
-  if (other != null) return [asked, sideBySide([n, about], [other, await detailsOf(other)], kept)];
-  if (!Object.keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-  return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
-    about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
-    (about.prompts ?? []).map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
-    about.raw && fold("Raw output", () => plain(about.raw))];
+	const about = await detailsOf(n), kept = await block("texts");
+	const asked = [part("Question", long(caseOf(n).query), facts(about.inputs)), truth(n, about)];
+	if (other != null) return [asked, sideBySide([n, about], [other, await detailsOf(other)], kept)];
+	if (!Object.keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
+	return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
+		(about.prompts ?? []).map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
+		about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
 function headline(n, other) {
-  const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
-  const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
-  const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": addressOf(one) }, said(systemOf(one))), " ",
-    el("a.beside", { href: linkTo(n, one), "data-with": addressOf(one), "aria-label": `${addressOf(one)} beside it`, "aria-current": one === other ? "true" : null }, "beside"));
-  return [el("div.headline", el("h3", { id: "opened", tabindex: -1 }, said(addressOf(n)), other != null && [" and ", said(addressOf(other))]),
-    el("div.acts", button("Copy link", copyLink), button("Close", close))),
-  el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length && el("div.peers", "Same question: ", peers.map(peer))];
+	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
+	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
+	const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": idOf(one) }, said(systemOf(one))), " ",
+		el("a.beside", { href: linkTo(n, one), "data-with": idOf(one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
+	return [el("div.headline", el("h3", { id: "opened", tabindex: -1 }, said(idOf(n)), other != null && [" and ", said(idOf(other))]),
+		el("div.acts", button("Copy link", copyLink), button("Close", close))),
+	el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
 async function copyLink({ target }) {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    target.textContent = "Copied";
-  } catch {
-    const field = el("input", { readonly: "", value: location.href, "aria-label": "Link to this trial" });
-    target.replaceWith(field);
-    field.select();
-  }
+	try {
+		await navigator.clipboard.writeText(location.href);
+		target.textContent = "Copied";
+	} catch {
+		const field = el("input", { readonly: "", value: location.href, "aria-label": "Link to this trial" });
+		target.replaceWith(field);
+		field.select();
+	}
 }
 
 // Claims, quotes, citations
 
 /** Offsets count code points, a string of this language UTF-16 units. */
 function unitsOf(text) {
-  if (!/[\ud800-\udfff]/.test(text)) return (offset) => offset;
-  const at = [0];
-  for (const sign of text) at.push(at.at(-1) + sign.length);
-  return (offset) => at[offset] ?? text.length;
+	if (!/[\ud800-\udfff]/.test(text)) return (offset) => offset;
+	const at = [0];
+	for (const sign of text) at.push(at.at(-1) + sign.length);
+	return (offset) => at[offset] ?? text.length;
 }
 
-/** Draws a text with ranges of it ([start, end, wrap], in code points) wrapped; of two that overlap, the first. */
+/** Draws a text with ranges of it, [start, end, wrap], wrapped; of two that overlap, the first. */
 function wrapped(text, ranges, draw = (piece) => [piece]) {
-  const at = unitsOf(text), places = ranges.map(([start, end, wrap]) => [at(start), at(end), wrap]).sort((a, b) => a[0] - b[0]);
-  return (visible) => {
-    const nodes = [];
-    let done = 0;
-    for (const [start, end, wrap] of places.filter(([start, end]) => start < end && start < visible.length)) {
-      if (start < done) continue;
-      nodes.push(...draw(visible.slice(done, start)), wrap(draw(visible.slice(start, end))));
-      done = end;
-    }
-    return [...nodes, ...draw(visible.slice(done))];
-  };
+	const at = unitsOf(text), places = ranges.map(([start, end, wrap]) => [at(start), at(end), wrap]).sort((a, b) => a[0] - b[0]);
+	return (visible) => {
+		const nodes = [];
+		let done = 0;
+		for (const [start, end, wrap] of places) {
+			if (start < done || start >= Math.min(end, visible.length)) continue;
+			nodes.push(...draw(visible.slice(done, start)), wrap(draw(visible.slice(start, end))));
+			done = end;
+		}
+		return [...nodes, ...draw(visible.slice(done))];
+	};
 }
 
 const verdictOf = (value) => (value == null ? ["unsure", "?", "no verdict"] : value >= SUPPORTED ? ["good", "✓", "supported"] : ["bad", "✗", "not supported"]);
-function sign(value) {
-  const [tone, mark, text] = verdictOf(value);
-  return el("span.sign." + tone, el("span", { "aria-hidden": "true" }, mark), el("span.unseen", ` (${text})`));
-}
+const sign = ([tone, mark, text]) => el("span.sign." + tone, mark, el("span.unseen", ` (${text})`));
 
 /** Whose claims a measure has, and what may support them. */
 const claimedBy = (name) => index.measures.find((measure) => measure.name === name)?.claims ?? ["answer", "contexts"];
-const byOf = ({ claims = {} }) => [view.by, "faithfulness", ...Object.keys(claims)].find((name) => claims[name]);
+const byOf = ({ claims = {} }) => [view.by, "faithfulness", ...Object.keys(claims)].find((name) => Object.hasOwn(claims, name));
 
 function claimsOf(about, whose) {
-  const by = byOf(about), all = by && claimedBy(by)[0] === whose ? about.claims[by] : [];
-  return all.filter((claim) => claim[1] >= 0).map(([value, start, end]) =>
-    [start, end, (inside) => el("span.claim." + verdictOf(value)[0], { "data-claim": verdictOf(value)[2] }, inside, sign(value))]);
+	const by = byOf(about), all = by && claimedBy(by)[0] === whose ? about.claims[by] : [];
+	const wrap = (verdict) => (inside) => el("span.claim." + verdict[0], { "data-claim": verdict[2] }, inside, sign(verdict));
+	return all.filter((claim) => claim[1] >= 0).map(([value, start, end]) => [start, end, wrap(verdictOf(value))]);
 }
 
 const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "data-source": place, "aria-label": `Source ${place}` });
 
 /** Draws each number in [Source n] as a link to its chunk, or marked where there is none. */
 function cited({ context = [] }) {
-  const one = (piece, n) => (n % 2 === 0 ? piece : context[piece - 1] ? sourceLink(Number(piece), piece)
-    : el("span.invalid", { "data-invalid": piece }, piece, " ⚠", el("span.unseen", " (no such source)")));
-  return (text) => text.split(/(\[\s*sources?\b[^\]]*\])/i).flatMap((piece, n) => (n % 2 ? piece.split(/(\d+)/).map(one) : piece));
+	const one = (piece, n) => (n % 2 === 0 ? piece : context[piece - 1] ? sourceLink(Number(piece), piece)
+		: el("span.invalid", piece, " ⚠", el("span.unseen", " (no such source)")));
+	return (text) => text.split(/(\[\s*sources?\b[^\]]*\])/i).flatMap((piece, n) => (n % 2 ? piece.split(/(\d+)/).map(one) : piece));
 }
 
 function truth(n, about) {
-  const { truth: text, evidence, answerable } = caseOf(n);
-  return part("Ground truth", text ? long(text, wrapped(text, claimsOf(about, "ground_truth"))) : note(answerable ? "None is given." : "The documents do not answer this."),
-    evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), note(said(file)))))));
+	const { truth: text, evidence, answerable } = caseOf(n);
+	return part("Ground truth", text ? long(text, wrapped(text, claimsOf(about, "ground_truth"))) : note(answerable ? "None is given." : "The documents do not answer this."),
+		evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), note(said(file)))))));
 }
 
 function answer(n, about) {
-  const text = trials.answer[n], by = byOf(about), { claims = {}, invalid, error } = about;
-  return part("Answer", error && el("p.prose.bad", { "data-error": "" }, `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
-    text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
-    by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by), "data-by": name }))),
-    by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
+	const text = trials.answer[n], by = byOf(about), { claims = {}, invalid, error } = about;
+	return part("Answer", error && el("p.prose.bad", `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
+		text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
+		by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by), "data-by": name }))),
+		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
 }
 
 function claimLine(n, by, [value, start, end, passage, own, why]) {
-  const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
-  const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
-  return el("li", sign(value), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && note(said(why)));
+	const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
+	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
+	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && note(said(why)));
 }
 
 // The rest of a trial
 
 function cause({ cause: why }) {
-  const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && note(said(reason))], long(text)];
-  const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
-  return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
-    texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
+	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && note(said(reason))], long(text)];
+	const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
+	return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
+		texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
 }
 
 function scores(n, { gaps = {} }, { names }) {
-  const rows = index.measures.map(({ name }) => [name, trials.values[name][n], names[gaps[name]]]).filter(([, value, gap]) => value != null || gap);
-  return part("Scores", rows.length ? el("dl.scores", rows.map(([name, value, gap]) =>
-    el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && note(said(gap)))))) : note("Nothing was measured."));
+	const rows = index.measures.map(({ name }) => [name, trials.values[name][n], names[gaps[name]]]).filter(([, value, gap]) => value != null || gap);
+	return part("Scores", rows.length ? el("dl.scores", rows.map(([name, value, gap]) =>
+		el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && note(said(gap)))))) : note("Nothing was measured."));
 }
 
 function goldOf(n, chunk) {
-  const { gold } = caseOf(n), end = chunk.lastIndexOf("#");
-  return gold.includes(end > 0 ? chunk.slice(0, end) : chunk) && el("span.gold", " ★ gold");
+	const { gold } = caseOf(n), end = chunk.lastIndexOf("#");
+	return gold.includes(end > 0 ? chunk.slice(0, end) : chunk) && el("span.gold", " ★ gold");
 }
 
 function chunks(n, { context = [] }, kept) {
-  const one = ([number, signals, quotes], at) => {
-    const [id, text, file, section, version, date] = kept.chunks[number];
-    return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), dotted(section, version && `version ${version}`, date, ...Object.entries(signals).map((signal) => signal.join(" "))),
-      long(text, wrapped(text, quotes.map(([, start, end]) => [start, end, (inside) => el("mark", inside)]))));
-  };
-  return part(`In the prompt, ${many(context.length, "chunk")}`, context.map(one));
+	const one = ([number, signals, quotes], at) => {
+		const [id, text, file, section, version, date] = kept.chunks[number];
+		return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), dotted(section, version && `version ${version}`, date, ...Object.entries(signals).map((signal) => signal.join(" "))),
+			long(text, wrapped(text, quotes.map(([, start, end]) => [start, end, (inside) => el("mark", inside)]))));
+	};
+	return part(`In the prompt, ${many(context.length, "chunk")}`, context.map(one));
 }
 
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
-  const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all?.scores ?? {});
-  const row = (id, at) => [at + 1, said(names[id]), ...signals.map((name) => all.scores[name][at]), used.includes(names[id]) ? sourceLink(used.indexOf(names[id]) + 1) : "", goldOf(n, names[id]) || ""];
-  return all && fold(`Candidates, ${all.ids.length}, ${all.ids.filter((id) => goldOf(n, names[id])).length || "none"} of them gold`,
-    () => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], all.ids.map(row)));
+	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all?.scores ?? {});
+	const row = (id, at) => [String(at + 1), said(names[id]), ...signals.map((name) => all.scores[name][at]), used.includes(names[id]) ? sourceLink(used.indexOf(names[id]) + 1) : "", goldOf(n, names[id]) || ""];
+	return all && fold(`Candidates, ${all.ids.length}, ${all.ids.filter((id) => goldOf(n, names[id])).length || "none"} of them gold`,
+		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], all.ids.map(row)));
 }
 
 const tokens = (sent, got) => `${whole(sent)} → ${whole(got)} tokens`;
 
 function stages({ stages: all = [], usage }) {
-  const sum = all.reduce((ms, stage) => ms + stage[1], 0) || 1;
-  let done = 0;
-  const line = ([name, ms, calls = [], detail]) => {
-    const bar = el("span.bar");
-    bar.style.marginLeft = `${(100 * done) / sum}%`;
-    bar.style.width = `${(100 * ms) / sum}%`;
-    done += ms;
-    return el("li", { "data-stage": name }, said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), detail && el("dl.facts", pairs(detail)));
-  };
-  const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
-    tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
-  return part("Stages", all.length > 0 && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
+	const sum = all.reduce((ms, stage) => ms + stage[1], 0) || 1;
+	let done = 0;
+	const line = ([name, ms, calls = [], detail]) => {
+		const bar = el("span.bar");
+		bar.style.marginLeft = `${(100 * done) / sum}%`;
+		bar.style.width = `${(100 * ms) / sum}%`;
+		done += ms;
+		return el("li", { "data-stage": name }, said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), facts(detail));
+	};
+	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
+		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
+	return part("Stages", all.length > 0 && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
 
 const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],
-  all.map(([name, outcome, value, threshold, why]) => [said(name), said(outcome), value, threshold, why && said(why)])));
+	all.map(([name, outcome, value, threshold, why]) => [said(name), said(outcome), value, threshold, why && said(why)])));
 
 const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces]) => [el("h5", said(role)),
-  plain(pieces.map((piece) => (piece < 0 ? chunks[-piece - 1][1].trim() : strings[piece])).join(""))]);
+	plain(pieces.map((piece) => (piece < 0 ? chunks[-piece - 1][1].trim() : strings[piece])).join(""))]);
 
 // Two side by side
 
-/** Two texts as pieces, [is common, words]: a longest common sequence of words; null where they are too many. */
+/** Two texts as pieces, [is common, words]; null where the words are too many. */
 function differing(...both) {
-  const [a, b] = both.map((text) => text.match(/\s*\S+\s*/g) ?? []), [c, d] = [a, b].map((all) => all.map((word) => word.trim()));
-  if (Math.max(a.length, b.length) > MOST_WORDS) return null;
-  const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), left = [], right = [];
-  for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
-    best[i][j] = c[i] === d[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
-  for (let i = 0, j = 0; i < a.length || j < b.length;) {
-    if (i < a.length && j < b.length && c[i] === d[j]) { add(left, true, a[i++]); add(right, true, b[j++]); }
-    else if (j === b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) add(left, false, a[i++]);
-    else add(right, false, b[j++]);
-  }
-  return [left, right];
+	const [a, b] = both.map((text) => text.match(/\s*\S+\s*/g) ?? []), [c, d] = [a, b].map((all) => all.map((word) => word.trim()));
+	if (Math.max(a.length, b.length) > MOST_WORDS) return null;
+	const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), left = [], right = [];
+	for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
+		best[i][j] = c[i] === d[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+	for (let i = 0, j = 0; i < a.length || j < b.length;) {
+		if (i < a.length && j < b.length && c[i] === d[j]) { add(left, true, a[i++]); add(right, true, b[j++]); }
+		else if (j === b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) add(left, false, a[i++]);
+		else add(right, false, b[j++]);
+	}
+	return [left, right];
 }
 function add(pieces, isCommon, word) {
-  if (pieces.at(-1)?.[0] === isCommon) pieces.at(-1)[1] += word;
-  else pieces.push([isCommon, word]);
+	if (pieces.at(-1)?.[0] === isCommon) pieces.at(-1)[1] += word;
+	else pieces.push([isCommon, word]);
 }
 
 function sideBySide([n, mine], [m, theirs], kept) {
-  const pieces = differing(trials.answer[n], trials.answer[m]);
-  const draw = (at) => () => pieces[at].map(([isCommon, text]) => (isCommon ? text : el(at ? "ins" : "del", text)));
-  const column = (one, at, { error }) => el("div", { "data-column": addressOf(one) }, el("h4", link(one)),
-    dotted(statusOf(one), categoryOf(one), causeOf(one)), trials.answer[one] ? long(trials.answer[one], pieces ? draw(at) : undefined) : note("No answer."), error && note(said(error[2])));
-  return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), !pieces && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
-    part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
-    part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
+	const pieces = differing(trials.answer[n], trials.answer[m]);
+	const draw = (at) => () => pieces[at].map(([isCommon, text]) => (isCommon ? text : el(at ? "ins" : "del", text)));
+	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)),
+		dotted(statusOf(one), categoryOf(one), causeOf(one)), trials.answer[one] ? long(trials.answer[one], pieces ? draw(at) : undefined) : note("No answer."), error && note(said(error[2])));
+	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), !pieces && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
+		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
+		part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
 }
 
 function scoreRows(n, m) {
-  return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
-    const step = of(n) == null || of(m) == null ? NaN : of(m) - of(n), isBetter = (better === "lower" ? -step : step) > 0;
-    const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
-    return [name, ...[n, m].map((one) => el("td.num", written(name, of(one)))), el("td.num." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
-  });
+	return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
+		const step = of(n) == null || of(m) == null ? NaN : of(m) - of(n), isBetter = (better === "lower" ? -step : step) > 0;
+		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
+		return [name, ...[n, m].map((one) => el("td.num", written(name, of(one)))), el("td.num." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
+	});
 }
 
-function exchanged(n, ...both) {
-  const kept = both.pop(), [mine, theirs] = both.map(({ context = [] }) => context.map(([number]) => number));
-  const line = ([id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
-  return Object.entries({ Lost: mine.filter((one) => !theirs.includes(one)), Gained: theirs.filter((one) => !mine.includes(one)), Kept: mine.filter((one) => theirs.includes(one)) })
-    .map(([name, all]) => all.length > 0 && el("div", { "data-chunks": name }, el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(kept.chunks[number])))));
+function exchanged(n, mine, theirs, { chunks }) {
+	const [a, b] = [mine, theirs].map(({ context = [] }) => context.map(([number]) => number));
+	const line = ([id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
+	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))], ["Kept", a.filter((one) => b.includes(one))]]
+		.map(([name, all]) => all.length > 0 && el("div", { "data-chunks": name }, el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
 }
 
 // Keys
@@ -513,75 +507,74 @@ function exchanged(n, ...both) {
 const focused = () => trialAt(document.activeElement.closest("tr[data-trial]")?.dataset.trial) ?? trialAt(view.open);
 
 function step(by) {
-  const next = found.indexOf(focused()) + by;
-  if (!panel.hidden && !list.contains(document.activeElement)) { if (found[next] != null) go({ open: addressOf(found[next]), with: "" }); }
-  else if (next >= 0) focusRow(next);
+	const next = found.indexOf(focused()) + by;
+	if (panel.hidden || list.contains(document.activeElement)) focusRow(next);
+	else if (next in found) go({ open: idOf(found[next]), with: "" });
 }
 
 function close() {
-  const opened = view.open;
-  if (view.with) return go({ with: "" });
-  go({ open: "" });
-  (rowAt(opened)?.querySelector("a") ?? list.querySelector("[tabindex]"))?.focus();
+	const opened = view.open;
+	if (view.with) return go({ with: "" });
+	go({ open: "" });
+	(rowAt(opened)?.querySelector("a") ?? list.querySelector("[tabindex]"))?.focus();
 }
 
 function beside() {
-  const n = focused();
-  if (n == null) return;
-  const all = peersOf(n), at = all.indexOf(trialAt(view.with) ?? n), next = [...all.slice(at + 1), ...all.slice(0, at)].find((one) => one !== n);
-  if (next != null) go({ open: addressOf(n), with: addressOf(next) });
+	const n = focused(), all = n == null ? [] : peersOf(n), at = all.indexOf(trialAt(view.with) ?? n);
+	const next = [...all.slice(at + 1), ...all.slice(0, at)].find((one) => one !== n);
+	if (next != null) go({ open: idOf(n), with: idOf(next) });
 }
 
-function escape() {
-  const menu = pick(".pick[open]");
-  if (menu) toggle(menu);
-  else if (!panel.hidden) close();
-}
 function toggle(menu) {
-  menu.open = !menu.open;
-  menu.querySelector("summary").focus();
+	menu.open = !menu.open;
+	menu.querySelector("summary").focus();
+}
+function escape() {
+	const menu = pick(".pick[open]");
+	menu ? toggle(menu) : panel.hidden || close();
 }
 
 const ACTS = { j: () => step(1), k: () => step(-1), Escape: escape, "/": () => search.focus(), s: beside, "?": () => toggle(pick("[data-help]")) };
 
 function pressed(event) {
-  const isTyping = event.target.closest?.("input:not([type=checkbox]), select, textarea");
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping || !Object.hasOwn(ACTS, event.key)) return;
-  event.preventDefault();
-  ACTS[event.key]();
+	const isTyping = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+	if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping || !Object.hasOwn(ACTS, event.key)) return;
+	event.preventDefault();
+	ACTS[event.key]();
 }
 
 // Together
 
 let matched, opened;
 function render() {
-  view = viewOf(location.hash);
-  const wanted = JSON.stringify([view.filters, view.q, view.sort]), now = view.open && view.open + " " + view.with;
-  if (wanted !== matched) { found = matching(view); shown = STEP; matched = wanted; }
-  renderBar();
-  renderList();
-  const isMoved = now && now !== opened;
-  opened = now;
-  return renderPanel(isMoved);
+	view = viewOf(location.hash);
+	const wanted = JSON.stringify([view.filters, view.q, view.sort]), now = view.open && view.open + " " + view.with;
+	if (wanted !== matched) { found = matching(view); shown = STEP; matched = wanted; }
+	renderBar();
+	renderList();
+	const isMoved = now && now !== opened;
+	opened = now;
+	return renderPanel(isMoved);
 }
 
 /** Follow the fragment: one that is not ours leaves the view as it is. */
 async function follow() {
-  if (view && !/^#trials(\?|$)/.test(location.hash)) return;
-  const isNew = !view?.open;
-  await render();
-  if (isNew && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
+	if (view && !/^#trials(\?|$)/.test(location.hash)) return;
+	const isNew = !view?.open;
+	await render();
+	if (isNew && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
 }
 
 async function start() {
-  take(await block("index"));
-  makeBar();
-  app.hidden = false;
-  addEventListener("hashchange", follow);
-  addEventListener("keydown", pressed);
-  await follow();
+	take(await block("index"));
+	makeBar();
+	app.hidden = false;
+	addEventListener("hashchange", follow);
+	addEventListener("keydown", pressed);
+	await follow();
+	warm();
 }
 
 start().catch((error) => app.replaceChildren(el("p.prose.bad", { "data-broken": "" }, error.message)))
-  .finally(() => { app.hidden = false; document.documentElement.dataset.ready = "true"; });
+	.finally(() => { app.hidden = false; document.documentElement.dataset.ready = "true"; });
 })();

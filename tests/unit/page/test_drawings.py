@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -181,12 +182,13 @@ def test_names_of_experiments_that_look_alike_in_ids_stay_apart(tmp_path: Path) 
         ("e3: total_ms <= 30", {"value": 80.0, "threshold": 30, "interval": [70, None], "unit": "ms"}, "at most 30"),
     ],
 )
-def test_a_gate_as_a_bar(text: str, fields: dict[str, object], said: str) -> None:
+def test_a_gate_as_a_bar(text: str, fields: dict[str, Any], said: str) -> None:
     svg = gate_bar(gate(text, **fields), parse_gate(text, 10), "good", "gate-0")
     assert said in svg
 
 
 def test_a_gate_without_an_interval_has_no_bar() -> None:
     parsed = parse_gate("e3: recall@5 >= 0.7", 10)
-    for missing in ({"interval": None}, {"value": None}, {"threshold": None}):
-        assert gate_bar(gate("e3: recall@5 >= 0.7", **missing), parsed, "good", "gate-0") == ""
+    for missing in ("interval", "value", "threshold"):
+        said = {**gate("e3: recall@5 >= 0.7"), missing: None}
+        assert gate_bar(said, parsed, "good", "gate-0") == ""
