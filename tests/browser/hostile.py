@@ -21,7 +21,7 @@ TURNED = "\u202egnirts denrut\u202d \u2066 isolated"
 NUL = "before\x00after \x1b[31m\x7f"
 ALL = f"{SCRIPT} {IMAGE} {LINK} {COMMENT} {CLOSED} {QUOTES} {TURNED} {NUL}"
 LONG_ENDS = "the last word of a million"
-LONG = "long words " * 95_000 + LONG_ENDS
+LONG = "long words. " * 90_000 + LONG_ENDS
 UNBROKEN = "W" * 20_000
 LONE, HALF = "LONE-SURROGATE", r"\ud800"
 _ESCAPED = json.dumps(ALL)[1:-1]
@@ -35,6 +35,7 @@ class Hostile(Study):
         self.cases = 5
         self.queries = {"q000": ALL, "q001": f"{TURNED} and then", "q002": UNBROKEN}
         self.labels = {"q000": {"topic": ALL, IMAGE: SCRIPT}}
+        self.truths = {"q000": ALL}
         self.texts = {
             ("e3", "q000"): _everywhere(ALL),
             ("e2", "q000"): _everywhere(f"{ALL} of e2"),

@@ -52,6 +52,7 @@ class Study:
     texts: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    truths: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, output: Path) -> Path:
         """Write the folder."""
@@ -76,7 +77,7 @@ class Study:
         return Case(
             Query(ident, query),
             kind,
-            "Within 30 days of delivery." if answerable else "",
+            self.truths.get(ident, "Within 30 days of delivery.") if answerable else "",
             {f"page-{number % 5}.md": 1} if answerable else {},
             evidence=(Evidence(f"page-{number % 5}.md", "within 30 days of delivery"),) if answerable else (),
             answerable=answerable,
@@ -210,7 +211,7 @@ def _score(measure: str, row: ExperimentResult, value: float) -> ScoreLine:
 
 def _claims(answer: str, value: float) -> Iterator[dict[str, Any]]:
     start = 0
-    for number, sentence in enumerate(answer.split(". ")):
+    for number, sentence in enumerate(answer.split(". ")[:4]):
         end = min(len(answer), start + len(sentence) + 1)
         said = round(value if number else value / 2, 3)
         yield {"text": answer[start:end], "value": said, "start": start, "end": end, "passage": 0, "reason": CLAIM_REASON}

@@ -8,19 +8,15 @@ import pytest
 
 from tests.browser.conftest import Opened, Pages, page_of
 from tests.browser.hostile import ALL, IMAGE, LONG_ENDS, SCRIPT, UNBROKEN
+from tests.browser.views import CHUNKS
 
 SPOTS = {
-    "question": "[data-part=question]",
-    "answer": "[data-part=answer]",
-    "truth": "[data-part=truth]",
-    "cause": "[data-part=cause]",
-    "chunk": "[data-part=chunks]",
-    "candidates": "[data-part=candidates]",
-    "stages": "[data-part=stages]",
-    "decisions": "[data-part=decisions]",
-    "steps": "[data-part=steps]",
-    "raw output": "[data-part=raw]",
     "labels": ".tags",
+    **{
+        name: f"[data-part='{name}']"
+        for name in ("question", "answer", "ground truth", "why it failed", "in the prompt", "candidates", "stages")
+    },
+    **{name: f"[data-part='{name}']" for name in ("decisions", "reasoning", "raw output")},
 }
 """Parts of an opened trial that show a hostile text."""
 _BIDI = """() => {
@@ -53,7 +49,7 @@ def test_nothing_of_it_runs_or_asks(opened: Opened, pages: Pages, at: str, name:
 
 def test_it_is_shown_as_the_text_that_it_is(opened: Opened, pages: Pages) -> None:
     page = opened(pages("hostile"), "#trials?open=e3-q000")
-    page.locator("[data-part=chunks]").wait_for()
+    page.locator(CHUNKS).wait_for()
     page.evaluate("document.querySelectorAll('[data-panel] details').forEach(it => { it.open = true })")
     shown = {name: page.locator(spot).first.text_content() or "" for name, spot in SPOTS.items()}
     missing = [name for name, text in shown.items() if SCRIPT not in text and IMAGE not in text]
@@ -69,7 +65,7 @@ def test_it_stays_out_of_the_static_part_too(opened: Opened, pages: Pages) -> No
 
 def test_directions_do_not_reach_over_their_neighbours(opened: Opened, pages: Pages) -> None:
     page = opened(pages("hostile"), "#trials?open=e3-q000")
-    page.locator("[data-part=chunks]").wait_for()
+    page.locator(CHUNKS).wait_for()
     page.evaluate("document.querySelectorAll('details').forEach(it => { it.removeAttribute('name'); it.open = true })")
     assert page.evaluate(_BIDI) == []
 
@@ -106,5 +102,5 @@ def test_a_hostile_plain_page_is_inert_too(opened: Opened, pages: Pages, places:
     pages("hostile")
     file = page_of(places / "plain.html", places / "hostile", is_plain=True)
     page = opened(file, "#trials?open=e3-q000")
-    page.locator("[data-part=chunks]").wait_for()
+    page.locator(CHUNKS).wait_for()
     assert page.locator("main img").count() == 0

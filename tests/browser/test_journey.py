@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.browser.conftest import Opened, Pages
+from tests.browser.views import CHUNKS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -22,7 +23,7 @@ def test_from_the_verdict_to_a_failed_claim_by_keyboard_alone(opened: Opened, st
     assert "failed" in page.locator("#verdict").inner_text()
     press_until(page, "Tab", "[data-field=q]", presses=300)
     page.keyboard.type("e3")
-    page.locator("[data-chip=q]").wait_for()
+    page.locator("[data-count]", has_text="12 of 36").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     press_until(page, "j", "tr[data-trial] a")
@@ -65,7 +66,7 @@ def test_a_link_of_a_table_opens_its_trial(opened: Opened, study_page: Path) -> 
     page = opened(study_page)
     page.locator("#table-errors a").first.click()
     page.locator("[data-panel] h3", has_text="e1-q010").wait_for()
-    assert "503" in page.locator("[data-error]").inner_text()
+    assert "503" in page.locator("[data-panel] .bad").first.inner_text()
 
 
 def test_a_link_to_no_trial_says_so(opened: Opened, study_page: Path) -> None:
@@ -91,19 +92,20 @@ def test_filters_narrow_and_are_taken_off(opened: Opened, study_page: Path) -> N
 
 
 def test_a_range_and_words_filter(opened: Opened, study_page: Path) -> None:
-    page = opened(study_page, "#trials?cols=total_ms,ms")
+    page = opened(study_page, "#trials?cols=ms")
     page.locator("[data-facet=range] summary").click()
     page.locator("[data-field=range]").select_option("ms")
     page.locator("[data-field=from]").fill("200")
     page.locator("[data-chip=ms]").wait_for()
     assert min(column(page, "ms")) >= 200
+    before = page.locator("[data-count]").inner_text()
     page.locator("[data-field=q]").fill("sleeping")
-    page.locator("[data-chip=q]").wait_for()
+    page.wait_for_function("before => document.querySelector('[data-count]').innerText !== before", arg=before)
     assert all("sleeping" in text for text in page.locator("tr[data-trial] .asked").all_inner_texts())
 
 
 def test_sorting_orders_and_turns(opened: Opened, study_page: Path) -> None:
-    page = opened(study_page, "#trials")
+    page = opened(study_page, "#trials?cols=ms")
     page.locator("[data-sort=ms]").click()
     first = column(page, "ms")
     page.locator("[data-sort=ms]").click()
@@ -126,14 +128,14 @@ def test_two_answers_differ_by_their_words(opened: Opened, study_page: Path) -> 
 
 
 def test_back_undoes_a_step_and_forward_does_it_again(opened: Opened, study_page: Path) -> None:
-    page = opened(study_page, "#trials")
+    page = opened(study_page, "#trials?cols=ms")
     page.locator("[data-sort=ms]").click()
     page.locator("tr[data-trial=e3-q003] a").click()
     page.locator("[data-panel] h3").wait_for()
     page.locator("[data-with=e2-q003]").click()
     page.locator("[data-column=e2-q003]").wait_for()
     page.go_back()
-    page.locator("[data-part=chunks]").wait_for()
+    page.locator(CHUNKS).wait_for()
     page.go_back()
     page.locator("[data-panel]").wait_for(state="hidden")
     page.go_back()
@@ -146,14 +148,14 @@ def test_the_same_question_of_two_runs(opened: Opened, pages: Pages) -> None:
     page = opened(pages("two"), "#trials?open=after/e3-q003")
     page.locator("[data-with='before/e3-q003']").click()
     page.locator("[data-column='before/e3-q003']").wait_for()
-    assert page.locator("[data-part=difference] tbody tr").count() > 3
+    assert page.locator("[data-part=scores] tbody tr").count() > 3
 
 
 def test_evidence_and_citations_lead_to_the_chunk(opened: Opened, study_page: Path) -> None:
     page = opened(study_page, "#trials?open=e3-q003")
     chunk = page.locator("[data-chunk='1']")
     chunk.wait_for()
-    assert "within 30 days of delivery" in " ".join(page.locator("[data-part=chunks] mark").first.inner_text().split())
+    assert "within 30 days of delivery" in " ".join(page.locator("[data-part='in the prompt'] mark").first.inner_text().split())
     page.locator("[data-part=answer] [data-source='1']").first.click()
     assert focused(page, "[data-chunk='1']")
 

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 _UNFOLD = """document.querySelectorAll("details").forEach(it => { it.removeAttribute("name"); it.open = true })"""
 
 
+ROW, NOTHING = "tr[data-trial]", "#app .none"
+CHUNKS, COLUMN = "[data-panel] [data-chunk='1']", "[data-column='{}']"
+
+
 @dataclass(frozen=True)
 class View:
     """A view: which page it is of, its address, keys to press there, and what can be seen then.
@@ -40,15 +44,15 @@ class View:
 VIEWS = (
     View("top", "", "#verdict"),
     View("unfolded", "", "#verdict", unfolds=True),
-    View("list", "#trials", "[data-trials]"),
-    View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chip=q]"),
-    View("nothing found", "#trials?q=nosuchword", "[data-none]"),
-    View("opened", "#trials?open=e3-q003", "[data-part=chunks]", unfolds=True),
-    View("an error", "#trials?open=e3-q010", "[data-error]"),
-    View("side by side", "#trials?open=e3-q003&with=e2-q003", "[data-column=e2-q003]"),
+    View("list", "#trials", ROW),
+    View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chip]"),
+    View("nothing found", "#trials?q=nosuchword", NOTHING),
+    View("opened", "#trials?open=e3-q003", CHUNKS, unfolds=True),
+    View("an error", "#trials?open=e3-q010", "[data-panel] .bad"),
+    View("side by side", "#trials?open=e3-q003&with=e2-q003", COLUMN.format("e2-q003")),
     View("help", "#trials", "[data-help][open]", keys=("?",)),
     View("two runs", "", "#verdict", of="two"),
-    View("two runs side by side", "#trials?open=after/e3-q003&with=before/e3-q003", "[data-column='before/e3-q003']", of="two"),
-    View("empty", "", "#app [data-none]", of="empty"),
-    View("hostile", "#trials?open=e3-q000", "[data-part=chunks]", of="hostile", unfolds=True),
+    View("two runs side by side", "#trials?open=after/e3-q003&with=before/e3-q003", COLUMN.format("before/e3-q003"), of="two"),
+    View("empty", "", NOTHING, of="empty"),
+    View("hostile", "#trials?open=e3-q000", CHUNKS, of="hostile", unfolds=True),
 )
