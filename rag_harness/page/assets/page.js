@@ -4,23 +4,21 @@
 (() => {
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
-const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]");
+const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
 
 // Elements
 
 /** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
 	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
-	if (classes.length) node.className = classes.join(" ");
+	node.classList.add(...classes);
 	for (const one of inside.flat(Infinity)) {
-		if (one?.constructor === Object) Object.entries(one).forEach((about) => attribute(node, ...about));
-		else if (one) node.append(one);
+		if (one?.constructor !== Object) node.append(one || "");
+		else for (const [name, value] of Object.entries(one))
+			if (name.startsWith("on")) node[name] = value;
+			else if (value != null) node.setAttribute(name, value);
 	}
 	return node;
-}
-function attribute(node, name, value) {
-	if (typeof value === "function") node.addEventListener(name.slice(2), value);
-	else if (value != null) node.setAttribute(name, value);
 }
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
@@ -90,14 +88,18 @@ const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 function take(read) {
 	index = read, trials = read.trials, total = trials.case.length;
 	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
-	const number = (name, values, better, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
-	Object.entries({ run: runOf, experiment: (n) => experimentOf(n).id, type: (n) => caseOf(n).type, category: categoryOf, cause: causeOf, status: statusOf })
-		.forEach((about) => word(...about));
+	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
+	word("run", runOf);
+	word("experiment", (n) => experimentOf(n).id);
+	word("type", (n) => caseOf(n).type);
+	word("category", categoryOf);
+	word("cause", causeOf);
+	word("status", statusOf);
 	for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
-	for (const { name, better } of index.measures) number(name, trials.values[name], better);
-	number("ms", trials.ms, "lower", 1);
-	number("cost", trials.cost, "lower", 5);
-	number("confidence", trials.confidence, "higher");
+	for (const { name, better } of index.measures) number(name, better, trials.values[name]);
+	number("ms", "lower", trials.ms, 1);
+	number("cost", "lower", trials.cost, 5);
+	number("confidence", "higher", trials.confidence);
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
 	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
@@ -283,11 +285,13 @@ async function renderPanel(isMoved) {
 	const mine = ++turn, n = trialAt(view.open), m = trialAt(view.with), other = m === n ? undefined : m;
 	panel.hidden = n == null;
 	app.classList.toggle("is-open", n != null);
-	if (n == null) return panel.replaceChildren();
+	if (n == null) return;
 	const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
 	if (mine !== turn) return;
-	panel.replaceChildren(...[headline(n, other), inside].flat(Infinity).filter(Boolean));
-	if (isMoved) reveal(panel.querySelector("h3"));
+	headline.replaceChildren(said(idOf(n)), ...(other == null ? [] : [" and ", said(idOf(other))]));
+	pick("[data-body]").replaceChildren(el("div", tagsOf(n, other), inside));
+	pick("[data-copy]").textContent = "Copy link";
+	if (isMoved) reveal(headline);
 }
 
 function reveal(head) {
@@ -309,23 +313,22 @@ async function bodyOf(n, other) {
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
-function headline(n, other) {
+function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
 	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
 	const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": idOf(one) }, said(systemOf(one))), " ",
 		el("a.beside", { href: linkTo(n, one), "data-with": idOf(one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
-	return [el("div.headline", el("h3", { id: "opened", tabindex: -1 }, said(idOf(n)), other != null && [" and ", said(idOf(other))]),
-		el("div.acts", button("Copy link", copyLink), button("Close", close))),
-	el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length && el("div.peers", "Same question: ", peers.map(peer))];
+	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 0 && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
 async function copyLink({ target }) {
+	const field = pick(".acts input");
+	field.value = location.href;
 	try {
-		await navigator.clipboard.writeText(location.href);
+		await navigator.clipboard.writeText(field.value);
 		target.textContent = "Copied";
 	} catch {
-		const field = el("input", { readonly: "", value: location.href, "aria-label": "Link to this trial" });
-		target.replaceWith(field);
+		field.hidden = false;
 		field.select();
 	}
 }
@@ -571,6 +574,8 @@ async function start() {
 	app.hidden = false;
 	addEventListener("hashchange", follow);
 	addEventListener("keydown", pressed);
+	pick("[data-copy]").addEventListener("click", copyLink);
+	pick("[data-close]").addEventListener("click", close);
 	await follow();
 	warm();
 }
