@@ -1,6 +1,6 @@
 "use strict";
-// Every trial: a list that filters and sorts, one opened, two side by side. Where one looks is the address's fragment.
-// Texts come from strangers: they become text nodes, never markup, and their direction marks stay within a <bdi>.
+// Every trial: a list, one opened, two side by side. Where one looks is the address's fragment.
+// Texts come from strangers: they become text nodes, never markup; direction marks stay within a <bdi>.
 (() => {
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
@@ -52,7 +52,7 @@ function long(text, draw = (shown) => [shown], tag = "div") {
 const plain = (text) => long(text, undefined, "pre");
 
 function table(label, head, rows) {
-	const cell = (one, n) => one?.tagName === "TD" ? one : n === 0 ? el("th", { scope: "row" }, one) : typeof one === "number" ? el("td.num", String(one)) : el("td", one ?? "–");
+	const cell = (one, n) => n ? el("td", typeof one === "number" ? String(one) : one ?? "–") : el("th", { scope: "row" }, one);
 	return scrolling(label, el("table", el("thead", el("tr", head.map((name) => el("th", { scope: "col" }, name)))),
 		el("tbody", rows.map((row) => el("tr", row.map(cell))))));
 }
@@ -111,7 +111,7 @@ function counted(of) {
 	return counts;
 }
 
-/** The trial of an address; of the first run where the address names none. */
+/** Where the address names no run, it is the first. */
 function trialAt(address) {
 	addresses ??= new Map(trials.case.map((_, n) => [idOf(n), n]));
 	return addresses.get(address) ?? addresses.get(`${index.runs[0]?.name}/${address}`);
@@ -233,9 +233,9 @@ function renderBar() {
 	if (document.activeElement !== search) search.value = view.q ?? "";
 	for (const box of app.querySelectorAll(".menu [type=checkbox]"))
 		box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
-	const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
-	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
-		: wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
+	const chip = (text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}` });
+	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(`${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
+		: wanted.map((value) => chip(`${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
 	pick(".chips").replaceChildren(...on, on.length ? button("Clear filters", clear) : "");
 }
 
@@ -316,8 +316,8 @@ async function bodyOf(n, other) {
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
 	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
-	const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": idOf(one) }, said(systemOf(one))), " ",
-		el("a.beside", { href: linkTo(n, one), "data-with": idOf(one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
+	const peer = (one) => el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
+		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
 	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 0 && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
@@ -371,9 +371,9 @@ function claimsOf(about, whose) {
 	return all.filter((claim) => claim[1] >= 0).map(([value, start, end]) => [start, end, wrap(verdictOf(value))]);
 }
 
-const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "data-source": place, "aria-label": `Source ${place}` });
+const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "aria-label": `Source ${place}` });
 
-/** Draws each number in [Source n] as a link to its chunk, or marked where there is none. */
+/** Draws each number in [Source n] as a link to its chunk, if there is one. */
 function cited({ context = [] }) {
 	const one = (piece, n) => (n % 2 === 0 ? piece : context[piece - 1] ? sourceLink(Number(piece), piece)
 		: el("span.invalid", piece, " ⚠", el("span.unseen", " (no such source)")));
@@ -390,7 +390,7 @@ function answer(n, about) {
 	const text = trials.answer[n], by = byOf(about), { claims = {}, invalid, error } = about;
 	return part("Answer", error && el("p.prose.bad", `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
 		text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
-		by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by), "data-by": name }))),
+		by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by) }))),
 		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
 }
 
@@ -446,7 +446,7 @@ function stages({ stages: all = [], usage }) {
 		bar.style.marginLeft = `${(100 * done) / sum}%`;
 		bar.style.width = `${(100 * ms) / sum}%`;
 		done += ms;
-		return el("li", { "data-stage": name }, said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), facts(detail));
+		return el("li", said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), facts(detail));
 	};
 	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
@@ -461,31 +461,25 @@ const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces
 
 // Two side by side
 
-/** Two texts as pieces, [is common, words]; null where the words are too many. */
-function differing(...both) {
-	const [a, b] = both.map((text) => text.match(/\s*\S+\s*/g) ?? []), [c, d] = [a, b].map((all) => all.map((word) => word.trim()));
-	if (Math.max(a.length, b.length) > MOST_WORDS) return null;
-	const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), left = [], right = [];
+/** Which words of two texts stand in both: a longest common sequence. */
+function common(a, b) {
+	const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), same = [[], []];
 	for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
-		best[i][j] = c[i] === d[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
-	for (let i = 0, j = 0; i < a.length || j < b.length;) {
-		if (i < a.length && j < b.length && c[i] === d[j]) { add(left, true, a[i++]); add(right, true, b[j++]); }
-		else if (j === b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) add(left, false, a[i++]);
-		else add(right, false, b[j++]);
-	}
-	return [left, right];
-}
-function add(pieces, isCommon, word) {
-	if (pieces.at(-1)?.[0] === isCommon) pieces.at(-1)[1] += word;
-	else pieces.push([isCommon, word]);
+		best[i][j] = a[i].trim() === b[j].trim() ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+	for (let i = 0, j = 0; i < a.length && j < b.length;)
+		if (a[i].trim() === b[j].trim()) same[0][i++] = same[1][j++] = true;
+		else if (best[i + 1][j] >= best[i][j + 1]) i++;
+		else j++;
+	return same;
 }
 
 function sideBySide([n, mine], [m, theirs], kept) {
-	const pieces = differing(trials.answer[n], trials.answer[m]);
-	const draw = (at) => () => pieces[at].map(([isCommon, text]) => (isCommon ? text : el(at ? "ins" : "del", text)));
-	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)),
-		dotted(statusOf(one), categoryOf(one), causeOf(one)), trials.answer[one] ? long(trials.answer[one], pieces ? draw(at) : undefined) : note("No answer."), error && note(said(error[2])));
-	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), !pieces && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
+	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
+	const same = isLong ? [] : common(...words);
+	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
+	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), categoryOf(one), causeOf(one)),
+		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && note(said(error[2])));
+	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
 		part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
 }
@@ -494,7 +488,7 @@ function scoreRows(n, m) {
 	return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
 		const step = of(n) == null || of(m) == null ? NaN : of(m) - of(n), isBetter = (better === "lower" ? -step : step) > 0;
 		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
-		return [name, ...[n, m].map((one) => el("td.num", written(name, of(one)))), el("td.num." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
+		return [name, written(name, of(n)), written(name, of(m)), el("span." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
 	});
 }
 
@@ -560,7 +554,7 @@ function render() {
 	return renderPanel(isMoved);
 }
 
-/** Follow the fragment: one that is not ours leaves the view as it is. */
+/** A fragment that is not ours leaves the view as it is. */
 async function follow() {
 	if (view && !/^#trials(\?|$)/.test(location.hash)) return;
 	const isNew = !view?.open;
