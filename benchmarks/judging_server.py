@@ -7,16 +7,13 @@ As ``mock_server``, whose client reads its counters; what it replies is made fro
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from mock_server import Chat, Counters, MockServer
+from mock_server import Chat, MockServer, main, running
 
 _SENTENCE = re.compile(r"[^\s.][^.]*\.")
 
@@ -72,25 +69,10 @@ def _streamed(text: str) -> bytes:
     return head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
 
 
-async def serve(delay: float) -> None:
-    counters = Counters()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: JudgingChat(counters, delay), "127.0.0.1", 0, backlog=512)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-
-@contextlib.contextmanager
-def judging(delay: float) -> Iterator[MockServer]:
+def judging(delay: float) -> AbstractContextManager[MockServer]:
     """Run the server in a process of its own."""
-    with subprocess.Popen([sys.executable, __file__, str(delay)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        try:
-            yield MockServer(int(process.stdout.readline()))
-        finally:
-            process.terminate()
+    return running(delay, __file__)
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(float(sys.argv[1]) if len(sys.argv) > 1 else 0.2))
+    main(JudgingChat)

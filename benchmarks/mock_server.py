@@ -122,12 +122,18 @@ def _streamed() -> bytes:
 STREAMED = _streamed()
 
 
-async def serve(delay: float) -> None:
+async def _serve(connection: type[Chat], delay: float) -> None:
     counters = Counters()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Chat(counters, delay), "127.0.0.1", 0, backlog=512)
+    server = await loop.create_server(lambda: connection(counters, delay), "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
+
+
+def main(connection: type[Chat] = Chat) -> None:
+    """Serve such connections until the process is ended, with the delay that the command line names."""
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(connection, float(sys.argv[1]) if len(sys.argv) > 1 else 0.2))
 
 
 class MockServer:
@@ -147,9 +153,9 @@ class MockServer:
 
 
 @contextlib.contextmanager
-def running(delay: float) -> Iterator[MockServer]:
-    """Run the server in a process of its own."""
-    command = [sys.executable, __file__, str(delay)]
+def running(delay: float, script: str = __file__) -> Iterator[MockServer]:
+    """Run the server that ``script`` is in a process of its own."""
+    command = [sys.executable, script, str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
@@ -159,5 +165,4 @@ def running(delay: float) -> Iterator[MockServer]:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(float(sys.argv[1]) if len(sys.argv) > 1 else 0.2))
+    main()

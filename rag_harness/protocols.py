@@ -258,7 +258,10 @@ class ChatModel(Protocol):
     async def complete(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
     ) -> Completion:
-        """Return the model's answer; ``response_format`` is a JSON schema that the text should follow."""
+        """Return the model's answer; ``response_format`` is a JSON schema that the text should follow.
+
+        One that has a seed adds ``rag_harness.models.anew.seed_shift`` to it: repeats are to differ.
+        """
         ...
 
 
@@ -306,7 +309,6 @@ class JudgeParts(Parts, Protocol):
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> ChatModel:
         """Return the chat model of a role; that of a judge is ``judge``."""
         ...

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import holds
-from rag_harness.measures import default_measures, measure_named
+from rag_harness.report.asked import asked_measures
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
-from rag_harness.types import GOLDEN, Case
+from rag_harness.results.manifest import RunManifest, of_run
+from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.types import Case
 
 FAILED = ("Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Wrong Abstention")
 """Categories of answers that failed."""
@@ -48,11 +49,7 @@ def tables_of(output: Path, manifest: RunManifest) -> dict[str, SuiteTable]:
         DataError: the cases are missing or damaged.
     """
 
-    def measures(suite: str) -> list[object]:
-        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, 10)}
-        return [*kept.values(), *(measure_named(n) for n in manifest.suites[suite].judged if n not in kept)]
-
-    return read_tables(output, measures)  # type: ignore[arg-type]
+    return read_tables(output, partial(asked_measures, output, manifest))
 
 
 def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ()) -> dict[str, Suspect]:
@@ -127,11 +124,10 @@ def rows_of(
 ) -> Iterator[tuple[Case, ExperimentResult]]:
     """Yield the rows of this run of an experiment that are ``wanted``, each with its case."""
     record = manifest.suites[experiment]
-    cases = CaseFile(output, record.data)
+    is_of_run, cases = of_run(record), CaseFile(output, record.data)
     try:
-        for _, line, _ in numbered_lines(output / record.file):
-            row = row_or_none(line)
-            if row is not None and row.ok and row.query_id in wanted and row.fingerprint in record.fingerprints:
+        for row in rows_in(output / record.file):
+            if row.ok and row.query_id in wanted and is_of_run(row):
                 yield cases[cases.position[row.query_id]].case, row
     finally:
         cases.close()

@@ -10,7 +10,7 @@ from rag_harness.errors import DataError, unknown
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.results.manifest import read_manifest
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
 from rag_harness.types import GOLDEN
 
@@ -68,8 +68,7 @@ def judged_measure(name: str) -> JudgedMeasure:
 
 def _rows(output: Path) -> dict[Item, ExperimentResult]:
     files = [file for file in sorted(output.glob("*.jsonl")) if file.stem != GOLDEN]
-    found = (row_or_none(line) for file in files for _, line, _ in numbered_lines(file))
-    return {(row.experiment, row.query_id): row for row in found if row is not None and row.ok}
+    return {(row.experiment, row.query_id): row for file in files for row in rows_in(file) if row.ok}
 
 
 def _lines(output: Path, rows: Mapping[Item, ExperimentResult]) -> list[ScoreLine]:

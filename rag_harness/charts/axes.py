@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+# Below it, numbers are taken for 0: powers of ten would leave what a float can hold.
+_NOTHING = 1e-100
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def linear(values: Iterable[float], *, count: int = 5, percent: bool = False) ->
     step = _step((high - low) / count)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = tuple(place * step for place in range(first, last + 1))
-    return Axis(ticks[0], ticks[-1], ticks, tuple(_written(tick, step, percent) for tick in ticks))
+    return Axis(ticks[0], ticks[-1], ticks, tuple(_written(tick, step, percent, ticks) for tick in ticks))
 
 
 def logarithmic(values: Iterable[float]) -> Axis:
@@ -71,11 +73,13 @@ def logarithmic(values: Iterable[float]) -> Axis:
 def wide_apart(values: Iterable[float]) -> bool:
     """Return whether values are better seen on a logarithmic axis: all above 0, the largest over 50 times the least."""
     found = list(values)
-    return bool(found) and min(found) > 0 and max(found) > 50 * min(found)
+    return bool(found) and min(found) > _NOTHING and max(found) > 50 * min(found)
 
 
 def short(value: float, *, percent: bool = False, among: float | None = None) -> str:
     """Return a number for a label: three digits that count, two decimals of a share; as many as ``among`` would get."""
+    if percent and abs(value) >= 100:
+        return f"{short(100 * value)}%"
     if percent:
         return _signed(f"{100 * value:.0f}%" if abs(value) >= 0.0995 or not value else f"{100 * value:.1f}%")
     size = abs(value if among is None else among)
@@ -106,10 +110,12 @@ def _step(least: float) -> float:
     return next(step * power for step in _STEPS if step * power >= least * (1 - 1e-9))
 
 
-def _written(tick: float, step: float, percent: bool) -> str:
+def _written(tick: float, step: float, percent: bool, ticks: tuple[float, ...]) -> str:
     tick, step, unit = (100 * tick, 100 * step, "%") if percent else (tick, step, "")
     if step < 1e-4 or step >= 1e6:
-        return _signed(f"{tick:.4g}{unit}") if tick else f"0{unit}"
+        # As many digits as tell one tick from the next.
+        digits = 3 + math.ceil(math.log10(max(abs(ticks[0]), abs(ticks[-1])) * (100 if percent else 1) / step))
+        return _signed(f"{tick:.{min(15, digits)}g}{unit}") if tick else f"0{unit}"
     decimals = next(n for n in range(8) if n == 7 or abs(step * 10**n - round(step * 10**n)) < 1e-6 * step * 10**n)
     return _signed(f"{tick:,.{decimals}f}{unit}")
 

@@ -52,7 +52,7 @@ def level(axis: Axis, box: Box, *, grid: bool = True) -> str:
     for tick, text in zip(axis.ticks, axis.labels, strict=True):
         x, half = place(tick), text_width(text, SMALL) / 2
         drawn.append(tag("line", x1=x, x2=x, y1=box.top if grid else box.bottom, y2=box.bottom + 4, class_="grid"))
-        middle = min(x, WIDTH - half)
+        middle = min(max(x, half), WIDTH - half)
         if middle - half > taken:
             y = box.bottom + 18
             drawn.append(label(middle, y, text, anchor="middle", size=SMALL, kind="axis-label"))

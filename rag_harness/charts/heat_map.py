@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rag_harness.charts.axes import short
+from rag_harness.charts.buckets import BUCKETS, bucket
 from rag_harness.charts.estimates import check_numbers
 from rag_harness.charts.frame import level_names, no_data
 from rag_harness.charts.svg import WIDTH, Chart, document, escaped, tag
 from rag_harness.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
-
-BUCKETS = 9
 
 _TALL, _WIDEST, _LONGEST, _BETWEEN = 27.0, 92.0, 110.0, 18.0
 
@@ -59,12 +58,6 @@ def heat_map(chart: HeatMap) -> str:
     desc = f"Values of {', '.join(chart.rows)} by {', '.join(chart.columns)}; darker or stronger is farther out."
     kind = f"heat-map {chart.colours}"
     return document(chart, top + 24, *drawn, _key(grid, top), desc=desc, kind=kind)
-
-
-def bucket(value: float, span: tuple[float, float]) -> int:
-    """Return the colour of a value, 0 to 8, on a span from low to high; 4 where the span is a point."""
-    low, high = span
-    return 4 if high <= low else min(BUCKETS - 1, int((value - low) / (high - low) * BUCKETS))
 
 
 def _checked(chart: HeatMap) -> list[float]:

@@ -90,7 +90,7 @@ def _piece(fill: dict[str, str], left: float, right: float, middle: float, title
 def _inside(share: float, x: float, middle: float) -> str:
     if share < _LEAST:
         return ""
-    text = short(share, percent=True)
+    text = f"{share:.0%}"
     wide = text_width(text, SMALL) + 4
     # The pattern would make the number unreadable: it stands on a plate of the page's colour.
     plate = tag("rect", x=x - wide / 2, y=middle - 8, width=wide, height=16, rx=2, class_="plate")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from functools import lru_cache
 
 from rag_harness.charts.svg import SIZE, escaped, number, plain, tag
 
@@ -12,6 +13,8 @@ SMALL = 12.0
 TURN = 38.0
 LINE = 17.0
 
+# Rooms are often made from the width of the very text that is put there.
+_ROUNDING = 0.01
 # Shares of the font's size, those of a wide sans serif (DejaVu Sans): most fonts need less.
 _NARROW, _USUAL, _CAPITAL, _WIDE, _FULL = 0.4, 0.62, 0.7, 0.96, 1.05
 
@@ -24,7 +27,7 @@ def text_width(text: str, size: float = SIZE) -> float:
 def shortened(text: str, room: float, size: float = SIZE) -> str:
     """Return the text, or as much of its beginning as fits the room with an ellipsis; at least one letter."""
     text = plain(text)
-    if text_width(text, size) <= room:
+    if text_width(text, size) <= room + _ROUNDING:
         return text
     end = len(text) - 1
     while end > 1 and text_width(text[:end] + "…", size) > room:
@@ -35,7 +38,7 @@ def shortened(text: str, room: float, size: float = SIZE) -> str:
 def broken(text: str, room: float) -> list[str] | None:
     """Return the text in one or two lines that fit the room, broken after ' ', '_' or '-'; None where it needs more."""
     text = plain(text)
-    if text_width(text) <= room:
+    if text_width(text) <= room + _ROUNDING:
         return [text]
     ends = [match.end() for match in re.finditer("[ _-]", text)]
     halves = [[text[:end].rstrip(), text[end:]] for end in ends]
@@ -79,6 +82,7 @@ def _text(text: str, room: float, size: float | None, **attributes: str | float)
     return tag("text", *whole, escaped(shown), **attributes, font_size=size)
 
 
+@lru_cache(maxsize=4096)
 def _share(char: str) -> float:
     if unicodedata.combining(char):
         return 0.0

@@ -86,11 +86,8 @@ class _Counting(RunParts):
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> ChatModel:
-        asked = self.endpoints.settings_of(
-            role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed
-        )
+        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
         return counting_chat(asked, self.cassettes, self._expected)
 
 

@@ -9,7 +9,7 @@ from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
 from rag_harness.measures import Score
 from rag_harness.pipelines import result_name
 from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.results.score_file import take_over_scores
 from rag_harness.types import TrialId
@@ -156,8 +156,7 @@ def adopt_journals(output: Path) -> Adopted:
 
 def _of_rows(file: Path, scores: list[tuple[ScoreLine, bytes]]) -> list[tuple[ScoreLine, bytes]]:
     """Leave out scores of a row that nobody took: two workers may have run one trial, and its first row counts."""
-    lines = (line for _, line, _ in numbered_lines(file.parent.parent / file.name))
-    rows = {(row.query_id, row_digest(row)) for row in map(row_or_none, lines) if row is not None}
+    rows = {(row.query_id, row_digest(row)) for row in rows_in(file.parent.parent / file.name)}
     return [(score, line) for score, line in scores if (score.query_id, score.row) in rows]
 
 

@@ -77,12 +77,12 @@ def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:
     """Return the judge's scores that ``values`` are of: those of this run, by its one judge."""
     from rag_harness.calibration.correct import Scores
     from rag_harness.results.manifest import read_manifest
-    from rag_harness.results.row import numbered_lines, row_or_none
+    from rag_harness.results.row import rows_in
     from rag_harness.results.score import SCORES, Author, read_scores, row_digest
 
     suite = read_manifest(output).suites[gate.suite]
-    ours, texts = {Author(*author) for author in suite.authors}, numbered_lines(output / suite.file)
-    there = {row.query_id: row_digest(row) for row in (row_or_none(line) for _, line, _ in texts) if row is not None}
+    ours = {Author(*author) for author in suite.authors}
+    there = {row.query_id: row_digest(row) for row in rows_in(output / suite.file)}
     lines = {
         line.query_id: line
         for line in read_scores(output / SCORES / suite.file)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
+from rag_harness.models.anew import asked_again
 from rag_harness.models.names import judge_name
 from rag_harness.protocols import ChatModel, JudgeParts, TextEmbedder
 from rag_harness.recording.store import ArrayStore
 from rag_harness.registry import resolve
 from rag_harness.settings import Settings
+from rag_harness.types import Completion, Message
 
 
 def judge_of(parts: JudgeParts) -> Judge:
@@ -35,10 +39,10 @@ def says_the_same(settings: Settings) -> bool:
 
 
 class _Anew:
-    """The parts of a run with another seed, and stores that are empty and keep nothing."""
+    """The parts of a run that are asked with other seeds, and stores that are empty and keep nothing."""
 
     def __init__(self, parts: JudgeParts, repeat: int) -> None:
-        self._parts, self._seed = parts, parts.settings.seed + repeat
+        self._parts, self._repeat = parts, repeat
 
     @property
     def settings(self) -> Settings:
@@ -64,10 +68,27 @@ class _Anew:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> ChatModel:
-        wanted = self._seed if seed is None else seed
-        return self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=wanted)
+        model = self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        return _AskedAgain(model, self._repeat)
 
     def embedder(self, model: str = "") -> TextEmbedder:
         return self._parts.embedder(model)
+
+
+@dataclass(frozen=True)
+class _AskedAgain:
+    """A model whose seeds are shifted; here and not around the judging, for a judge shares calls between rows."""
+
+    inner: ChatModel
+    repeat: int
+
+    @property
+    def model(self) -> str:
+        return self.inner.model
+
+    async def complete(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+    ) -> Completion:
+        with asked_again(self.repeat):
+            return await self.inner.complete(messages, response_format)

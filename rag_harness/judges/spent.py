@@ -64,11 +64,8 @@ class CountedParts:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> ChatModel:
-        return _CountedChat(
-            self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed)
-        )
+        return _CountedChat(self._parts.chat(role, temperature=temperature, max_output_tokens=max_output_tokens))
 
     def embedder(self, model: str = "") -> TextEmbedder:
         return self._parts.embedder(model)

@@ -137,3 +137,10 @@ class RankingMeasure(RowMeasure):
 
         found = find({"": ranking_of(row)}, {"": case.qrels}, None)
         return Score(float(self.batch(found)[0]))
+
+
+def formula_of(measure: object) -> str:
+    """Return what the docstring of a measure's class says first: its formula. Empty where it has none of its own."""
+    said = " ".join((type(measure).__doc__ or "").strip().partition("\n\n")[0].split()).replace("``", "")
+    # What a dataclass without a docstring says is its signature.
+    return "" if said.startswith(f"{type(measure).__name__}(") else said

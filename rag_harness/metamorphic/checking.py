@@ -18,7 +18,7 @@ from rag_harness.metamorphic.checks import PARAPHRASE, Check, Original, Paraphra
 from rag_harness.metamorphic.queries import Changed
 from rag_harness.metamorphic.relations import difference, said
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen
+from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import CHECKED, Author, ScoreLine, row_digest
 
@@ -117,10 +117,9 @@ class Checker:
 
 def _came(output: Path, record: SuiteRecord) -> list[str]:
     """Return the cases that this run has a row of, be it an error."""
-    is_selected, missing = chosen(record.selected), {*record.lost, *record.not_run}
     cases = CaseFile(output, record.data)
     try:
-        return [case_id for case_id in cases.ids if is_selected(case_id) and case_id not in missing]
+        return list(filter(awaited(record), cases.ids))
     finally:
         cases.close()
 

@@ -1,4 +1,4 @@
-"""Asking a question again: each repeat of a trial has seeds of its own, and so recordings of its own."""
+"""Asking a question again: each repeat of a trial or judgement has seeds of its own, and so recordings of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 seed_shift: ContextVar[int] = ContextVar("seed_shift", default=0)
-"""What is added to the seed of every request of the trial under way; 0 the first time."""
+"""What is added to the seed of every request of the trial or judgement under way; 0 the first time."""
 
 
 @contextmanager

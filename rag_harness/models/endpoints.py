@@ -86,7 +86,6 @@ class Endpoints:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> ChatModel:
         """Return the model that is asked in ``role``; the same object where endpoint and sampling are the same.
 
@@ -94,12 +93,11 @@ class Endpoints:
             role: answer, judge, writer or rewrite.
             temperature: in place of the settings'.
             max_output_tokens: longest answer, in place of the settings'.
-            seed: in place of the settings'.
 
         Raises:
             SettingsError: there is no such role.
         """
-        asked = self.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed)
+        asked = self.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
         if asked not in self._made:
             parts = _Parts(asked, self._meter, self._cassettes, self._stores)
             self._made[asked] = cast("ChatModel", resolve("chat", chat_name(asked))(parts))
@@ -111,11 +109,10 @@ class Endpoints:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> Settings:
         """Return the settings as the chat adapter of ``role`` reads them: its own endpoint is ``chat_*``."""
         endpoint = endpoint_of(self._settings, role)
-        sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens, "seed": seed}
+        sampling: dict[str, Any] = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         return replace(
             self._settings,
             chat_model=endpoint.model,

@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: the first column names its rows. ``numeric`` columns are set to the right.
+    """A table: the first column names its rows.
 
     Attributes:
         name: a word that is unique on the page: the table's id, and how a test finds it.
@@ -48,12 +48,19 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Drawings side by side, and the table of what they draw."""
+    """Drawings, and the table of what they draw.
+
+    Attributes:
+        names: of the drawings, where there are several; "" is one that needs none.
+        layout: several drawings have a line of their own, the ``first`` above the others, or all ``alike``.
+    """
 
     title: str
     drawings: Sequence[str]
     table: Table
     notes: Sequence[str] = ()
+    names: Sequence[str] = ()
+    layout: Literal["", "first", "alike"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """Blocks that are folded until they are asked for; paper shows them."""
+    """Blocks that are folded until they are asked for, and that paper leaves out."""
 
     title: str
     blocks: Sequence[Block]

@@ -7,13 +7,14 @@ from math import inf, isfinite
 
 from rag_harness.gates.units import bounds, shown
 from rag_harness.measures import Measure
-from rag_harness.page.content import Cell, Tone
-from rag_harness.report.pairwise_lines import SHORT
+from rag_harness.page.content import Cell
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
 from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"
 """What stands where there is no value."""
+_LOPSIDED = 0.1
 _DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
 
 
@@ -52,9 +53,11 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
     low, high = table.interval(measure)
-    between = interval_said(low, high, unit)
-    half = f" ±{value_said((high - low) / 2, unit)}" if isfinite(high - low) else f" {between}"
-    return Cell(value_said(mean, unit) + half, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
+    between, half = interval_said(low, high, unit), (high - low) / 2
+    # ± says that both sides are alike, which they are not near the end of a range.
+    is_even = isfinite(half) and abs((low + high) / 2 - mean) <= _LOPSIDED * half
+    text = f"{value_said(mean, unit)} {f'±{value_said(half, unit)}' if is_even else between}"
+    return Cell(text, is_best=is_best, hint=f"n = {len(values)}; 95 % interval {between}")
 
 
 def tail_cell(table: SuiteTable, measure: str, share: float) -> Cell:
@@ -89,8 +92,3 @@ def counted(n: int, one: str, many: str = "") -> str:
 def listed(names: Sequence[str]) -> str:
     """Return names as a sentence has them."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
-
-
-def tone_of(is_significant: bool) -> Tone:
-    """Return how a difference is meant: what chance explains is unsure."""
-    return "good" if is_significant else "unsure"

@@ -11,6 +11,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rag_harness.charts import stylesheet
 from rag_harness.page.content import Section
 from rag_harness.page.payload.index import Payload
 from rag_harness.page.payload.packed import packed, plain
@@ -28,7 +29,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
         payload: every trial, for the script.
         is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
     """
-    style, script = "\n".join(map(_asset, _STYLES)), _asset(_SCRIPT)
+    style, script = "\n".join([stylesheet(), *map(_asset, _STYLES)]), _asset(_SCRIPT)
     return (
         _environment()
         .get_template("page.html.j2")

@@ -50,9 +50,10 @@ def _block(block: Block) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     if table.caption:
         yield f"{_plain(table.caption)}\n"
-    yield _row([_plain(name) for name in table.head])
-    yield _row(["---"] * len(table.head))
-    yield from (_row([_cell(cell) for cell in row]) for row in table.rows)
+    shown = [n for n in range(len(table.head)) if any(row[n].text for row in table.rows) or not table.rows]
+    yield _row([_plain(table.head[n]) for n in shown])
+    yield _row(["---"] * len(shown))
+    yield from (_row([_cell(row[n]) for n in shown]) for row in table.rows)
     if table.notes:
         yield ""
         yield from (f"<sub>{_plain(note)}</sub>" for note in table.notes)

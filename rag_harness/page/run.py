@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from rag_harness.measures import Measure, default_measures, measure_named
+from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
-from rag_harness.report.pairwise import Cell, on_measure, pairwise
+from rag_harness.report.asked import asked_measures
+from rag_harness.report.pairwise import Cell, judged_measures, on_measure, pairwise
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
@@ -29,7 +30,7 @@ UNJUDGED = (
     "false_abstention_rate",
     "error_rate",
 )
-"""What experiments are compared on without a judge."""
+"""What experiments are compared on without a judge, before what users measure of their own."""
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,35 @@ class Run:
         """Return the id of a trial in the report."""
         return str(trial) if self.is_alone else f"{self.name}/{trial}"
 
-    def queries_of(self, experiment: str, cases: Iterable[str]) -> dict[str, str]:
-        """Return the text of the query of each case that is in the data.
+    def query_of(self, experiment: str, case: str) -> str:
+        """Return the text of the query of a case; empty where the data have no such case.
 
         Raises:
             DataError: the cases are missing or damaged.
         """
-        file = CaseFile(self.output, self.suites[experiment].data)
-        try:
-            return {case: file[file.position[case]].case.query.text for case in cases if case in file.position}
-        finally:
-            file.close()
+        return self._queries[self.suites[experiment].data].get(case, "")
+
+    @cached_property
+    def _queries(self) -> Mapping[str, Mapping[str, str]]:
+        """The text of every query, by data and case: each file is read once."""
+        found = {}
+        for data in {record.data for record in self.suites.values()}:
+            file = CaseFile(self.output, data)
+            try:
+                found[data] = {case: file[position].case.query.text for case, position in file.position.items()}
+            finally:
+                file.close()
+        return found
 
     @property
     def experiments(self) -> dict[str, SuiteTable]:
         """The tables of experiments that something was selected of, by name."""
-        return {name: table for name, table in self.tables.items() if name != GOLDEN and table.selected_of({})}
+        return {name: table for name, table in self.selected.items() if name != GOLDEN}
+
+    @property
+    def selected(self) -> dict[str, SuiteTable]:
+        """The tables of all suites that something was selected of, by name; ``golden`` is one."""
+        return {name: table for name, table in self.tables.items() if table.selected_of({})}
 
     @property
     def suites(self) -> Mapping[str, SuiteRecord]:
@@ -91,7 +105,11 @@ class Run:
     @cached_property
     def unjudged(self) -> Sequence[Cell]:
         """Each pair of experiments on what no judge is asked for; the p-values of a measure adjusted over its pairs."""
-        return [cell for measure in UNJUDGED for cell in on_measure(self.tables, self.suites, measure)]
+        tables = list(self.experiments.values())
+        known = dict.fromkeys([*UNJUDGED, *(name for table in tables for name in table.columns)])
+        left_out = {*RANKING, *ANSWERS, *(name for table in tables for name in judged_measures(table))} - {*UNJUDGED}
+        wanted = [measure for measure in known if measure not in left_out]
+        return [cell for measure in wanted for cell in on_measure(self.tables, self.suites, measure)]
 
     @cached_property
     def abstentions(self) -> Sequence[Abstention]:
@@ -124,13 +142,7 @@ def read_run(
         DataError: ``run.json`` or the cases are missing or damaged.
     """
     manifest = read_manifest(output)
-    k = int(manifest.settings.get("k") or 10)
-
-    def measures(suite: str) -> list[Measure]:
-        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
-        return [*kept.values(), *(measure_named(n) for n in manifest.suites[suite].judged if n not in kept)]
-
-    found = tables if tables is not None else read_tables(output, measures)
+    found = tables if tables is not None else read_tables(output, partial(asked_measures, output, manifest))
     return Run(name or output.absolute().name, output, manifest, found, _summary(output, manifest), is_alone)
 
 

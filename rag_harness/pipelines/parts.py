@@ -68,10 +68,9 @@ class RunParts:
         *,
         temperature: float | None = None,
         max_output_tokens: int | None = None,
-        seed: int | None = None,
     ) -> ChatModel:
         """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
-        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens, seed=seed)
+        return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""

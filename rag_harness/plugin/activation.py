@@ -62,7 +62,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     register(metamorphic, "rag_harness.metamorphic")
     register(early, "rag_harness.early_stop")
     # The report reads what all of these have left.
-    register(ReportFile(session, recorder, record), "rag_harness.report_file")
+    register(ReportFile(session, record), "rag_harness.report_file")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.recording")
     register(collection, "rag_harness.collection")

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.files.log import log
+from rag_harness.plugin.derived import bench_of, derived_runs, print_section, tried
 
 if TYPE_CHECKING:
-    from rag_harness.attribution.bench import Bench
-    from rag_harness.attribution.derived import DerivedRuns
-    from rag_harness.attribution.explain import Explainer
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
@@ -42,49 +39,31 @@ class Attribution:
         return result
 
     def _explain(self) -> None:
-        from rag_harness.attribution.derived import DerivedRuns
-        from rag_harness.errors import RagHarnessError
+        self._causes, why = tried(self._explained)
+        self._problem = f"cannot be told: {why}" if why else ""
 
-        settings = self._session.settings
-        is_spent = bool(settings.budget) and bool(getattr(self._session.config.option, "tx", None))
-        runs = None if is_spent else DerivedRuns(self._session.output, settings, self._trials.equipment.engine)
-        try:
-            self._causes = self._explainer(runs, SPENT if is_spent else "").every()
-        except (OSError, RagHarnessError) as error:
-            self._problem = str(error)
-        except Exception as error:  # the run is paid for, judged and written: it must not end as an internal error
-            log.error("Failures could not be explained", exc_info=error)
-            self._problem = f"{type(error).__name__}: {error}"
-        finally:
-            if runs is not None:
-                runs.close()
-
-    def _explainer(self, runs: DerivedRuns | None, why_not: str) -> Explainer:
+    def _explained(self) -> list[CauseLine]:
         from rag_harness.attribution.explain import Explainer
 
-        tables = self._record.tables
-        return Explainer(self._session.output, self._bench(), runs, tables=tables, why_not=why_not)
+        session, tables = self._session, self._record.tables
+        with derived_runs(session, self._trials) as runs:
+            bench, why_not = bench_of(session, self._registered), SPENT if runs is None else ""
+            return Explainer(session.output, bench, runs, tables=tables, why_not=why_not).every()
 
-    def _bench(self) -> Bench:
-        from rag_harness.attribution.bench import Bench
+    def _registered(self, name: str) -> Experiment | None:
+        """Return an experiment that can be built again; a pipeline that is only a fixture is not run again."""
         from rag_harness.pipelines import known_experiments
 
-        session = self._session
-
-        def registered(name: str) -> Experiment | None:
-            # One of a user's own fixture that took a registered name has another fingerprint than the registered one.
-            return session.registered(name) if name in known_experiments() else None
-
-        return Bench(registered, session.fingerprint, session.parts.data)
+        # One of a user's own fixture that took a registered name has another fingerprint than the registered one.
+        return self._session.registered(name) if name in known_experiments() else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print why trials failed, where that was asked for."""
-        if self._problem:
-            terminalreporter.section("rag causes", sep="=")
-            terminalreporter.line(f"cannot be told: {self._problem}", red=True)
-        if self._causes is None:
-            return
+        causes = self._causes
+        shown = None if causes is None else lambda: self._lines(causes)
+        print_section(terminalreporter, "rag causes", self._problem, shown)
+
+    def _lines(self, causes: list[CauseLine]) -> list[str]:
         from rag_harness.attribution.section import cause_lines
 
-        terminalreporter.section("rag causes", sep="=")
-        terminalreporter.line("\n".join(cause_lines(self._causes, self._session.settings.output)))
+        return cause_lines(causes, self._session.settings.output)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.plugin.derived import bench_of, derived_runs, print_section, tried
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from rag_harness.attribution.bench import Bench
     from rag_harness.attribution.derived import DerivedRuns
     from rag_harness.metamorphic.checking import Checker
     from rag_harness.metamorphic.paraphrase import Paraphraser
@@ -40,8 +40,6 @@ class Metamorphic:
         return result
 
     def _check_what_is_wanted(self) -> None:
-        from rag_harness.errors import RagHarnessError
-
         wanted = {
             name: self._session.wanted.metamorphic_measures(name) for name in self._recorder.arrived if name != GOLDEN
         }
@@ -49,24 +47,16 @@ class Metamorphic:
         for name, measures in wanted.items():
             for measure in measures:
                 self._record.want(name, measure)
-        try:
-            self._found = self._checked(wanted) if wanted else None
-        except (OSError, RagHarnessError) as error:
-            self._problem = str(error)
+        if wanted:
+            self._found, why = tried(lambda: self._checked(wanted))
+            self._problem = f"cannot be checked: {why}" if why else ""
 
     def _checked(self, wanted: dict[str, list[str]]) -> dict[str, list[ScoreLine]]:
-        from rag_harness.attribution.derived import DerivedRuns
         from rag_harness.metamorphic.section import as_json
 
-        settings = self._session.settings
-        is_spent = bool(settings.budget) and bool(getattr(self._session.config.option, "tx", None))
-        runs = None if is_spent else DerivedRuns(self._session.output, settings, self._trials.equipment.engine)
-        try:
-            checker = self._checker(runs, SPENT if is_spent else "")
+        with derived_runs(self._session, self._trials) as runs:
+            checker = self._checker(runs, SPENT if runs is None else "")
             found = {name: checker.check(name, measures) for name, measures in wanted.items()}
-        finally:
-            if runs is not None:
-                runs.close()
         self._record.more["metamorphic"] = as_json(found)
         return found
 
@@ -76,7 +66,8 @@ class Metamorphic:
         settings, manifest = self._session.settings, self._record.manifest
         sampling = Sampling(settings.metamorphic_cases, settings.seed)
         words = self._paraphraser() if runs is not None else None
-        return Checker(self._session.output, manifest, self._bench(), runs, sampling, words, why_not)
+        bench = bench_of(self._session, self._session.known_experiment)
+        return Checker(self._session.output, manifest, bench, runs, sampling, words, why_not)
 
     def _paraphraser(self) -> Paraphraser | None:
         if not self._session.settings.writer_model:
@@ -85,21 +76,13 @@ class Metamorphic:
 
         return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
-    def _bench(self) -> Bench:
-        from rag_harness.attribution.bench import Bench
-
-        session: Any = self._session
-        return Bench(session.known_experiment, session.fingerprint, session.parts.data)
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the rates and the worst examples, where that was asked for."""
-        if self._problem:
-            terminalreporter.section("rag metamorphic", sep="=")
-            terminalreporter.line(f"cannot be checked: {self._problem}", red=True)
-        if self._found is None:
-            return
+        found = self._found
+        shown = None if found is None else lambda: self._lines(found)
+        print_section(terminalreporter, "rag metamorphic", self._problem, shown)
+
+    def _lines(self, found: dict[str, list[ScoreLine]]) -> list[str]:
         from rag_harness.metamorphic.section import metamorphic_lines
 
-        terminalreporter.section("rag metamorphic", sep="=")
-        lines = metamorphic_lines(self._found, self._session.settings)
-        terminalreporter.line("\n".join(lines))
+        return metamorphic_lines(found, self._session.settings)

@@ -10,7 +10,6 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
 
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 class ReportFile:
     """Writes the file after gates and causes, and says where it is."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
-        self._session, self._recorder, self._record = session, recorder, record
+    def __init__(self, session: RagSession, record: RunRecord) -> None:
+        self._session, self._record = session, record
         self._said = ""
 
     @property
@@ -41,8 +40,7 @@ class ReportFile:
         return result
 
     def _write(self, session: pytest.Session) -> None:
-        wanted = bool(self._session.settings.report) and not session.config.option.collectonly
-        if not wanted or self._record.unwritable or not self._recorder.arrived:
+        if not self._session.settings.report or not self._record.is_there:
             return
         from rag_harness.errors import RagHarnessError
         from rag_harness.page.written import format_of, size_said, write_report

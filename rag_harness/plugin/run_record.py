@@ -68,6 +68,11 @@ class RunRecord:
         self._selected.clear()
 
     @property
+    def is_there(self) -> bool:
+        """Whether the files say all that became of the run."""
+        return self._left
+
+    @property
     def output(self) -> Path:
         """The folder of the run's files."""
         return self._session.output

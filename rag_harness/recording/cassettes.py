@@ -17,7 +17,7 @@ from rag_harness.errors import DataError, RecordingWriteError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.recording.asked import STORES, Asked, digest_of, read_request
 from rag_harness.recording.cassette_file import SCHEMA_VERSION, Recorded, read_interaction, write_interaction
-from rag_harness.recording.nearest import differences, likeness
+from rag_harness.recording.nearest import Neighbours, differences
 from rag_harness.recording.scrubbing import Cleaner, Scrub
 
 __all__ = ["SCHEMA_VERSION", "TOTAL", "TTFT", "Asked", "Cassettes", "Recorded", "digest_of"]
@@ -44,7 +44,7 @@ class Cassettes:
         self.used: set[Path] = set()
         self.made: set[Path] = set()
         self._cleaner = Cleaner(secrets, scrub)
-        self._read_folders: dict[Path, dict[Path, Recorded]] = {}
+        self._read_folders: dict[Path, Neighbours] = {}
 
     def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> Asked:
         """Return a request as recordings know it."""
@@ -110,16 +110,16 @@ class Cassettes:
 
     def nearest(self, asked: Asked) -> str:
         """Say which recording is most like a request that has none, and what differs."""
-        candidates = self._all_of(self.file(asked).parent)
-        if not candidates:
+        found = self._neighbours(self.file(asked).parent).nearest(asked)
+        if found is None:
             return f"Nothing of {asked.owner} is recorded in {self.folder}."
-        best = max(candidates, key=lambda file: (likeness(asked, candidates[file]), file.name))
-        differing = ", ".join(differences(asked, candidates[best])) or "nothing that can be named"
-        return f"The nearest recording, {best.name}, differs in {differing}."
+        file, recorded = found
+        differing = ", ".join(differences(asked, recorded)) or "nothing that can be named"
+        return f"The nearest recording, {file.name}, differs in {differing}."
 
-    def _all_of(self, folder: Path) -> dict[Path, Recorded]:
+    def _neighbours(self, folder: Path) -> Neighbours:
         if folder not in self._read_folders:
-            self._read_folders[folder] = dict(_readable(sorted(folder.glob("*.yaml"))))
+            self._read_folders[folder] = Neighbours(_readable(sorted(folder.glob("*.yaml"))))
         return self._read_folders[folder]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,10 +16,35 @@ _SHORT = ("model", "temperature", "seed", "max_tokens")
 """Fields whose recorded value is short enough to be named."""
 
 
-def likeness(asked: Asked, recorded: Recorded) -> float:
-    """Return the share of lines that two requests have in common, 0 to 1."""
-    mine, theirs = _lines(asked.body, asked.url), _lines(recorded.request, recorded.url)
-    return len(mine & theirs) / max(1, len(mine | theirs))
+class Neighbours:
+    """What the recordings of one folder were asked. Each is read and cut into lines once, however many requests miss.
+
+    Args:
+        recordings: of the folder, by their files; their answers are not kept.
+    """
+
+    def __init__(self, recordings: Iterable[tuple[Path, Recorded]]) -> None:
+        self._recorded: dict[Path, Recorded] = {}
+        self._lines: dict[Path, frozenset[str]] = {}
+        known: dict[str, str] = {}  # prompts share most of their lines, which are kept once
+        for file, recorded in recordings:
+            self._recorded[file] = replace(recorded, body=b"")
+            lines = _lines(recorded.request, recorded.url)
+            self._lines[file] = frozenset(known.setdefault(line, line) for line in lines)
+
+    def nearest(self, asked: Asked) -> tuple[Path, Recorded] | None:
+        """Return the recording that has the largest share of lines in common with a request; None where there is none.
+
+        Of equals it is the last by name.
+        """
+        mine = _lines(asked.body, asked.url)
+        best = max(self._lines, key=lambda file: (_likeness(mine, self._lines[file]), file.name), default=None)
+        return None if best is None else (best, self._recorded[best])
+
+
+def _likeness(mine: Set[str], theirs: Set[str]) -> float:
+    shared = len(mine & theirs)
+    return shared / max(1, len(mine) + len(theirs) - shared)
 
 
 def differences(asked: Asked, recorded: Recorded) -> list[str]:

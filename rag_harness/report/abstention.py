@@ -29,6 +29,7 @@ class Abstention:
 
     ``auroc`` is the chance that a right answer is stated with more confidence than a wrong one, ``promise`` a threshold
     for a risk of 5 %; where one is None ``reasons`` say why. ``left_out`` answers have no value of the measure.
+    ``stated`` has confidence and, as 1 or 0, whether it is wrong of each of the others.
     """
 
     experiment: str
@@ -38,6 +39,7 @@ class Abstention:
     auroc: float | None
     promise: Promise | None
     reasons: tuple[str, ...]
+    stated: tuple[tuple[float, float], ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield what people read."""
@@ -127,4 +129,5 @@ def _of(name: str, measure: str, confidence: Mapping[str, float], wrong: Mapping
     except UndefinedError as why:
         reasons.append(f"no threshold: {why}")
     left = len(confidence) - len(wrong)
-    return Abstention(name, measure, left, risk_coverage(scores, errors), chance, kept, tuple(reasons))
+    stated = tuple(zip(scores, errors, strict=True))
+    return Abstention(name, measure, left, risk_coverage(scores, errors), chance, kept, tuple(reasons), stated)

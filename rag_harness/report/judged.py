@@ -14,7 +14,7 @@ from rag_harness.measures.judged.categories import PARTS
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
 from rag_harness.report.columns import Growing
 from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, read_scores, row_digest
+from rag_harness.results.score import Author, ScoreLine, read_scores, row_digest
 from rag_harness.types import Case
 
 _NOT_JUDGED = "no judgement"
@@ -49,11 +49,8 @@ class JudgedColumns:
 
     def read(self, file: Path, position_of: Mapping[str, int]) -> None:
         """Take the scores of ``file`` that are of these rows; of the same measure and row the last one holds."""
-        for line in read_scores(file) if self._judged else ():
-            position, column = position_of.get(line.query_id, -1), self._judged.get(line.measure)
-            if column is None or self._digests.get(position) != line.row or line.author not in self._authors:
-                continue
-            if line.version != column.measure.version or not (column.is_open(position) or position in column.judged):
+        for position, column, line in self._scores(file, position_of, self._judged):
+            if line.author not in self._authors or not (column.is_open(position) or position in column.judged):
                 continue
             if line.repeat:
                 self._said.setdefault(line.measure, {}).setdefault(line.query_id, {})[line.repeat] = line.value
@@ -65,12 +62,18 @@ class JudgedColumns:
 
     def read_checks(self, file: Path, position_of: Mapping[str, int]) -> None:
         """Take the scores of metamorphic checks that are of these rows."""
-        for line in read_scores(file) if self._checked else ():
-            position, column = position_of.get(line.query_id, -1), self._checked.get(line.measure)
-            if column is None or self._digests.get(position) != line.row or line.author.judge != CHECKER:
-                continue
-            if line.version == column.measure.version:
+        for position, column, line in self._scores(file, position_of, self._checked):
+            if line.author.judge == CHECKER:
                 column.put(position, Score(line.value, line.reason, undefined=line.undefined))
+
+    def _scores(
+        self, file: Path, position_of: Mapping[str, int], columns: Mapping[str, Growing]
+    ) -> Iterator[tuple[int, Growing, ScoreLine]]:
+        """Yield the scores of ``file`` that are of these rows and ``columns``, and of measures as they are now."""
+        for line in read_scores(file) if columns else ():
+            position, column = position_of.get(line.query_id, -1), columns.get(line.measure)
+            if column is not None and (self._digests.get(position), column.measure.version) == (line.row, line.version):
+                yield position, column, line
 
     def close(self) -> None:
         """Say of rows without a score that there is none, and make composites of the others."""

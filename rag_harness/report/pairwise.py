@@ -87,7 +87,7 @@ def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]
 
 
 def on_measure(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str) -> list[Cell]:
-    """Return a cell a pair of the experiments that have values of a measure that no judge gives: a family of its own."""
+    """Return a cell a pair of experiments with values of a measure that no judge gives: a family of its own."""
     having = [
         name
         for name, table in sorted(tables.items())

@@ -8,17 +8,9 @@ from textwrap import wrap
 from rag_harness.errors import PrerequisiteError
 from rag_harness.measures import measure_named
 from rag_harness.report.pairwise import Cell
-from rag_harness.report.summary import table
+from rag_harness.report.summary import SHORT, table
 from rag_harness.stats.paired import Paired
 
-SHORT = {
-    "context_precision": "CP",
-    "faithfulness": "F",
-    "answer_relevancy": "AR",
-    "g_mean": "G_mean",
-    "hri": "HRI",
-    "hri_gold": "HRI_gold",
-}
 FIGURES = ("n", "difference", "95 % interval", "d_z", "p (t)", "p (perm)")
 _WIDTH = 100
 _ACROSS = 6

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rag_harness.golden.run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.results.cases import CaseFile, KeptCase
-from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.manifest import RunManifest, SuiteRecord, of_run
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import GOLDEN
 
 
@@ -31,13 +31,8 @@ def read_retrievals(output: Path, manifest: RunManifest) -> Iterator[RetrievalRe
 
 
 def _rows(output: Path, record: SuiteRecord, cases: CaseFile) -> Iterator[ExperimentResult]:
-    is_selected, lost = chosen(record.selected), {*record.lost, *record.not_run}
-    for _, line, _ in numbered_lines(output / record.file):
-        row = row_or_none(line)
-        if row is None or row.fingerprint not in record.fingerprints or row.query_id not in cases.position:
-            continue
-        if is_selected(row.query_id) and row.query_id not in lost:
-            yield row
+    is_of_run = of_run(record)
+    return (row for row in rows_in(output / record.file) if is_of_run(row) and row.query_id in cases.position)
 
 
 def _result(row: ExperimentResult, kept: KeptCase, retriever: str, k: int) -> RetrievalResult:

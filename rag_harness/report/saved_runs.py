@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from rag_harness.errors import DataError
-from rag_harness.measures import Measure, default_measures, measure_named
+from rag_harness.report.asked import asked_measures
 from rag_harness.report.baseline import SavedRun, load, saved_run
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import MANIFEST, read_manifest
-from rag_harness.types import GOLDEN
 
 
 def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
@@ -37,11 +37,4 @@ def read_run(named: str, baselines: Path = Path("baselines")) -> SavedRun:
 
 def _of_output(output: Path) -> SavedRun:
     manifest = read_manifest(output)
-    k = int(manifest.settings.get("k", 10))
-
-    def measures(suite: str) -> list[Measure]:
-        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
-        more = [name for name in manifest.suites[suite].judged if name not in kept]
-        return [*kept.values(), *map(measure_named, more)]
-
-    return saved_run(manifest, read_tables(output, measures))
+    return saved_run(manifest, read_tables(output, partial(asked_measures, output, manifest)))

@@ -11,20 +11,12 @@ from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.report.summary import table
+from rag_harness.report.summary import SHORT, table
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.settings.prices import Prices
 from rag_harness.stats import quantile
 from rag_harness.types import GOLDEN
 
-_SHORT = {
-    "context_precision": "CP",
-    "faithfulness": "F",
-    "answer_relevancy": "AR",
-    "g_mean": "G_mean",
-    "hri": "HRI",
-    "hri_gold": "HRI_gold",
-}
 _FIRST = ("context_precision", "faithfulness", "answer_relevancy", "g_mean", "hri")
 _WIDTH = 100
 _ACROSS = 6
@@ -96,7 +88,7 @@ def _means(judged: Mapping[str, SuiteTable]) -> Iterator[str]:
     columns = [column for name in names for column in ([name, "p95"] if name.startswith("hri") else [name])]
     first = ["experiment", *judged]
     cells = [
-        [_SHORT.get(column, column), *(_cell(suite, columns, n) for suite in judged.values())]
+        [SHORT.get(column, column), *(_cell(suite, columns, n) for suite in judged.values())]
         for n, column in enumerate(columns)
     ]
     for shown in _blocks(first, cells):

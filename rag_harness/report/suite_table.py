@@ -142,7 +142,7 @@ class SuiteTable:
         return {measure: mean_or_none(values[~np.isnan(values)].tolist()) for measure, values in found.items()}
 
     def interval(self, measure: str) -> tuple[float, float]:
-        """Return the 95 % interval of the mean of a measure that some case has a value of: the one that a gate shows."""
+        """Return the 95 % interval of the mean of a measure that some case has a value of, as gates show it."""
         if measure not in self._intervals:
             found = list(self.values(measure, {}).values())
             self._intervals[measure] = interval_of_mean(found, self.columns[measure].measure.unit)

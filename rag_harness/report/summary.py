@@ -14,6 +14,15 @@ HEADER = (
 )  # fmt: skip
 MEASURES = ("recall@5", "mrr@10")
 """What the lines show, so what a table must have."""
+SHORT = {
+    "context_precision": "CP",
+    "faithfulness": "F",
+    "answer_relevancy": "AR",
+    "g_mean": "G_mean",
+    "hri": "HRI",
+    "hri_gold": "HRI_gold",
+}
+"""The study's names of its measures, for the heads of tables; all others go by their whole name."""
 
 
 @dataclass(frozen=True, slots=True)

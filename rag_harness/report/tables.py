@@ -18,8 +18,8 @@ from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen, read_manifest
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen, of_run, read_manifest
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import CHECKED, SCORES
 from rag_harness.types import GOLDEN
 
@@ -66,10 +66,8 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
 
 def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:
     reading = _Reading(name, record, cases, measures)
-    for _, line, _ in numbered_lines(rows):
-        row = row_or_none(line)
-        if row is not None:
-            reading.add(row)
+    for row in rows_in(rows):
+        reading.add(row)
     reading.add_scores(rows.parent / SCORES / rows.name, rows.parent / CHECKED / rows.name)
     return reading.table()
 
@@ -79,8 +77,7 @@ class _Reading:
 
     def __init__(self, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> None:
         self._name, self._cases = name, cases
-        self._fingerprints, self._is_resumed = set(record.fingerprints), chosen(record.resumed)
-        self._lost = set(record.lost)
+        self._is_of_run, self._is_resumed = of_run(record), chosen(record.resumed)
         self._states = _states_before(record, cases)
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
@@ -89,10 +86,9 @@ class _Reading:
         self._found: list[int] = []
 
     def add(self, row: ExperimentResult) -> None:
-        """Take a row, unless it is of another run."""
+        """Take a row, unless it is of another run, or one of its case came before it."""
         position = self._cases.position.get(row.query_id)
-        awaited = position is not None and self._states[position] == State.LOST and row.query_id not in self._lost
-        if position is None or not awaited or row.fingerprint not in self._fingerprints:
+        if position is None or self._states[position] != State.LOST or not self._is_of_run(row):
             return
         self._states[position] = State.OK if row.ok else State.ERROR
         ranked = ranking_of(row)

@@ -23,8 +23,8 @@ from rag_harness.report.trial_columns import (
 )
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.causes import CauseLine, read_causes
-from rag_harness.results.manifest import MANIFEST, read_manifest
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.manifest import MANIFEST, of_run, read_manifest
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import TrialId
 
 
@@ -67,7 +67,7 @@ class Trials:
                 yield from self._of_suite(name, table, cases)
 
     def _of_suite(self, name: str, table: SuiteTable, cases: CaseFile) -> Iterator[Record]:
-        rows, values = self._rows(name, table, cases), {each: table.values(each, {}) for each in table.columns}
+        rows, values = self._rows(name, cases), {each: table.values(each, {}) for each in table.columns}
         nothing = dict.fromkeys(self.columns)
         for position, query_id in enumerate(table.ids):
             if table.state_of(position) == "left out":
@@ -80,15 +80,13 @@ class Trials:
     def _labelled(self, labels: Mapping[str, str]) -> Record:
         return {column: text_or_none(labels.get(name)) for name, column in self._labels.items()}
 
-    def _rows(self, name: str, table: SuiteTable, cases: CaseFile) -> dict[int, Record]:
+    def _rows(self, name: str, cases: CaseFile) -> dict[int, Record]:
         """Return what the rows say, by position; of two rows of a case the first is the one that tables count."""
         record, found = self._manifest.suites[name], dict[int, Record]()
-        for _, line, _ in numbered_lines(self._output / record.file):
-            row = row_or_none(line)
-            position = cases.position.get(row.query_id) if row else None
-            if row is None or position is None or position in found or row.fingerprint not in record.fingerprints:
-                continue
-            if table.state_of(position) in ("ok", "error"):
+        is_of_run = of_run(record)
+        for row in rows_in(self._output / record.file):
+            position = cases.position.get(row.query_id)
+            if position is not None and position not in found and is_of_run(row):
                 found[position] = of_row(row) | self._cause(name, row)
         return found
 

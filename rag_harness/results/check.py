@@ -17,7 +17,7 @@ from rag_harness.results.row import (
     first_problem,
     numbered_lines,
     parse_row,
-    row_or_none,
+    rows_in,
 )
 from rag_harness.results.score import SCORES, parse_score, row_digest
 from rag_harness.types import GOLDEN
@@ -67,8 +67,7 @@ def _score_files(files: Iterable[Path]) -> list[Path]:
 def _check_scores(file: Path) -> FileCheck:
     """Check that lines are scores, and count those of rows that are not there."""
     check = FileCheck(file, what="scores", without="without a value")
-    lines = (line for _, line, _ in numbered_lines(file.parent.parent / file.name))
-    rows = {row.query_id: row_digest(row) for row in map(row_or_none, lines) if row is not None}
+    rows = {row.query_id: row_digest(row) for row in rows_in(file.parent.parent / file.name)}
     for number, line, torn in numbered_lines(file):
         score = parse_score(line)
         if score is None:

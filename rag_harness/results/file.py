@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_harness.files.atomic import write_atomically
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none, rows_in
 
 PREVIOUS = "previous"
 """Folder beside the result files for lines that a new run set aside."""
@@ -147,10 +147,8 @@ def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int
 def _outcomes(file: Path) -> dict[tuple[str, str], bool]:
     """Return whether each (fingerprint, query id) of ``file`` has an answer."""
     known: dict[tuple[str, str], bool] = {}
-    for _, line, _ in numbered_lines(file):
-        row = row_or_none(line)
-        if row is not None:
-            known[row.fingerprint, row.query_id] = row.ok or known.get((row.fingerprint, row.query_id), False)
+    for row in rows_in(file):
+        known[row.fingerprint, row.query_id] = row.ok or known.get((row.fingerprint, row.query_id), False)
     return known
 
 

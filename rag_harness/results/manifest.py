@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.results.row import first_problem
+from rag_harness.results.row import ExperimentResult, first_problem
 
 MANIFEST = "run.json"
 QUERIES = "queries"
@@ -104,6 +104,18 @@ def ids_or_all(ids: Collection[str], total: int) -> Some:
 def chosen(some: Some) -> Callable[[str], bool]:
     """Return what says of an id whether it is among ``some``."""
     return (lambda _: True) if some == "all" else frozenset(some).__contains__
+
+
+def awaited(record: SuiteRecord) -> Callable[[str], bool]:
+    """Return what says of a case whether a row of it has come in the run: it was selected, asked for, and not lost."""
+    is_selected, missing = chosen(record.selected), frozenset([*record.lost, *record.not_run, *record.settled])
+    return lambda case_id: is_selected(case_id) and case_id not in missing
+
+
+def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:
+    """Return what says of a row in the suite's file whether it is of the run, by its fingerprint and its case."""
+    has_come, fingerprints = awaited(record), frozenset(record.fingerprints)
+    return lambda row: row.fingerprint in fingerprints and has_come(row.query_id)
 
 
 def now() -> str:

@@ -165,6 +165,14 @@ def read_rows(file: Path) -> list[ExperimentResult]:
     return rows
 
 
+def rows_in(file: Path) -> Iterator[ExperimentResult]:
+    """Yield the rows of a file, in its order; lines that are none, as a kill leaves them, are passed over."""
+    for _, line, _ in numbered_lines(file):
+        row = row_or_none(line)
+        if row is not None:
+            yield row
+
+
 def numbered_lines(file: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Yield line number, line, and whether the line has no newline at its end (a torn write)."""
     if not file.is_file():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.stats.inputs import Floats, UndefinedError
+from rag_harness.stats.inputs import Floats, UndefinedError, finite
 
 
 class Components(NamedTuple):
@@ -99,7 +99,4 @@ def _block(values: Sequence[Sequence[Sequence[float]]] | npt.NDArray[np.float64]
         raise ValueError("components needs as many answers of each query, and judgements of each answer.") from None
     if block.ndim != 3 or not block.size:
         raise ValueError(f"components needs values by query, answer and judgement; got shape {block.shape}.")
-    bad = int(np.count_nonzero(~np.isfinite(block)))
-    if bad:
-        raise ValueError(f"components got {bad} NaN or infinite of {block.size} values. Leave out such queries.")
-    return block
+    return finite(block, "components", "Leave out such queries.")

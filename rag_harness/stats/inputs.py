@@ -39,9 +39,18 @@ def floats(values: Values, who: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{who} needs a flat list of at least one value; got shape {array.shape}.")
+    return finite(array, who, "Leave out what was not measured.")
+
+
+def finite(array: Floats, who: str, remedy: str) -> Floats:
+    """Return an array of any shape that holds numbers.
+
+    Raises:
+        ValueError: one is NaN or infinite; ``who`` is named, and ``remedy`` says what to do.
+    """
     bad = int(np.count_nonzero(~np.isfinite(array)))
     if bad:
-        raise ValueError(f"{who} got {bad} NaN or infinite of {array.size} values. Leave out what was not measured.")
+        raise ValueError(f"{who} got {bad} NaN or infinite of {array.size} values. {remedy}")
     return array
 
 

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from rag_harness.stats.clusters import ClusterSums, cluster_sums, standard_error, weighed
+from rag_harness.stats.distributions import t_quantile
 from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats, positive
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.resampling import by_chunks
-from rag_harness.stats.students_t import t_quantile
 
 _NO_SPREAD = 1e-9
 """Of the standard error: a resample below it has drawn equal values only."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rag_harness.report.frames import write_csv
 from tests.plugin.conftest import Suite
 from tests.unit.recording.answering import answering
+from tests.unit.report.trial_run import ANSWERS, write_output
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"```(?:python|json)\n(.*?)```", re.DOTALL)
@@ -74,3 +77,18 @@ def test_recording_of_own_calls(suite: Suite, monkeypatch: pytest.MonkeyPatch) -
     kept = file.read_text()
     assert kept.count("<NAME>") == 2
     assert not [each for each in ("Ada", "planted") if each in kept]
+
+
+def test_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_output(tmp_path / "output")
+    write_csv(tmp_path / "output", tmp_path / "trials.csv")
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    load, pandas, polars, from_csv = _blocks("docs/notebooks.md")
+    exec(load + pandas, found)
+    assert found["by_type"].loc["direct", "golden"] == found["paired"].loc["g1", "golden"] == 1.0
+    assert set(found["lost"]["query_id"]) == {"failed", "lost"}
+    exec(polars, found)
+    assert found["by_type"].height == 2
+    exec(from_csv, found)
+    assert found["trials"]["answer"][:7].to_list() == [text.replace("\ud83d", "\ufffd") for text in ANSWERS[:7]]

@@ -65,6 +65,8 @@ def test_measures_of_another_package_work_everywhere(brevity: Suite) -> None:
     result.stdout.fnmatch_lines(["failed *e3: brevity <= 0.5 *n=3", "passed *e3: p50(top@2) >= 0.5 *0.500*n=3*"])
     summary = json.loads((brevity.path / "output" / "summary.json").read_text())
     assert {"brevity", "top@2", "top@5", "top@10"} <= set(summary["e3"])
+    # What tells the file from one that an earlier run left behind.
+    assert summary["run"] == json.loads((brevity.path / "output" / "run.json").read_text())["date"]
     assert [gate["unit"] for gate in summary["gates"]] == ["count", "share"]
     saved = json.loads((brevity.path / "baselines" / "main.json").read_text())
     assert {"brevity", "top@5"} <= set(saved["suites"]["e3"]["q_direct_001"]["values"])

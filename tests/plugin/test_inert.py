@@ -9,9 +9,9 @@ import pytest
 from tests.plugin.conftest import files_below
 
 HEAVY = [
-    "bm25s", "fastapi", "markdown_it", "numpy", "openai", "pydantic", "pydantic_settings", "qdrant_client",
-    "qdrant_edge", "rich", "safetensors", "sentence_transformers", "tiktoken", "tokenizers", "torch", "transformers",
-    "vcr",
+    "bm25s", "fastapi", "markdown_it", "numpy", "openai", "pandas", "polars", "pyarrow", "pydantic",
+    "pydantic_settings", "qdrant_client", "qdrant_edge", "rich", "safetensors", "sentence_transformers", "tiktoken",
+    "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip
 pytestmark = pytest.mark.usefixtures("cold_python")
 # Other people's plugins, installed beside ours, import some of these themselves.

@@ -178,6 +178,29 @@ def test_workers_that_shared_a_budget_leave_none(suite: Suite) -> None:
     assert values(suite, "metamorphic_case") == [None] * 4
 
 
+@pytest.mark.parametrize(
+    ("option", "broken", "said"),
+    [
+        ("--rag-metamorphic", "metamorphic.checking.Checker.check", "cannot be checked: ZeroDivisionError: once"),
+        ("--rag-attribute", "attribution.explain.Explainer.every", "cannot be told: ZeroDivisionError: once"),
+    ],
+)
+def test_an_error_that_nobody_foresaw_costs_the_section_and_not_the_gates(
+    suite: Suite, option: str, broken: str, said: str
+) -> None:
+    module, _, name = f"rag_harness.{broken}".rpartition(".")
+    package, _, owner = module.rpartition(".")
+    suite.pytester.makeconftest(
+        f"from {package} import {owner}\n"
+        f"def raises(*args):\n    raise ZeroDivisionError('once')\n"
+        f"{owner}.{name} = raises\n"
+    )
+    result = suite.run(option, "--rag-gate=e3: recall@5 >= 0")
+    result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0*"])
+    assert result.ret == 0
+
+
 def test_suites_import_none_of_it_unless_asked(suite: Suite) -> None:
     suite.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"

@@ -19,6 +19,18 @@ _RULES: Mapping[str, Callable[[float, float, float], bool]] = {
 }
 CATEGORIES: tuple[str, ...] = (*_RULES, UNCLASSIFIED, CORRECT_ABSTENTION, WRONG_ABSTENTION, UNMEASURED)
 """All of them, in the order in which they are tried and shown."""
+MEANINGS: Mapping[str, str] = {
+    "Clean Pass": "context_precision > 0.7, faithfulness > 0.7, answer_relevancy > 0.7",
+    "Hallucination": "context_precision > 0.6, faithfulness < 0.4",
+    "Retrieval Failure": "context_precision < 0.4, faithfulness > 0.7",
+    "Irrelevant": "answer_relevancy < 0.4, faithfulness > 0.7",
+    "Total Failure": "context_precision < 0.4, faithfulness < 0.4, answer_relevancy < 0.4",
+    UNCLASSIFIED: "anything else",
+    CORRECT_ABSTENTION: "it says that it does not know, and the documents have no answer",
+    WRONG_ABSTENTION: "it says that it does not know, and the documents have an answer",
+    UNMEASURED: "one of the three has no value",
+}
+"""What each is, for people to read."""
 
 
 def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) -> str:

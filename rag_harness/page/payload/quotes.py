@@ -17,12 +17,16 @@ def quotes_in(text: str, quotes: Sequence[str]) -> list[list[int]]:
 
 @lru_cache(maxsize=_MOST)
 def _place(text: str, quote: str) -> tuple[int, int] | None:
-    pattern = _pattern(quote)
-    found = pattern.search(text) if pattern is not None else None
+    as_it_stands = text.find(quote)
+    if as_it_stands >= 0 and quote.strip() == quote != "":
+        return as_it_stands, as_it_stands + len(quote)
+    words = quote.split()
+    if not words or " ".join(words) not in _folded(text):
+        return None
+    found = re.search(r"\s+".join(map(re.escape, words)), text)
     return found.span() if found else None
 
 
 @lru_cache(maxsize=_MOST)
-def _pattern(quote: str) -> re.Pattern[str] | None:
-    words = quote.split()
-    return re.compile(r"\s+".join(map(re.escape, words))) if words else None
+def _folded(text: str) -> str:
+    return " ".join(text.split())

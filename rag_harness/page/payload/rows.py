@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rag_harness.page.run import Run
-from rag_harness.results.row import ExperimentResult, numbered_lines, row_or_none
+from rag_harness.results.manifest import of_run
+from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
 
 Judged = dict[str, ScoreLine]
@@ -17,13 +18,10 @@ def rows_of(run: Run, suite: str) -> Iterator[tuple[int, ExperimentResult, Judge
     table, record = run.tables[suite], run.suites[suite]
     position = {case: n for n, case in enumerate(table.ids)}
     authors, scores = {Author(*author) for author in record.authors}, _scores(run, suite)
-    fingerprints, seen = set(record.fingerprints), set[int]()
-    for _, line, _ in numbered_lines(run.output / record.file):
-        row = row_or_none(line)
-        if row is None or row.fingerprint not in fingerprints or row.query_id not in position:
-            continue
-        place = position[row.query_id]
-        if place in seen or table.state_of(place) not in ("ok", "error"):
+    is_of_run, seen = of_run(record), set[int]()
+    for row in rows_in(run.output / record.file):
+        place = position.get(row.query_id)
+        if place is None or place in seen or not is_of_run(row):
             continue
         seen.add(place)
         digest = row_digest(row) if row.query_id in scores else ""

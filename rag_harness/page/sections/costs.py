@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from rag_harness.page.content import Cell, Table, words
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
@@ -48,8 +50,8 @@ def times(run: Run) -> Table | None:
 def _time(quantiles: dict[str, float] | None, table: SuiteTable, stage: str) -> Cell:
     if not quantiles:
         return Cell(NONE, "mute", hint="no trial has a time of it")
-    taken = table.totals.times[stage]
-    return Cell(" / ".join(_ms(value) for value in quantiles.values()), hint=f"n = {int((taken == taken).sum())}")
+    n = np.count_nonzero(~np.isnan(table.totals.times[stage]))
+    return Cell(" / ".join(_ms(value) for value in quantiles.values()), hint=f"n = {n}")
 
 
 def _ms(value: float) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
-from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
-from rag_harness.page.figures import NONE, counted, name_said, tone_of
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
+from rag_harness.page.figures import NONE, counted, name_said
 from rag_harness.page.run import Run
-from rag_harness.page.sections.moved import moved
+from rag_harness.page.sections.moved import Side, moved
 from rag_harness.report.pairwise import Cell as Pair
 from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
 """What queries are ordered by, the first that both experiments of a pair have."""
+_ACROSS = 7
+"""Measures in one matrix: more are not printed legibly."""
 _TESTS = "p (t): paired t-test; p (perm): Fisher's paired permutation test; both two-sided, adjusted by Holm for"
 
 
@@ -35,29 +38,41 @@ def _blocks(run: Run) -> Iterator[Block]:
     yield Prose("Differences are over the cases that both experiments have a value of, the first minus the second.")
     study = [pair for pair in run.pairwise if pair.family == "study" and pair.found]
     if study:
-        notes = [f"{_TESTS} the {_tests(study)} tests of this table."]
+        notes = [f"{_TESTS} {counted(_tests(study), 'test')}."]
         rows = [[Cell(pair.pair), *_study(pair, run)] for pair in study]
         head = ("pair", "measure", *FIGURES, "could chance explain it?")
         yield Table("pairwise-study", head, rows, "What the study asks: quality, and risk", [*notes, *_reasons(run)])
     judged = [pair for pair in run.pairwise if pair.family == "others" and not pair.quantile]
-    yield from _matrix("pairwise-others", judged, "Other judged measures", f"the {_tests(judged)} tests of this table")
-    plain = f"the pairs of each measure: at most {max((_tests(_of(run, m)) for m in _names(run.unjudged)), default=0)}"
-    yield from _matrix("pairwise-unjudged", run.unjudged, "Measures that no judge gives", plain)
+    yield from _matrix(run, "pairwise-others", judged, "Other judged measures", counted(_tests(judged), "test"))
+    most = max((_tests(_of(run.unjudged, measure)) for measure in _names(run.unjudged)), default=0)
+    plain = f"the pairs of each measure, at most {most}"
+    yield from _matrix(run, "pairwise-unjudged", run.unjudged, "Measures that no judge gives", plain)
     yield from _queries(run, pairs)
 
 
 def _study(pair: Pair, run: Run) -> list[Cell]:
     assert pair.found is not None
-    tail = f", p{pair.quantile * 100:.0f}" if pair.quantile else ""
-    name = measure_said(pair.measure).replace(" ↓", "") + tail + " ↓" * measure_said(pair.measure).endswith("↓")
-    said = Cell(_sentence(pair, run), tone_of(_is_sure(pair)))
+    name = measure_said(pair.measure).replace(" ↓", "") + _tail(pair) + " ↓" * measure_said(pair.measure).endswith("↓")
+    said = Cell(_sentence(pair, run), _tone(pair, run))
     return [*words(name, *figures(pair.found, pair.p_t, pair.p_permutation)), said]
+
+
+def _tail(pair: Pair) -> str:
+    return f", p{pair.quantile * 100:.0f}" if pair.quantile else ""
 
 
 def _is_sure(pair: Pair) -> bool:
     """Whether tests, or of a quantile its interval, leave no more than 5 % to chance."""
     interval = pair.found.interval if pair.found else None
     return pair.is_significant or bool(pair.quantile and interval and (interval.low > 0 or interval.high < 0))
+
+
+def _tone(pair: Pair, run: Run) -> Tone:
+    """Return good where the first of the two is better, bad where the second is, unsure where chance explains it."""
+    if pair.found is None or not _is_sure(pair):
+        return "unsure"
+    lower = run.tables[pair.first].columns[pair.measure].measure.better == "lower"
+    return "good" if (pair.found.difference > 0) != lower else "bad"
 
 
 def _sentence(pair: Pair, run: Run) -> str:
@@ -67,27 +82,35 @@ def _sentence(pair: Pair, run: Run) -> str:
         return f"not tested: {pair.found.reason}"
     if not _is_sure(pair):
         return "the interval holds 0: chance could" if pair.quantile else "chance could: p > 0.05"
-    lower = run.tables[pair.first].columns[pair.measure].measure.better == "lower"
-    better = pair.first if (pair.found.difference > 0) != lower else pair.second
+    better = pair.first if _tone(pair, run) == "good" else pair.second
     return f"hardly: {better} is better" + (", by the interval alone: there is no test of it" if pair.quantile else "")
 
 
-def _matrix(name: str, pairs: Sequence[Pair], caption: str, family: str) -> Iterator[Table]:
-    measures = [measure for measure in _names(pairs) if any(p.found for p in pairs if p.measure == measure)]
-    by_place = {(pair.pair, pair.measure): pair for pair in pairs}
-    if measures:
-        lines = dict.fromkeys(pair.pair for pair in pairs)
-        rows = [[Cell(measure_said(m)), *(_difference(by_place.get((line, m))) for line in lines)] for m in measures]
-        notes = [f"Mean difference, its 95 % interval, n. * both p ≤ 0.05. {_TESTS} {family}."]
-        yield Table(name, ("measure", *lines), rows, caption, notes)
+def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: str) -> Iterator[Table]:
+    """Yield the mean differences, a line a pair, in as many tables as it takes for none to be too wide."""
+    measures = [measure for measure in _names(pairs) if any(pair.found for pair in _of(pairs, measure))]
+    by_place = {(pair.first, pair.second, pair.measure): pair for pair in pairs}
+    lines = [(b, a) for a, b in combinations(sorted(run.experiments), 2)]
+    notes = [f"Mean difference ± half the width of its 95 % interval; * both p ≤ 0.05. {_TESTS} {family}."]
+    for start in range(0, len(measures), _ACROSS):
+        shown = measures[start : start + _ACROSS]
+        rows = [
+            [Cell(f"{first} - {second}"), *(_difference(by_place.get((first, second, m)), run) for m in shown)]
+            for first, second in lines
+        ]
+        part = f"-{start // _ACROSS + 1}" if start else ""
+        yield Table(f"{name}{part}", ("pair", *map(measure_said, shown)), rows, caption, notes)
 
 
-def _difference(pair: Pair | None) -> Cell:
+def _difference(pair: Pair | None, run: Run) -> Cell:
     if pair is None or pair.found is None:
-        return Cell(NONE, "mute", hint=pair.reason if pair else "")
+        return Cell(NONE, "mute", hint=pair.reason if pair else "one of the two has no value")
     n, difference, between, _, p_t, p_permutation = figures(pair.found, pair.p_t, pair.p_permutation)
-    text = f"{difference}{'*' * pair.is_significant} {between} n={n}"
-    return Cell(text, tone_of(pair.is_significant), hint=f"p (t) {p_t}, p (perm) {p_permutation}. {pair.reason}")
+    if pair.found.interval is None:
+        return Cell(f"{difference} (n={n})", "mute", hint=pair.reason)
+    half = (pair.found.interval.high - pair.found.interval.low) / 2
+    hint = f"n = {n}; 95 % interval {between}; p (t) {p_t}, p (perm) {p_permutation}"
+    return Cell(f"{difference}{'*' * pair.is_significant} ±{half:.3f}", _tone(pair, run), hint=hint)
 
 
 def _reasons(run: Run) -> Iterator[str]:
@@ -95,8 +118,8 @@ def _reasons(run: Run) -> Iterator[str]:
     by_reason: dict[str, dict[str, None]] = {}
     for pair in run.pairwise:
         if pair.reason:
-            by_reason.setdefault(pair.reason, {})[pair.measure] = None
-    yield from (f"No test of {', '.join(names)}: {reason}." for reason, names in by_reason.items())
+            by_reason.setdefault(pair.reason, {})[pair.measure + _tail(pair)] = None
+    yield from (f"No test of {'; '.join(names)}: {reason}." for reason, names in by_reason.items())
 
 
 def _queries(run: Run, pairs: Sequence[Pair]) -> Iterator[More]:
@@ -105,18 +128,17 @@ def _queries(run: Run, pairs: Sequence[Pair]) -> Iterator[More]:
     for first, second in dict.fromkeys((pair.first, pair.second) for pair in pairs if pair.found):
         measure = next((m for m in _MOVED_BY if (first, second, m) in found), "")
         if measure:
-            tables = moved(run, first, run, second, measure)
-            up, down = (len(table.rows) for table in tables) if len(tables) == 2 else (0, 0)
             title = f"{first} - {second}: which queries went up, which down, by {name_said(measure)}"
-            yield More(title, tables if up or down else [Prose(f"No query moved in {counted(1, 'pair')}.")])
+            tables = moved(f"moved-{first}-{second}", Side(run, first, first), Side(run, second, second), measure)
+            yield More(title, tables or [Prose("None: every query has the same value in both.")])
 
 
 def _names(pairs: Sequence[Pair]) -> list[str]:
     return list(dict.fromkeys(pair.measure for pair in pairs))
 
 
-def _of(run: Run, measure: str) -> list[Pair]:
-    return [pair for pair in run.unjudged if pair.measure == measure]
+def _of(pairs: Sequence[Pair], measure: str) -> list[Pair]:
+    return [pair for pair in pairs if pair.measure == measure]
 
 
 def _tests(pairs: Sequence[Pair]) -> int:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rag_harness.attribution.diagnosis import TOP_LEVEL
 from rag_harness.attribution.failing import Suspect, suspects
-from rag_harness.errors import DataError
 from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
 from rag_harness.page.figures import value_said
 from rag_harness.page.run import Run
@@ -17,25 +16,30 @@ from rag_harness.types import TrialId
 
 SHOWN = 10
 _QUERY = 200
+_BEST = -2.0
+"""Badness of an answer that nobody judged and whose words are those of the ground truth."""
 _UNKNOWN = (
-    "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each failed "
-    "trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where nothing was "
-    "judged, by how far their words are from the ground truth."
+    "Why trials failed was not looked into in this run. Run it with --rag-attribute, or rag-harness explain: each "
+    "failed trial is then run again with one thing changed. Until then the worst are shown, by their HRI or, where "
+    "nothing was judged, by how far their words are from the ground truth."
 )
 
 
 def failures(runs: Sequence[Run]) -> Section | None:
-    """Return causes and the worst trials of the first run; None where nothing was run."""
+    """Return causes and the worst trials of the first run; None where nothing was run.
+
+    Raises:
+        DataError: a line of ``causes.jsonl`` is no cause, or the cases are missing.
+    """
     run = runs[0]
     if not run.experiments:
         return None
-    try:
-        causes = _by_experiment(run)
-    except DataError as error:
-        return Section("failures", "Failures", [Prose(str(error), "bad"), *_worst(run)])
+    causes = _by_experiment(run)
     if not causes:
-        said = "No trial failed: there is nothing to explain." if _was_explained(run) else _UNKNOWN
-        return Section("failures", "Failures", [Prose(said, "good" if _was_explained(run) else "unsure"), *_worst(run)])
+        none = [Prose("No trial failed: there is nothing to explain.", "good")]
+        return Section(
+            "failures", "Failures", none if _was_explained(run) else [Prose(_UNKNOWN, "unsure"), *_worst(run)]
+        )
     shown = [_explained(run, name, lines) for name, lines in causes.items()]
     return Section("failures", "Failures", [_counts(causes), *_limits(causes), *shown])
 
@@ -104,17 +108,17 @@ def _cause(line: CauseLine) -> str:
 def _worst(run: Run) -> Iterator[Block]:
     """Yield the worst of each experiment whose causes nobody has looked for."""
     for name, table in run.experiments.items():
-        found = list(suspects(table, SHOWN).values())
-        texts = run.queries_of(name, [suspect.query_id for suspect in found[:SHOWN]])
-        shown = [_unexplained(run, name, suspect, texts) for suspect in found[:SHOWN]]
+        ordered = suspects(table, len(table.ids)).values()
+        found = [suspect for suspect in ordered if suspect.category or suspect.badness > _BEST]
+        shown = [_unexplained(run, name, suspect) for suspect in found[:SHOWN]]
         if shown:
             yield Failures(name, shown, len(found))
 
 
-def _unexplained(run: Run, name: str, suspect: Suspect, texts: Mapping[str, str]) -> Failure:
+def _unexplained(run: Run, name: str, suspect: Suspect) -> Failure:
     values = {m: run.tables[name].values(m, {}).get(suspect.query_id) for m in ("token_f1", "evidence_recall")}
     evidence = ", ".join(f"{measure} {value_said(value)}" for measure, value in values.items() if value is not None)
     figures = f"HRI {suspect.hri:.2f}" if suspect.hri is not None else ""
-    query = cut(texts.get(suspect.query_id, ""), _QUERY)
+    query = cut(run.query_of(name, suspect.query_id), _QUERY)
     trial = run.address(TrialId(name, suspect.query_id))
     return Failure(trial, query, suspect.category, "cause not known", evidence, "--rag-attribute says why", figures)

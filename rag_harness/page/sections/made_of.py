@@ -50,10 +50,10 @@ def data_said(run: Run) -> Iterator[str]:
 
 def _cases(run: Run) -> Iterator[str]:
     """Yield how many cases were selected; in one sentence where that is the same everywhere."""
-    counts = {name: (selected_of(run, name), table.total_of({})) for name, table in run.experiments.items()}
+    counts = {name: (selected_of(run, name), table.total_of({})) for name, table in run.selected.items()}
     if len(set(counts.values())) == 1:
         selected, total = next(iter(counts.values()))
-        yield f"{selected} of {total} selected" + (", of each experiment" if len(counts) > 1 else "")
+        yield f"{selected} of {total} selected" + (", of each suite" if len(counts) > 1 else "")
         return
     yield from (f"{name}: {selected} of {total} selected" for name, (selected, total) in counts.items())
 
@@ -69,5 +69,5 @@ def _replayed(run: Run) -> str:
     rows = sum(table.totals.rows for table in run.experiments.values())
     replayed = sum(table.totals.replayed for table in run.experiments.values())
     if not replayed:
-        return "no answer" if rows else ""
+        return f"none of {rows} answers" if rows else ""
     return f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers, with the times that were recorded"

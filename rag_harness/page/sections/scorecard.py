@@ -6,36 +6,43 @@ from collections.abc import Iterator, Sequence
 
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
+from rag_harness.measures.named import RANKING
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
-from rag_harness.page.figures import NONE, listed, mean_cell, measure_title, tail_cell, why_none
+from rag_harness.page.figures import NONE, counted, listed, mean_cell, measure_title, name_said, tail_cell, why_none
 from rag_harness.page.run import UNJUDGED, Run
 from rag_harness.page.sections.costs import costs, times
 from rag_harness.report.best import best_of
 from rag_harness.report.pairwise import RISKS, TAIL
 from rag_harness.report.scorecard import judged_in_order
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.types import GOLDEN
 
 _FURTHER = ("abstention_rate", "confidence")
 """Shown beside what is compared: of neither is more better on every query."""
 _ALONE = "One experiment: there is nothing to compare it with, so nothing is marked as best."
 _MARKS = (
     "★ better than every other experiment that has the measure, each difference significant by paired t and by "
-    "permutation test after Holm's correction; over all pairs of a family where a judge gives the measure, over its own "
-    "pairs elsewhere. Intervals that overlap do not contradict it: the tests compare case by case."
+    "permutation test after Holm's correction: over its family where a judge gives the measure, over its own pairs "
+    "elsewhere. Intervals that overlap do not contradict it: the tests compare case by case."
 )
 
 
 def scorecard(runs: Sequence[Run]) -> Section:
     """Return the scorecard of the first run."""
     run = runs[0]
-    if not run.experiments:
-        return Section("scorecard", "Scorecard", [Prose("No trial was selected: there is nothing to score.", "unsure")])
-    return Section("scorecard", "Scorecard", [block for block in _blocks(run) if block is not None])
+    nothing = Prose("No trial was selected: there is nothing to score.", "unsure")
+    blocks = [*_blocks(run)] if run.experiments else [nothing]
+    return Section("scorecard", "Scorecard", [block for block in [*blocks, _golden(run)] if block is not None])
 
 
 def measures_shown(run: Run) -> list[Measure]:
-    """Return the measures of the report, in their order: judged ones, those compared without a judge, all others."""
-    tables = list(run.experiments.values())
-    judged = list(dict.fromkeys(name for table in tables for name in judged_in_order(table)))
+    """Return the measures that some suite of the run has a value of, or was judged on, in the order of the report."""
+    return measures_of(list(run.selected.values()))
+
+
+def measures_of(tables: Sequence[SuiteTable]) -> list[Measure]:
+    """Return judged measures, those compared without a judge, all others, of which there is a value."""
+    judged = [name for table in tables for name in judged_in_order(table)]
     known = {name: column.measure for table in tables for name, column in table.columns.items()}
     valued = [name for name in known if any(name in table.columns and table.values(name, {}) for table in tables)]
     rest = [name for name in (*UNJUDGED, *_FURTHER, *known) if name in valued]
@@ -43,19 +50,35 @@ def measures_shown(run: Run) -> list[Measure]:
 
 
 def _blocks(run: Run) -> Iterator[Block | None]:
-    shown = measures_shown(run)
-    judged = {name for table in run.experiments.values() for name in judged_in_order(table)}
-    if not judged:
+    tables = list(run.experiments.values())
+    if not any(judged_in_order(table) for table in tables):
         yield Prose("No answer was judged: name measures with --rag-measures, or in a gate.", "unsure")
-    first = [m for m in shown if m.name in judged or m.name in (*UNJUDGED, *_FURTHER) or "_metamorphic" in m.name]
-    caption = "Means ± half the width of their 95 % interval"
-    yield _table(run, "scorecard", first, caption)
-    rest = [measure for measure in shown if measure not in first]
-    if rest:
-        yield More("All other measures", [_table(run, "scorecard-others", rest, "Means, as above; without tests")])
+    shown, minor = measures_of(tables), set(RANKING) - set(UNJUDGED)
+    first = [measure for measure in shown if measure.name not in minor]
+    yield _table(
+        run,
+        "scorecard",
+        first,
+        "Means ± half the width of their 95 % interval; the interval itself where it is lopsided",
+    )
+    if rest := [measure for measure in shown if measure.name in minor]:
+        yield More(
+            "Other measures of retrieval", [_table(run, "scorecard-others", rest, "Means, as above; without tests")]
+        )
     yield _categories(run)
     yield costs(run)
     yield times(run)
+
+
+def _golden(run: Run) -> Table | None:
+    """Return the measures of the golden suite."""
+    table = run.selected.get(GOLDEN)
+    if table is None:
+        return None
+    rows = [[Cell(measure_title(m)), mean_cell(table, m.name)] for m in measures_of([table])]
+    return Table(
+        "golden", ("measure", GOLDEN), rows, f"The golden suite: {counted(table.selected_of({}), 'query', 'queries')}"
+    )
 
 
 def _table(run: Run, name: str, measures: Sequence[Measure], caption: str) -> Table:
@@ -65,10 +88,11 @@ def _table(run: Run, name: str, measures: Sequence[Measure], caption: str) -> Ta
 
 
 def _rows(run: Run, measure: Measure) -> Iterator[list[Cell]]:
-    cells = run.unjudged if measure.name in UNJUDGED else run.pairwise
-    best = best_of(measure.name, run.experiments, cells)
+    best = best_of(measure.name, run.experiments, [*run.pairwise, *run.unjudged])
     means = [mean_cell(table, measure.name, name == best) for name, table in run.experiments.items()]
-    yield [Cell(measure_title(measure)), *means]
+    # No arrow where neither way is better on every query.
+    title = name_said(measure.name) if measure.name in _FURTHER else measure_title(measure)
+    yield [Cell(title), *means]
     if measure.name in RISKS:
         title = measure_title(measure).replace(" ↓", f", p{TAIL * 100:.0f} ↓")
         yield [Cell(title), *(tail_cell(table, measure.name, TAIL) for table in run.experiments.values())]

@@ -10,6 +10,7 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.made_of import selected_of
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
+from rag_harness.types import GOLDEN
 
 _STATES = ("experiment", "cases", "selected", "answered", "errors", "lost", "not run", "settled", "resumed", "replayed")
 _REASONS = 3
@@ -18,7 +19,7 @@ _REASONS = 3
 
 def became_of(run: Run) -> Table | None:
     """Return what became of the trials of each experiment."""
-    rows = [_states(name, table, run.suites[name], selected_of(run, name)) for name, table in run.experiments.items()]
+    rows = [_states(name, table, run.suites[name], selected_of(run, name)) for name, table in run.selected.items()]
     notes = [
         "lost: selected, but no row came; it counts as the worst. not run: the budget was spent, or somebody stopped "
         "the run. settled: not asked, for all gates were settled without it. resumed: answered in an earlier run."
@@ -41,9 +42,9 @@ def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) ->
 
 def unmeasured(run: Run) -> Block | None:
     """Return how often each measure could not be measured though it applies, and why."""
-    if not run.experiments:
+    if not run.selected:
         return None
-    rows = [row for name, table in run.experiments.items() for row in _gaps(name, table)]
+    rows = [row for name, table in run.selected.items() for row in _gaps(name, table)]
     if not rows:
         return Prose("Whatever could be measured was: no case lacks a value of a measure that applies to it.", "good")
     head = ("experiment", "measure", "without a value", "of", "why")
@@ -64,10 +65,14 @@ def _gaps(name: str, table: SuiteTable) -> Iterator[list[Cell]]:
 
 def errors(run: Run) -> Table | None:
     """Return the first trials that have no answer, with what was raised."""
-    tables = run.experiments.values()
-    first = [error for table in tables for error in table.totals.first_errors]
+    tables = run.selected.values()
+    first = [(name, *error) for name, table in run.selected.items() for error in table.totals.first_errors]
     total = sum(table.totals.errors for table in tables)
-    rows = [[Cell(trial, "bad", trial=run.address(trial)), Cell(why)] for trial, why in first]
+    # The page has the trials of experiments; those of the golden suite cannot be opened.
+    rows = [
+        [Cell(trial, "bad", trial=run.address(trial) if name != GOLDEN else ""), Cell(why)]
+        for name, trial, why in first
+    ]
     more = [f"and {total - len(first)} more: filter the trials by status"] if total > len(first) else []
     caption = f"{counted(total, 'trial')} without an answer"
     return Table("errors", ("trial", "error"), rows, caption, more) if rows else None

@@ -24,6 +24,12 @@ def test_a_table_is_a_table_with_its_signs() -> None:
     assert "n=3" in html
 
 
+def test_a_column_of_drawings_alone_is_left_out() -> None:
+    html = rendered(Table("t", ["a", "drawn", "b"], [[Cell("1"), Cell("", drawing="<svg/>"), Cell("2")]]))
+    assert "drawn" not in html
+    assert html.count("<td>") == 2
+
+
 def test_what_others_wrote_stays_text() -> None:
     failure = Failure("e3-q1", HOSTILE, "kind", HOSTILE, HOSTILE, HOSTILE)
     html = rendered(

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from rag_harness.errors import CriticalError, DataError, RecordingWriteError
 from rag_harness.recording.asked import digest_of
+from rag_harness.recording.cassette_file import read_interaction
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
 
@@ -103,6 +105,30 @@ def test_newer_schema_is_named(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("rag_harness: 1", "rag_harness: 2"))
     with pytest.raises(DataError, match=r"\.yaml cannot be read: it was made by a newer release \(schema 2\)"):
         cassettes.load(ask(cassettes))
+
+
+def test_a_hundred_misses_read_each_recording_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cassettes = Cassettes(tmp_path)
+    for number in range(5):
+        cassettes.save(ask(cassettes, {**BODY, "messages": [{"content": f"Question: {number}\nSay why."}]}), answer())
+    read: list[Path] = []
+    parsed: list[Any] = []
+
+    def noted(file: Path) -> Recorded:
+        read.append(file)
+        return read_interaction(file)
+
+    def loads(text: Any) -> Any:
+        parsed.append(text)
+        return json.loads(text)
+
+    monkeypatch.setattr("rag_harness.recording.cassettes.read_interaction", noted)
+    monkeypatch.setattr("rag_harness.recording.cassette_file.json", SimpleNamespace(loads=loads))
+    for number in range(100):
+        missed = ask(cassettes, {**BODY, "messages": [{"content": f"Question: {number % 5}\nSay why and when."}]})
+        assert "differs in the question" in cassettes.nearest(missed)
+    assert sorted(read) == files(tmp_path)
+    assert len(parsed) == 5 + 100  # all of them once, and for each miss the one that is named
 
 
 def test_a_damaged_neighbour_is_no_ones_miss(tmp_path: Path) -> None:

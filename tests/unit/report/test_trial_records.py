@@ -120,6 +120,14 @@ def test_rows_of_other_runs_and_what_a_kill_tore_do_not_count(tmp_path: Path) ->
     assert found == [("q0", "ok", "yes"), ("q1", "lost", None)]
 
 
+def test_a_row_of_a_case_that_this_run_lost_is_an_earlier_one(tmp_path: Path) -> None:
+    write_run(tmp_path, answers("yes", "no"))
+    manifest = read_manifest(tmp_path)
+    suite = manifest.suites["e3"].model_copy(update={"lost": ["q1"]})
+    write_manifest(tmp_path, manifest.model_copy(update={"suites": {"e3": suite}}))
+    assert [(record["status"], record["answer"]) for record in read_trials(tmp_path)] == [("ok", "yes"), ("lost", None)]
+
+
 def test_scores_without_rows_are_of_lost_cases(tmp_path: Path) -> None:
     rows = answers("yes")
     write_run(tmp_path, rows, scores=judged(rows))

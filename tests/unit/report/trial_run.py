@@ -34,7 +34,11 @@ def judged(rows: Sequence[ExperimentResult]) -> list[ScoreLine]:
 def write_output(folder: Path) -> Path:
     """Write a run: judged answers, a failure, a lost case, and the golden suite on data of its own."""
     rows = [*answers(*ANSWERS), failed_row(query_id="failed")]
-    cases = [*(Case(Query(row.query_id, "What?"), metadata={"topic": f"t{n % 2}"}) for n, row in enumerate(rows))]
+    gold = [("30 days", {"returns.md": 1}), ("", {"other.md": 1})]
+    cases = [
+        Case(Query(row.query_id, "What?"), "direct", *gold[n % 2], metadata={"topic": f"t{n % 2}"})
+        for n, row in enumerate(rows)
+    ]
     write_run(folder, rows, [*cases, case("lost", "a")], scores=judged(rows[:-2]))
     suites = read_manifest(folder).suites
     write_run(folder, [golden_row("g1", ["b", "\0hit 2", "a"])], [case("g1", "a")])

@@ -15,6 +15,7 @@ from rag_harness.results.manifest import (
     chosen,
     commit_of,
     ids_or_all,
+    of_run,
     read_manifest,
     write_manifest,
 )
@@ -48,6 +49,16 @@ def test_ids_are_all_where_none_is_missing() -> None:
     assert ids_or_all([], 0) == []
     assert chosen("all")("x")
     assert [chosen(["a"])(name) for name in "ab"] == [True, False]
+
+
+@pytest.mark.parametrize("gone", ["lost", "not_run", "settled"])
+def test_a_row_is_of_a_run_that_has_made_it_and_waited_for_its_case(gone: str) -> None:
+    record = SuiteRecord(
+        data="queries", file="e1.jsonl", fingerprints=["aaaa"], total=3, selected=["q1", "q2"], **{gone: ["q2"]}
+    )
+    rows = [make_row(query_id=query_id, fingerprint="aaaa") for query_id in ("q1", "q2", "q3")]
+    rows.append(make_row(query_id="q1", fingerprint="bbbb"))
+    assert [of_run(record)(row) for row in rows] == [True, False, False, False]
 
 
 def test_the_commit_is_empty_where_there_is_none(tmp_path: Path) -> None:

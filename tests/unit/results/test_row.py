@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rag_harness.errors import DataError
-from rag_harness.results.row import ExperimentResult, parse_row, read_rows, row_schema
+from rag_harness.results.row import ExperimentResult, parse_row, read_rows, row_schema, rows_in
 from tests.unit.rows import failed_row, make_chunk, make_row
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "result.schema.json"
@@ -107,6 +107,13 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, broken: str) -> No
     with pytest.raises(DataError) as caught:
         read_rows(file)
     assert str(caught.value).startswith(f"{file}:3: ")
+
+
+def test_what_only_looks_for_rows_passes_over_every_line_that_is_none(tmp_path: Path) -> None:
+    first, second, file = make_row(query_id="q1"), make_row(query_id="q2"), tmp_path / "e1.jsonl"
+    file.write_text(f"{first.line()}no row\n\n{second.line()}{first.line()[:20]}")
+    assert list(rows_in(file)) == [first, second]
+    assert list(rows_in(tmp_path / "none.jsonl")) == []
 
 
 def test_a_missing_file_has_no_rows(tmp_path: Path) -> None:

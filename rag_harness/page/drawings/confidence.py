@@ -1,0 +1,93 @@
+"""Does the confidence that pipelines state mean anything? For those that state one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.charts import Curve, CurveLine, CurvePoint, curve
+from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.figures import NONE, interval_said
+from rag_harness.page.run import Run
+from rag_harness.report.abstention import RIGHT_FROM, Abstention
+from rag_harness.stats import wilson_interval
+
+_POINTS = 200
+_BINS = 10
+_SHOWN = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+def risk_coverage(run: Run) -> Figure | None:
+    """Return the share of wrong answers where only the most confident are given; None where none states it."""
+    if not run.abstentions:
+        return None
+    title = "Risk against coverage"
+    series = tuple(CurveLine(each.experiment, tuple(_thinned(each))) for each in run.abstentions)
+    given, wrong = "share of the answers that are given", "share of these that is wrong"
+    chart = Curve(ident="risk-coverage", title=title, series=series, x_label=given, y_label=wrong)
+    head = ("experiment", "answers", "AUROC", *(f"wrong in the surest {share:.0%}" for share in _SHOWN))
+    rows = [[Cell(each.experiment), *words(*_figures(each))] for each in run.abstentions]
+    return Figure(title, [curve(chart)], Table("figure-risk-coverage", head, rows), _whose(run))
+
+
+def reliability(run: Run) -> Figure | None:
+    """Return how often answers are right by the confidence that is stated; None where none is stated as a share."""
+    found = {each.experiment: _binned(each) for each in run.abstentions if _is_share(each)}
+    if not found:
+        return None
+    title = "Reliability of the confidence"
+    series = tuple(CurveLine(name, tuple(_points(bins))) for name, bins in found.items())
+    chart = Curve(
+        ident="reliability",
+        title=title,
+        series=series,
+        x_label="confidence that is stated",
+        y_label="share that is right",
+        reference=((0.0, 0.0), (1.0, 1.0)),
+        reference_label="as stated",
+    )
+    rows = [_row(name, *each) for name, bins in found.items() for each in bins]
+    head = ("experiment", "stated", "mean stated", "right", "95 % interval", "answers")
+    return Figure(title, [curve(chart)], Table("figure-reliability", head, rows), _whose(run))
+
+
+def _whose(run: Run) -> list[str]:
+    return [f"{each.experiment}: an answer is right from {each.measure} {RIGHT_FROM:g}." for each in run.abstentions]
+
+
+def _thinned(each: Abstention) -> Sequence[CurvePoint]:
+    n = len(each.curve.risk)
+    places = sorted({round(place * (n - 1) / max(_POINTS - 1, 1)) for place in range(min(_POINTS, n))} | {n - 1})
+    return [CurvePoint(float(each.curve.coverage[at]), float(each.curve.risk[at])) for at in places]
+
+
+def _figures(each: Abstention) -> list[str]:
+    told = NONE if each.auroc is None else f"{each.auroc:.3f}"
+    return [f"{len(each.curve.risk):,}", told, *(f"{each.curve.risk_at(share):.1%}" for share in _SHOWN)]
+
+
+def _is_share(each: Abstention) -> bool:
+    return bool(each.stated) and all(0 <= confidence <= 1 for confidence, _ in each.stated)
+
+
+_Bin = tuple[int, float, int, int]
+"""Number of the bin from 0, mean confidence, answers, right ones."""
+
+
+def _binned(each: Abstention) -> list[_Bin]:
+    bins: dict[int, list[tuple[float, float]]] = {}
+    for confidence, wrong in each.stated:
+        bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, wrong))
+    return [
+        (number, sum(c for c, _ in held) / len(held), len(held), sum(not wrong for _, wrong in held))
+        for number, held in sorted(bins.items())
+    ]
+
+
+def _points(bins: Sequence[_Bin]) -> list[CurvePoint]:
+    return [CurvePoint(mean, right / n, float(n)) for _, mean, n, right in bins]
+
+
+def _row(name: str, number: int, mean: float, n: int, right: int) -> list[Cell]:
+    stated = f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}"
+    between = interval_said(*wilson_interval(right, n))
+    return words(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")

@@ -1,0 +1,52 @@
+"""Means of a table with their intervals, as charts are given them and as tables say them."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from rag_harness.charts import Estimate
+from rag_harness.page.content import Cell
+from rag_harness.page.figures import NONE, interval_said, no_value, value_said
+from rag_harness.report.suite_table import SuiteTable
+
+STUDY = ("context_precision", "faithfulness", "answer_relevancy", "g_mean")
+PLAIN = ("recall@5", "evidence_recall", "mrr@10", "token_f1")
+QUALITY = ("g_mean", "factuality", "answer_correctness", "token_f1", "recall@5")
+"""What stands for the quality of an experiment, the best of those that there are."""
+
+
+def estimate(table: SuiteTable, measure: str) -> Estimate | None:
+    """Return the mean of a measure with its 95 % interval; without one of a single case, None without a value."""
+    values = table.values(measure, {}) if measure in table.columns else {}
+    if not values:
+        return None
+    mean = sum(values.values()) / len(values)
+    if len(values) == 1:
+        return Estimate(mean)
+    low, high = table.interval(measure)
+    # The mean of equal values may lie a rounding beside both ends.
+    ends = min(low, mean) if isfinite(low) else None, max(high, mean) if isfinite(high) else None
+    return Estimate(mean, *ends)
+
+
+def estimate_cell(table: SuiteTable, measure: str) -> Cell:
+    """Return the mean with its interval and n."""
+    found = estimate(table, measure)
+    if found is None:
+        return no_value(table, measure)
+    unit, n = table.columns[measure].measure.unit, len(table.values(measure, {}))
+    return Cell(said(found, unit), hint=f"n = {n}")
+
+
+def said(found: Estimate | None, unit: str = "share") -> str:
+    """Return an estimate in words: value and interval."""
+    if found is None:
+        return NONE
+    if found.low is None and found.high is None:
+        return value_said(found.value, unit)
+    return f"{value_said(found.value, unit)} {interval_said(found.low, found.high, unit)}"
+
+
+def has_values(table: SuiteTable, measure: str) -> bool:
+    """Whether some case has a value of a measure."""
+    return measure in table.columns and bool(table.values(measure, {}))

@@ -1,0 +1,40 @@
+"""How the risk of hallucination is distributed: a mean hides the few answers that do harm."""
+
+from __future__ import annotations
+
+from rag_harness.charts import Distribution, Histogram, histogram
+from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.figures import interval_said, value_said
+from rag_harness.page.run import Run
+from rag_harness.report.pairwise import RISKS
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
+from rag_harness.stats import quantile, quantile_interval
+
+_AT = (0.5, 0.95, 0.99)
+
+
+def risk(run: Run) -> Figure | None:
+    """Return the distribution of the risk of each experiment; None where none has one."""
+    measure = next((m for m in RISKS if any(_values(table, m) for table in run.experiments.values())), "")
+    if not measure:
+        return None
+    found = {name: values for name, table in run.experiments.items() if (values := _values(table, measure))}
+    name = SHORT.get(measure, measure)
+    title = f"How {name} is distributed"
+    series = tuple(Distribution(experiment, tuple(values)) for experiment, values in found.items())
+    chart = Histogram(ident="risk", title=title, series=series, x_label=f"{name} of an answer, lower is better")
+    rows = [[Cell(experiment), *words(f"{len(values):,}", *_figures(values))] for experiment, values in found.items()]
+    head = ("experiment", "answers", "mean", "median", "p95", "p99", "largest")
+    left = [experiment for experiment in run.experiments if experiment not in found]
+    notes = [f"No {name}: {', '.join(left)}."] if left else []
+    return Figure(title, [histogram(chart)], Table("figure-risk", head, rows, "Quantiles with 95 % intervals"), notes)
+
+
+def _values(table: SuiteTable, measure: str) -> list[float]:
+    return sorted(table.values(measure, {}).values()) if measure in table.columns else []
+
+
+def _figures(values: list[float]) -> list[str]:
+    quantiles = [f"{value_said(quantile(values, at))} {interval_said(*quantile_interval(values, at))}" for at in _AT]
+    return [value_said(sum(values) / len(values)), *quantiles, value_said(values[-1])]

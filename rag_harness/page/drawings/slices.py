@@ -1,0 +1,71 @@
+"""Where it is weak: each measure on each slice of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.charts import HeatMap, heat_map
+from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.drawings.estimated import PLAIN, STUDY, has_values
+from rag_harness.page.drawings.taxonomy import safe
+from rag_harness.page.figures import NONE
+from rag_harness.page.run import Run
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
+
+_MOST_VALUES = 8
+"""A label with more values is a name, and no slice."""
+_MOST_SLICES = 16
+_FEWEST_CASES = 2
+
+_Slice = tuple[str, str]
+
+
+def slices(run: Run) -> Figure | None:
+    """Return a heat map an experiment; None where the cases are all alike."""
+    experiments = run.experiments
+    measures = [
+        name for name in (*STUDY, "factuality", *PLAIN) if any(has_values(t, name) for t in experiments.values())
+    ]
+    tables = {name: table for name, table in experiments.items() if 2 * len(_measures(table)) > len(measures)}
+    found = list(dict.fromkeys(each for table in tables.values() for each in _slices(table)))[:_MOST_SLICES]
+    if len(found) < 2:
+        return None
+    left = [name for name in experiments if name not in tables]
+    drawings = [_drawn(name, table, found, measures) for name, table in tables.items()]
+    rows = [row for name, table in tables.items() for row in _rows(name, table, found, measures)]
+    head = ("experiment", "slice", "cases", *(SHORT.get(name, name) for name in measures))
+    title = "Measures on slices of the cases"
+    notes = ["Means without intervals: of a small slice they say little. The number of cases stands in the table."]
+    notes += [f"Not drawn, for most of these measures are not defined: {', '.join(left)}."] if left else []
+    table = Table("figure-slices", head, rows, "Means by slice")
+    return Figure(title, drawings, table, notes, list(tables), "alike")
+
+
+def _measures(table: SuiteTable) -> list[str]:
+    return [name for name in (*STUDY, "factuality", *PLAIN) if has_values(table, name)]
+
+
+def _slices(table: SuiteTable) -> Iterator[_Slice]:
+    keys = table.slices()
+    for key in sorted(keys, key=lambda key: (key != "query_type", key)):
+        if 1 < len(keys[key]) <= _MOST_VALUES:
+            yield from ((key, v) for v in sorted(keys[key]) if table.selected_of({key: v}) >= _FEWEST_CASES)
+
+
+def _drawn(name: str, table: SuiteTable, found: list[_Slice], measures: list[str]) -> str:
+    values = tuple(tuple(_mean(table, measure, each) for measure in measures) for each in found)
+    rows = tuple(f"{key}: {value}" for key, value in found)
+    columns = tuple(SHORT.get(measure, measure) for measure in measures)
+    return heat_map(HeatMap(ident=f"slices-{safe(name)}", title=name, rows=rows, columns=columns, values=values))
+
+
+def _mean(table: SuiteTable, measure: str, each: _Slice) -> float | None:
+    return table.aggregate([measure], dict([each]))[measure] if measure in table.columns else None
+
+
+def _rows(name: str, table: SuiteTable, found: list[_Slice], measures: list[str]) -> Iterator[list[Cell]]:
+    for key, value in found:
+        means = [_mean(table, measure, (key, value)) for measure in measures]
+        shown = [NONE if mean is None else f"{mean:.3f}" for mean in means]
+        yield words(name, f"{key}: {value}", f"{table.selected_of({key: value}):,}", *shown)

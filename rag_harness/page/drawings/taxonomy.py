@@ -1,0 +1,41 @@
+"""Kinds of answers: a pie an experiment, and the same as bars, which compare better."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rag_harness.charts import Pie, Row, Slice, Stacked, pie, stacked
+from rag_harness.measures.judged import CATEGORIES
+from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.run import Run
+from rag_harness.report.suite_table import SuiteTable
+
+
+def taxonomy(run: Run) -> Figure | None:
+    """Return the kinds of answers of each experiment; None where none were judged on what kinds are made of."""
+    counted = {name: count for name, table in run.experiments.items() if (count := _kinds(table))}
+    if not counted:
+        return None
+    kinds = [kind for kind in CATEGORIES if any(count[kind] for count in counted.values())]
+    rows = tuple(Row(name, tuple(float(count[kind]) for kind in kinds)) for name, count in counted.items())
+    title = "Kinds of answers"
+    bars = stacked(Stacked(ident="taxonomy", title=title, parts=tuple(kinds), rows=rows))
+    pies = [_pie(name, count, kinds) for name, count in counted.items()]
+    cells = [[Cell(kind), *words(*(f"{count[kind]:,}" for count in counted.values()))] for kind in kinds]
+    table = Table("figure-taxonomy", ("kind of answer", *counted), cells, "Answers of each kind")
+    note = "Pies show what an experiment is made of; to compare experiments, read the bars."
+    return Figure(title, [bars, *pies], table, [note], ["", *counted], "first")
+
+
+def _kinds(table: SuiteTable) -> Counter[str]:
+    return Counter(kind for kind in table.categories or () if kind)
+
+
+def _pie(name: str, count: Counter[str], kinds: list[str]) -> str:
+    slices = tuple(Slice(kind, float(count[kind])) for kind in kinds)
+    return pie(Pie(ident=f"taxonomy-{safe(name)}", title=f"{name}: {count.total():,} answers", slices=slices))
+
+
+def safe(name: str) -> str:
+    """Return a name as an id may hold it; two different names stay different."""
+    return "".join(c if c.isascii() and c.isalnum() else f"-{ord(c):x}-" for c in name)

@@ -1,0 +1,60 @@
+"""What quality costs in time and in money, with the experiments that no other beats on both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rag_harness.charts import Estimate, Point, Scatter, scatter
+from rag_harness.page.content import Cell, Figure, Table, words
+from rag_harness.page.drawings.estimated import QUALITY, estimate, has_values, said
+from rag_harness.page.run import Run
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.summary import SHORT
+from rag_harness.stats import quantile, quantile_interval
+
+_FRONT = "The stepped line joins the experiments that no other beats on both. Bars are 95 % intervals."
+
+
+def quality_for_time(run: Run) -> Figure | None:
+    """Return quality against the median time of a trial; None where fewer than two experiments have both."""
+    points = {name: found for name, table in run.experiments.items() if (found := _time(table))}
+    return _figure(run, points, "time", "Quality against latency", "median time of a trial, ms", "ms")
+
+
+def quality_for_money(run: Run) -> Figure | None:
+    """Return quality against the cost of a trial; None where nothing has a price."""
+    points = {name: found for name, table in run.experiments.items() if (found := _cost(table))}
+    if not any(point.value for point in points.values()):
+        return None
+    return _figure(run, points, "cost", "Quality against cost", "cost of a trial, USD", "usd")
+
+
+def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label: str, unit: str) -> Figure | None:
+    measure = next((m for m in QUALITY if sum(has_values(run.tables[name], m) for name in taken) > 1), "")
+    if not measure:
+        return None
+    quality = {name: estimate(run.tables[name], measure) for name in taken}
+    points = tuple(Point(name, taken[name], value) for name, value in quality.items() if value is not None)
+    name = SHORT.get(measure, measure)
+    chart = Scatter(ident=f"quality-{ident}", title=title, points=points, x_label=label, y_label=name)
+    rows = [[Cell(point.name), *words(said(point.x, unit), said(point.y))] for point in points]
+    table = Table(f"figure-{ident}", ("experiment", label, name), rows, "With 95 % intervals")
+    left = [name for name in run.experiments if name not in {point.name for point in points}]
+    more = [f"Not drawn, for want of one of the two: {', '.join(left)}."] if left else []
+    replayed = any(table.totals.replayed for table in run.experiments.values()) and unit == "ms"
+    recorded = ["Times of replayed answers are those of the recorded calls."] if replayed else []
+    return Figure(title, [scatter(chart)], table, [_FRONT, *recorded, *more])
+
+
+def _time(table: SuiteTable) -> Estimate | None:
+    times = table.totals.times["total"]
+    found = np.sort(times[~np.isnan(times)]).tolist()
+    if not found:
+        return None
+    low, high = quantile_interval(found, 0.5)
+    return Estimate(quantile(found, 0.5), *(end if np.isfinite(end) else None for end in (low, high)))
+
+
+def _cost(table: SuiteTable) -> Estimate | None:
+    totals = table.totals
+    return None if totals.cost_usd is None or not totals.rows else Estimate(totals.cost_usd / totals.rows)

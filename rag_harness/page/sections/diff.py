@@ -1,0 +1,105 @@
+"""What changed between runs: the first against each of the others, suite by suite and query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rag_harness.errors import DataError
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
+from rag_harness.page.figures import interval_said, measure_title, name_said
+from rag_harness.page.run import Run
+from rag_harness.page.sections.moved import Side, moved
+from rag_harness.page.sections.scorecard import measures_of
+from rag_harness.report.baseline import SavedRun, saved_run
+from rag_harness.report.comparison import Change, Comparison, compare, on_common_data
+from rag_harness.report.pairwise_lines import p_said
+
+_HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
+_LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
+"""Measures whose queries are listed; of others they are counted."""
+_ALPHA = 0.05
+_DOCUMENTS = "documents"
+_UNKNOWN = (
+    "The questions are the same; whether the documents are is not kept with both runs (--rag-save or --rag-compare "
+    "keeps it), so a difference may also be theirs."
+)
+
+
+def diff(runs: Sequence[Run]) -> Section | None:
+    """Return what changed from each other run to the first; None of one run."""
+    if len(runs) < 2:
+        return None
+    blocks = [block for number, before in enumerate(runs[1:], 1) for block in _against(runs[0], before, number)]
+    return Section("diff", "Changes between runs", blocks)
+
+
+def _against(now: Run, before: Run, number: int) -> Iterator[Block]:
+    try:
+        found = compare(*on_common_data(_saved(now, before), _saved(before, now)))
+    except DataError as error:
+        # Refused for this pair only: the runs can still be read side by side.
+        yield Prose(f"{now.name} is not set against {before.name}. {error}", "bad")
+        return
+    yield Prose(f"{now.name} of {now.manifest.date} against {before.name} of {found.before}")
+    if not all(_DOCUMENTS in run.manifest.digests for run in (now, before)):
+        yield Prose(_UNKNOWN, "unsure")
+    yield _differing(found, before, number)
+    if not found.changes:
+        yield Prose("No suite and no measure is in both: there is nothing to compare.", "unsure")
+    for suite in dict.fromkeys(change.suite for change in found.changes):
+        yield from _suite([change for change in found.changes if change.suite == suite], now, before, number)
+
+
+def _saved(run: Run, other: Run) -> SavedRun:
+    """Return a run for comparison; documents that only one of the two has a digest of are unknown, not different."""
+    theirs = other.manifest.digests
+    digests = {name: value for name, value in run.manifest.digests.items() if name != _DOCUMENTS or name in theirs}
+    return saved_run(run.manifest.model_copy(update={"digests": digests}), run.tables)
+
+
+def _differing(found: Comparison, before: Run, number: int) -> Block:
+    rows = [words(*line.partition(": ")[::2]) for line in [*found.differing, *found.notes]]
+    if not rows:
+        return Prose("Settings, packages and commit are the same: what differs is noise, or time.")
+    caption = f"What differs from {before.name}"
+    return Table(f"differing-{number}", ("what", "before → now"), [_arrowed(row) for row in rows], caption)
+
+
+def _arrowed(row: Sequence[Cell]) -> list[Cell]:
+    return [row[0], Cell(row[1].text.replace(" -> ", " → "))]
+
+
+def _suite(changes: Sequence[Change], now: Run, before: Run, number: int) -> Iterator[Block]:
+    suite = changes[0].suite
+    order = [measure.name for measure in measures_of([now.tables[suite]])]
+    rows = [_row(change, now) for change in sorted(changes, key=lambda change: order.index(change.measure))]
+    notes = [
+        f"Over the cases that have a value in both. p: paired permutation test, adjusted by Holm for these {len(rows)} "
+        "measures; the interval is a paired bootstrap. gained: queries that got better."
+    ]
+    yield Table(f"diff-{number}-{suite}", _HEAD, rows, f"{suite}: {now.name} minus {before.name}", notes)
+    if suite in now.experiments:
+        listed = [change for change in changes if change.measure in _LISTED and (change.gained or change.lost)]
+        yield from (_queries(change, now, before, number) for change in listed)
+
+
+def _row(change: Change, now: Run) -> list[Cell]:
+    measure = now.tables[change.suite].columns[change.measure].measure
+    said = [str(change.n), f"{change.before:.3f}", f"{change.now:.3f}"]
+    moved_by = Cell(f"{change.difference:+.3f}", _tone(change, measure.better == "lower"))
+    between = interval_said(*change.interval, signed=True)
+    counts = str(len(change.gained)), str(len(change.lost))
+    return [Cell(measure_title(measure)), *words(*said), moved_by, *words(between, p_said(change.p), *counts)]
+
+
+def _tone(change: Change, lower: bool) -> Tone:
+    """Return good or bad for what chance hardly explains."""
+    if change.p > _ALPHA:
+        return ""
+    return "good" if (change.difference > 0) != lower else "bad"
+
+
+def _queries(change: Change, now: Run, before: Run, number: int) -> More:
+    title = f"{change.suite}, {name_said(change.measure)}: {len(change.gained)} gained, {len(change.lost)} lost"
+    new, old = Side(now, change.suite, now.name), Side(before, change.suite, before.name)
+    return More(title, moved(f"moved-{number}-{change.suite}-{change.measure}", new, old, change.measure))

@@ -1,0 +1,46 @@
+"""How the figures came about: formulas, statistics, limits, and how to have them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rag_harness.measures import Measure
+from rag_harness.measures.judged.categories import MEANINGS
+from rag_harness.measures.measure import formula_of
+from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
+from rag_harness.page.figures import name_said
+from rag_harness.page.run import Run
+from rag_harness.page.sections.again import again
+from rag_harness.page.sections.limits import limits
+from rag_harness.page.sections.scorecard import measures_shown
+from rag_harness.page.sections.statistics import statistics
+
+_MEASURES = ("measure", "better", "unit", "version", "formula, of one case")
+
+
+def method(runs: Sequence[Run]) -> Section:
+    """Return how the first run's figures came about."""
+    return Section("method", "Method", list(_blocks(runs[0], runs)))
+
+
+def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
+    shown = measures_shown(run)
+    if shown:
+        notes = [
+            "R: the relevant documents of a case; k: the number behind the @. A version goes up when the same row "
+            "gets another value."
+        ]
+        yield Table("measures", _MEASURES, [_row(measure) for measure in shown], "Measures", notes)
+    if any(table.shares() for table in run.experiments.values()):
+        rows = [words(kind, meaning) for kind, meaning in MEANINGS.items()]
+        yield Table("kinds", ("kind of answer", "where"), rows, "Kinds of answers, the first that holds")
+    if run.experiments:
+        yield More("Statistics", [Prose(sentence) for sentence in statistics(run, runs)])
+        yield More("Limits", [Prose(sentence) for sentence in limits(run)])
+    yield More("To have it again", list(again(run)))
+
+
+def _row(measure: Measure) -> list[Cell]:
+    formula = formula_of(measure)
+    said = Cell(formula) if formula else Cell("not said: its class has no docstring", "mute")
+    return [*words(name_said(measure.name), measure.better, measure.unit, str(measure.version)), said]

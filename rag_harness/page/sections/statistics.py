@@ -1,0 +1,41 @@
+"""Which intervals, tests and corrections a report uses; docs/gates.md and stats/ have the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.page.run import Run
+
+_INTERVALS = (
+    "Intervals are 95 % ones. Where every case is 0 or 1: Wilson's score interval (1927).",
+    "Of any other mean over 100 cases or more: the percentile bootstrap over cases, 10,000 resamples, seed 0 "
+    "(Efron 1979).",
+    "Over fewer, of a share: weights drawn over the cases and half an unseen one, as bad or as good as can be; of what "
+    "has no range: the wider of Student's t and bootstrap-t.",
+    "Of a quantile: two of the ordered values, by the binomial distribution (David & Nagaraja 2003); … is an end that "
+    "the cases are too few to bound.",
+    "A trial that raised or was lost counts the worst value that a measure has, if it has one. What a measure does not "
+    "apply to, or what could not be measured, is in no mean, and is counted.",
+)
+_TESTS = (
+    "Experiments are compared case by case, over the cases that both have a value of: Student's paired t-test (1908) "
+    "with its interval, and Fisher's randomization test beside it, 10,000 sign flips, seed 0, exact for few cases.",
+    "d_z is the mean difference in standard deviations of the differences (Lakens 2013).",
+    "p-values are adjusted by Holm's step-down method (1979) over a family of tests: the study's (G_mean and risk), "
+    "all other judged measures, and the pairs of each measure that no judge gives. At 0.05 a family has a chance of "
+    "5 % at most of one false alarm.",
+    "A difference is called significant where both tests stay at or below 0.05 after that.",
+)
+_TAIL = "The tail of the risk has no test: its interval is a percentile bootstrap over cases, drawn with both values."
+_RUNS = (
+    "Runs are compared case by case too: paired bootstrap intervals, and the permutation test adjusted by Holm over "
+    "the measures of a suite."
+)
+
+
+def statistics(run: Run, runs: Sequence[Run]) -> list[str]:
+    """Return the sentences about what this report shows."""
+    is_tested = any(pair.found for pair in (*run.pairwise, *run.unjudged))
+    has_tail = any(pair.quantile for pair in run.pairwise)
+    several = [_RUNS] if len(runs) > 1 else []
+    return [*_INTERVALS, *(_TESTS if is_tested else ()), *([_TAIL] if has_tail else []), *several]

@@ -1,0 +1,71 @@
+"""What runs trials of a finished run again with something changed: attribution, and metamorphic checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from rag_harness.files.log import log
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rag_harness.attribution.bench import Bench
+    from rag_harness.attribution.derived import DerivedRuns
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Trials
+    from rag_harness.protocols import Experiment
+
+_Found = TypeVar("_Found")
+
+
+@contextmanager
+def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | None]:
+    """Give what runs them; None where the workers have shared the budget among them, so that none of it is left."""
+    from rag_harness.attribution.derived import DerivedRuns
+
+    if session.settings.budget and getattr(session.config.option, "tx", None):
+        yield None
+        return
+    runs = DerivedRuns(session.output, session.settings, trials.equipment.engine)
+    try:
+        yield runs
+    finally:
+        runs.close()
+
+
+def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]) -> Bench:
+    """Return what knows the experiments that ``experiment`` returns by their names."""
+    from rag_harness.attribution.bench import Bench
+
+    return Bench(experiment, session.fingerprint, session.parts.data)
+
+
+def tried(work: Callable[[], _Found]) -> tuple[_Found | None, str]:
+    """Return what ``work`` came to, or None and why it failed.
+
+    The run is paid for: it must not end as an internal error before its gates are judged and its files are written.
+    """
+    from rag_harness.errors import RagHarnessError
+
+    try:
+        return work(), ""
+    except (OSError, RagHarnessError) as error:
+        return None, str(error)
+    except Exception as error:
+        log.error("What comes after the tests failed", exc_info=error)
+        return None, f"{type(error).__name__}: {error}"
+
+
+def print_section(
+    reporter: pytest.TerminalReporter, title: str, problem: str, lines: Callable[[], Sequence[str]] | None
+) -> None:
+    """Print a section: the problem where there is one, else the lines; None is nothing to print."""
+    if problem:
+        reporter.section(title, sep="=")
+        reporter.line(problem, red=True)
+    elif lines is not None:
+        found = lines()
+        reporter.section(title, sep="=")
+        reporter.line("\n".join(found))

@@ -1,0 +1,94 @@
+"""``--rag-report``: the file at the end of a run, from what the run has left. Mock profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+JUDGED = "--rag-measures=context_precision,faithfulness,answer_relevancy"
+GATE = "--rag-gate=e3: error_rate <= 0.5"
+
+
+def test_the_report_is_written_last_and_says_what_the_run_came_to(suite: Suite) -> None:
+    result = suite.run(JUDGED, GATE, "--rag-attribute", "--rag-report=report.html")
+    result.assert_outcomes(passed=4)
+    lines = [line for line in result.stdout.lines if line.startswith("report: ")]
+    assert lines == [f"report: {suite.path / 'report.html'} ({lines[0].rpartition('(')[2]}"]
+    assert result.stdout.lines.index(lines[0]) > next(n for n, x in enumerate(result.stdout.lines) if "rag gates" in x)
+    page = (suite.path / "report.html").read_text()
+    assert "1 gate passed" in page
+    assert 'id="table-causes"' in page  # causes are found after the gates, and are in the file all the same
+
+
+def test_workers_write_one_report(suite: Suite) -> None:
+    suite.run("-n2", "--rag-report=report.md").assert_outcomes(passed=4)
+    assert (suite.path / "report.md").read_text().startswith("# RAG evaluation: e3\n")
+
+
+def test_a_failed_gate_does_not_keep_the_report_back(suite: Suite) -> None:
+    result = suite.run("--rag-gate=e3: token_f1 >= 0.99", "--rag-report=report.md")
+    result.assert_outcomes(passed=4, failed=1)
+    assert "❌ failed" in (suite.path / "report.md").read_text()
+
+
+def test_the_golden_suite_has_a_report(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.write_text("def test_finds(rag_retrieval):\n    assert rag_retrieval.found\n")
+    entries = [{"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}]
+    (suite.path / "golden.json").write_text(json.dumps(entries))
+    suite.run("--rag-golden=golden.json", "--rag-k=1", "--rag-gate=recall@1 >= 0.5", "--rag-report=report.html")
+    page = (suite.path / "report.html").read_text()
+    assert "1 gate passed" in page
+    assert "golden: recall@1" in page
+
+
+def test_a_run_that_lost_every_trial_has_a_report_that_says_so(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.write_text("import pytest\n\n@pytest.mark.e3\ndef test_asks_nothing(rag_trial, rag_result): pass\n")
+    suite.pytester.makeconftest(
+        "import pytest\n\n@pytest.fixture\ndef rag_result(rag_trial):\n    raise RuntimeError('no')\n"
+    )
+    suite.run("--rag-report=report.html")
+    assert "lost" in (suite.path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("report.pdf", "*report.pdf: no format ends like that. Use one of .html, .md*"), (".", "*no format ends*")],
+)
+def test_a_name_that_cannot_be_is_refused_before_anything_runs(suite: Suite, file: str, said: str) -> None:
+    result = suite.run(f"--rag-report={file}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+    assert not (suite.path / "output").exists()
+
+
+def test_a_folder_in_its_place_is_refused_before_anything_runs(suite: Suite) -> None:
+    (suite.path / "report.html").mkdir()
+    result = suite.run("--rag-report=report.html")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*report.html is a folder. Name a file in it: *"])
+
+
+def test_a_report_that_cannot_be_written_fails_the_run(suite: Suite) -> None:
+    (suite.path / "file").write_text("")
+    result = suite.run("--rag-report=file/report.html")
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["*file/report.html cannot be written: *"])
+
+
+def test_nothing_is_written_where_nothing_was_run(suite: Suite) -> None:
+    for args in (["--collect-only"], ["-k", "no such test"]):
+        suite.run("--rag-report=report.html", *args).stdout.no_fnmatch_line("report: *")
+        assert not (suite.path / "report.html").exists()
+
+
+def test_relative_to_where_it_was_typed(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    (suite.path / "below").mkdir()
+    monkeypatch.chdir(suite.path / "below")
+    suite.pytester.runpytest_inprocess(str(suite.path), "--rag-profile=mock", "--rag-report=r.md")
+    assert Path("r.md").is_file()

@@ -1,0 +1,105 @@
+"""Changes between runs: what differs, what moved, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag_harness.page.content import Prose, Section
+from rag_harness.page.sections.diff import diff
+from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in
+from tests.unit.tables import write_run
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    """A run that finds 15 of 20 pages, and an older one that finds 5."""
+    for name, found in (("new", 15), ("old", 5)):
+        write_run(tmp_path / name, rows_of("e3", 20, found))
+        amend(tmp_path / name, digests={"queries": "same", "documents": "same"})
+    return tmp_path / "new", tmp_path / "old"
+
+
+def of(*outputs: Path) -> Section:
+    section = diff(read(*outputs))
+    assert section is not None
+    return section
+
+
+def test_one_run_has_no_changes(two: tuple[Path, Path]) -> None:
+    assert diff(read(two[0])) is None
+
+
+def test_measures_before_and_now_with_the_test(two: tuple[Path, Path]) -> None:
+    table = table_in(of(*two), "diff-1-e3")
+    new, old = (run.tables["e3"].values("recall@5", {}) for run in read(*two))
+    row = {name: cell_in(table, "recall@5 ↑", name) for name in table.head[1:]}
+    assert (row["before"].text, row["now"].text) == (
+        f"{np.mean([*old.values()]):.3f}",
+        f"{np.mean([*new.values()]):.3f}",
+    )
+    assert (row["n"].text, row["difference"].text, row["difference"].tone) == ("20", "+0.500", "good")
+    assert row["95 % interval"].text.startswith("[+0.")
+    assert float(row["p (Holm)"].text) <= 0.05  # 10 signs all alike: 2 / 2**10, times the measures
+    assert (row["gained"].text, row["lost"].text) == ("10", "0")
+    assert cell_in(table, "token_f1 ↑", "difference").tone == ""
+
+
+def test_worse_is_bad(two: tuple[Path, Path]) -> None:
+    table = table_in(of(*reversed(two)), "diff-1-e3")
+    assert cell_in(table, "recall@5 ↑", "difference").tone == "bad"
+    assert cell_in(table, "recall@5 ↑", "lost").text == "10"
+
+
+def test_queries_that_were_gained_link_both_trials(two: tuple[Path, Path]) -> None:
+    table = table_in(of(*two), "moved-1-e3-recall@5-up")
+    assert list(table.head) == ["query", "old", "new", "question"]
+    assert [row[0].text for row in table.rows] == [f"q{place:02}" for place in range(5, 15)]
+    assert [cell.trial for cell in table.rows[0]] == ["new/e3-q05", "old/e3-q05", "new/e3-q05", ""]
+    assert [cell.text for cell in table.rows[0]] == ["q05", "0.000", "1.000", "Question 5?"]
+
+
+def test_what_the_runs_differ_in(two: tuple[Path, Path]) -> None:
+    amend(two[0], commit="c0ffee", packages={"numpy": "2"}, settings={"top_k": 9})
+    rows = [[cell.text for cell in row] for row in table_in(of(*two), "differing-1").rows]
+    assert ["settings.top_k", "nothing → 9"] in rows
+    assert ["packages.numpy", "nothing → 2"] in rows
+    assert any(name == "commit" and said.endswith("→ c0ffee") for name, said in rows)
+
+
+def test_where_nothing_differs_that_is_said(two: tuple[Path, Path]) -> None:
+    assert "Settings, packages and commit are the same: what differs is noise, or time." in prose_in(of(*two))
+
+
+def test_other_data_are_refused_and_the_others_still_compared(two: tuple[Path, Path], tmp_path: Path) -> None:
+    third = tmp_path / "third"
+    write_run(third, rows_of("e3", 20, 20))
+    amend(third, digests={"queries": "other", "documents": "same"})
+    section = of(two[0], third, two[1])
+    (refused,) = [block for block in section.blocks if isinstance(block, Prose) and block.tone == "bad"]
+    assert "new is not set against third. This run and the one of" in refused.text
+    assert "data.queries: other -> same" in refused.text
+    assert table_in(section, "diff-2-e3").rows
+    with pytest.raises(ValueError, match="not enough values"):
+        table_in(section, "diff-1-e3")
+
+
+def test_what_is_not_known_of_the_documents_is_said(two: tuple[Path, Path]) -> None:
+    unknown = "whether the documents are is not kept with both runs"
+    assert not any(unknown in text for text in prose_in(of(*two)))
+    amend(two[1], digests={"queries": "same"})
+    assert any(unknown in text for text in prose_in(of(*two)))
+
+
+def test_runs_with_nothing_in_common(two: tuple[Path, Path], tmp_path: Path) -> None:
+    write_run(tmp_path / "e1", rows_of("e1", 20, 0))
+    amend(tmp_path / "e1", digests={"queries": "same"})
+    assert "No suite and no measure is in both: there is nothing to compare." in prose_in(of(two[0], tmp_path / "e1"))
+
+
+def test_damage_of_a_setting_that_a_run_lacks_is_a_difference(two: tuple[Path, Path]) -> None:
+    # Runs of an older version lack settings that came later: they can still be compared.
+    amend(two[0], settings={"chat_model": "m"})
+    assert any(row[0].text == "models.chat_model" for row in table_in(of(*two), "differing-1").rows)

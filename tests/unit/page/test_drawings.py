@@ -1,0 +1,194 @@
+"""The report's figures: their tables say what was measured, and nothing is drawn of nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from rag_harness.gates import parse_gate
+from rag_harness.page.content import Figure
+from rag_harness.page.drawings import FIGURES
+from rag_harness.page.drawings.confidence import reliability, risk_coverage
+from rag_harness.page.drawings.gate_bar import gate_bar
+from rag_harness.page.drawings.means import grouped, progression
+from rag_harness.page.drawings.ranks import ranks
+from rag_harness.page.drawings.risk import risk
+from rag_harness.page.drawings.slices import slices
+from rag_harness.page.drawings.taxonomy import taxonomy
+from rag_harness.page.drawings.trade_offs import quality_for_money, quality_for_time
+from rag_harness.page.run import Run
+from rag_harness.page.sections.charts import charts
+from tests.unit.page.runs import gate, read, rows_of, write_study
+from tests.unit.rows import make_chunk
+from tests.unit.tables import write_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return read(write_study(tmp_path / "out"))[0]
+
+
+def cells(figure: Figure | None) -> dict[str, dict[str, str]]:
+    """Return the figure's table: row -> column -> text."""
+    assert figure is not None
+    head = figure.table.head
+    return {row[0].text: dict(zip(head, (cell.text for cell in row), strict=True)) for row in figure.table.rows}
+
+
+def run_of(output: Path, *experiments: list) -> Run:  # type: ignore[type-arg]
+    """Return a run of these rows."""
+    write_run(output, [row for rows in experiments for row in rows])
+    return read(output)[0]
+
+
+def test_every_drawing_of_a_study_is_whole_and_its_ids_are_its_own(run: Run) -> None:
+    section = charts([run])
+    assert section is not None
+    drawings = [svg for figure in section.blocks if isinstance(figure, Figure) for svg in figure.drawings]
+    idents = [node.get("id") for svg in drawings for node in ElementTree.fromstring(svg).iter() if node.get("id")]
+    assert len(drawings) >= 8
+    assert len(idents) == len(set(idents))
+    tables = [figure.table.name for figure in section.blocks if isinstance(figure, Figure)]
+    assert len(tables) == len(set(tables))
+
+
+def test_means_are_those_of_the_tables_with_their_intervals(run: Run) -> None:
+    found = cells(progression(run))
+    row = next(row for name, row in found.items() if name.startswith("recall@5"))
+    assert (row["e1"], row["e2"][:5], row["e3"][:5]) == ("–", "0.500", "1.000")
+    low, high = run.tables["e2"].interval("recall@5")
+    assert row["e2"] == f"0.500 [{low:.3f}, {high:.3f}]"
+    assert cells(grouped(run)) == found
+
+
+def test_one_experiment_progresses_to_nothing(tmp_path: Path) -> None:
+    alone = run_of(tmp_path, rows_of("e3", 3, 2))
+    assert progression(alone) is None
+    assert grouped(alone) is not None
+
+
+def test_kinds_are_counted(run: Run) -> None:
+    counts = {name: sum(int(row[name]) for row in cells(taxonomy(run)).values()) for name in ("e2", "e3")}
+    assert counts == {"e2": 12, "e3": 12}  # one of e3 has no faithfulness: it is unmeasured, and counted as that
+    assert cells(taxonomy(run))["Unmeasured"]["e3"] == "1"
+    figure = taxonomy(run)
+    assert figure is not None
+    assert list(figure.names) == ["", "e2", "e3"]
+
+
+def test_time_is_the_median_of_the_trials(tmp_path: Path) -> None:
+    run = run_of(tmp_path, rows_of("a", 5, 4), rows_of("b", 5, 2, total_time_ms=100.0))
+    found = cells(quality_for_time(run))
+    assert found["a"]["median time of a trial, ms"].startswith("8 ms")
+    assert found["b"]["median time of a trial, ms"].startswith("100 ms")
+
+
+def test_money_is_drawn_where_there_is_a_price(tmp_path: Path) -> None:
+    assert quality_for_money(run_of(tmp_path / "free", rows_of("a", 3, 2), rows_of("b", 3, 2))) is None
+    run = run_of(tmp_path / "paid", rows_of("a", 4, 2, cost_usd=0.002), rows_of("b", 4, 3, cost_usd=0.004))
+    assert cells(quality_for_money(run))["b"]["cost of a trial, USD"] == "$0.0040"
+
+
+def test_the_risk_has_its_quantiles(run: Run) -> None:
+    values = sorted(run.tables["e2"].values("hri", {}).values())
+    row = cells(risk(run))["e2"]
+    assert (row["answers"], row["mean"]) == ("12", f"{np.mean(values):.3f}")
+    assert row["largest"] == f"{max(values):.3f}"
+    assert row["median"].startswith(f"{values[5]:.3f}")  # nearest rank
+
+
+def test_the_rank_of_the_first_relevant_document(tmp_path: Path) -> None:
+    pages = [["returns"], ["x", "returns"], ["x", "y", "z", "returns"], ["x"]]
+    rows = rows_of("e3", 4, 4)
+    found = [
+        row.model_copy(update={"retrieved_chunks": (), "ranking": tuple(f"{page}.md" for page in ranked)})
+        for row, ranked in zip(rows, pages, strict=True)
+    ]
+    row = cells(ranks(run_of(tmp_path, found)))["e3"]
+    assert [row[f"rank {n}"][:5] for n in ("1", "2", "3", "4–5", "6–10")] == [
+        "0.250",
+        "0.250",
+        "0.000",
+        "0.250",
+        "0.000",
+    ]
+    assert (row["not in 10"][:5], row["n"]) == ("0.250", "4")
+
+
+def test_confidence_against_being_right(tmp_path: Path) -> None:
+    answers = ["30 days", "30 days", "no", "30 days", "no", "no"]
+    sure = [0.95, 0.9, 0.85, 0.45, 0.4, 0.1]
+    rows = [
+        row.model_copy(update={"llm_answer": answer, "confidence": confidence})
+        for row, answer, confidence in zip(rows_of("e3", 6, 6), answers, sure, strict=True)
+    ]
+    run = run_of(tmp_path, rows)
+    assert cells(risk_coverage(run))["e3"]["wrong in the surest 50%"] == "33.3%"
+    figure = reliability(run)
+    assert figure is not None
+    shown = [[*(cell.text for cell in row[1:4]), row[5].text] for row in figure.table.rows]
+    assert shown == [
+        ["0.1 to 0.2", "0.100", "0.000", "1"],
+        ["0.4 to 0.5", "0.425", "0.500", "2"],
+        ["0.8 to 0.9", "0.850", "0.000", "1"],
+        ["0.9 to 1.0", "0.925", "1.000", "2"],
+    ]
+
+
+def test_no_confidence_no_curve(run: Run) -> None:
+    assert risk_coverage(run) is None
+    assert reliability(run) is None
+
+
+def test_measures_by_slice(tmp_path: Path) -> None:
+    rows = [row.model_copy(update={"metadata": {"topic": "ab"[n % 2]}}) for n, row in enumerate(rows_of("e3", 6, 3))]
+    figure = slices(run_of(tmp_path, rows))
+    assert figure is not None
+    shown = {
+        row[1].text: (row[2].text, row[list(figure.table.head).index("recall@5")].text) for row in figure.table.rows
+    }
+    assert shown["topic: a"] == ("3", "0.667")  # q00 and q02 of q00, q02, q04 found it
+    assert shown["topic: b"] == ("3", "0.333")
+
+
+def test_nothing_is_drawn_of_no_trial(tmp_path: Path) -> None:
+    write_run(tmp_path, [], cases=[], selected={})
+    runs = read(tmp_path)
+    assert [drawn(runs[0]) for drawn in FIGURES] == [None] * len(FIGURES)
+    assert charts(runs) is None
+
+
+def test_names_of_experiments_that_look_alike_in_ids_stay_apart(tmp_path: Path) -> None:
+    names = ["mine a", "mine-a", "mine_a", "m<i>ne"]
+    run = run_of(tmp_path, *(rows_of(name, 4, 2, retrieved_chunks=[make_chunk("returns.md#0")]) for name in names))
+    section = charts([run])
+    assert section is not None
+    drawings = [svg for figure in section.blocks if isinstance(figure, Figure) for svg in figure.drawings]
+    assert not any("<i>" in svg for svg in drawings)
+    idents = [node.get("id") for svg in drawings for node in ElementTree.fromstring(svg).iter() if node.get("id")]
+    assert len(idents) == len(set(idents))
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "said"),
+    [
+        ("e3: recall@5 >= 0.7", {}, "0.75 [0.70, 0.80]; needed: at least 0.70."),
+        ("e3: hri <= 0.1", {"value": 0.2, "threshold": 0.1, "interval": [0.15, 0.3]}, "needed: at most 0.10."),
+        ("e3: recall@5 >= e2", {"threshold": 0.7, "interval": [-0.1, 0.2]}, "needed: at least 0"),
+        ("e3: total_ms <= 30", {"value": 80.0, "threshold": 30, "interval": [70, None], "unit": "ms"}, "at most 30"),
+    ],
+)
+def test_a_gate_as_a_bar(text: str, fields: dict[str, Any], said: str) -> None:
+    svg = gate_bar(gate(text, **fields), parse_gate(text, 10), "good", "gate-0")
+    assert said in svg
+
+
+def test_a_gate_without_an_interval_has_no_bar() -> None:
+    parsed = parse_gate("e3: recall@5 >= 0.7", 10)
+    for missing in ("interval", "value", "threshold"):
+        said = {**gate("e3: recall@5 >= 0.7"), missing: None}
+        assert gate_bar(said, parsed, "good", "gate-0") == ""

@@ -1,0 +1,160 @@
+"""Method: formulas, statistics, the limits of this run and no others, and how to have it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rag_harness.files.sources import file_digest
+from rag_harness.measures import known_measures, measure_named
+from rag_harness.measures.answers import ErrorRate
+from rag_harness.measures.judged.categories import CATEGORIES, MEANINGS
+from rag_harness.measures.measure import formula_of
+from rag_harness.page.content import Code
+from rag_harness.page.sections.limits import SYNTHETIC, limits
+from rag_harness.page.sections.method import method
+from rag_harness.page.sections.scorecard import scorecard
+from rag_harness.results.manifest import SuiteRecord
+from tests.unit.page.runs import amend, blocks_in, facts_in, prose_in, read, rows_of, table_in, write_study
+from tests.unit.tables import write_run
+
+ROOT = Path(__file__).parents[3]
+
+
+def code_in(output: Path) -> list[str]:
+    (block,) = [block for block in blocks_in(method(read(output)).blocks) if isinstance(block, Code)]
+    return list(block.lines)
+
+
+def test_every_measure_of_the_scorecard_has_its_formula(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    section, run = method(read(tmp_path)), scorecard(read(tmp_path))
+    formulas = {row[0].text: row[-1].text for row in table_in(section, "measures").rows}
+    shown = [
+        row[0].text.rstrip(" ↑↓") for name in ("scorecard", "scorecard-others") for row in table_in(run, name).rows
+    ]
+    assert set(formulas) == {name for name in shown if not name.endswith(", p95")}
+    assert formulas["recall@5"] == "Relevant documents in the top k / R (trec_eval recall_k)."
+    assert formulas["hri"].startswith("(1 − F) · AR")
+
+
+@pytest.mark.parametrize("name", known_measures())
+def test_every_measure_says_its_formula(name: str) -> None:
+    takes_cutoff = name in ("recall", "precision", "hit", "all", "mrr", "map", "ndcg")
+    said = formula_of(measure_named(f"{name}@5" if takes_cutoff else name))
+    assert said.endswith((".", ".)"))
+    assert "Derive from it" not in said
+
+
+def test_a_measure_of_somebody_s_own_says_its_own_docstring() -> None:
+    class Brevity:
+        """Words of
+        the answer.
+
+        More of it.
+        """
+
+    class Silent(ErrorRate):
+        called = "silent"
+
+    @dataclass
+    class Plain:
+        name: str = "plain"
+
+    assert formula_of(Brevity()) == "Words of the answer."
+    assert formula_of(Silent()) == ""
+    assert formula_of(Plain()) == ""
+
+
+def test_every_kind_of_answer_has_a_meaning() -> None:
+    assert tuple(MEANINGS) == CATEGORIES
+
+
+def test_statistics_are_those_that_the_report_uses(tmp_path: Path) -> None:
+    write_run(tmp_path / "one", rows_of("e3", 3, 3))
+    alone = " ".join(prose_in(method(read(tmp_path / "one"))))
+    assert "Wilson" in alone
+    assert "Holm" not in alone
+    write_study(tmp_path / "study", n=40)
+    several = " ".join(prose_in(method(read(tmp_path / "study"))))
+    assert "Holm's step-down method" in several
+    assert "Runs are compared" not in several
+    both = " ".join(prose_in(method(read(tmp_path / "study", tmp_path / "one"))))
+    assert "Runs are compared case by case too" in both
+
+
+def test_the_data_that_ship_are_known_to_be_synthetic() -> None:
+    assert {file_digest(ROOT / "data" / "kb" / "queries.jsonl")} == SYNTHETIC
+
+
+def test_limits_are_those_of_this_run(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    amend(tmp_path, digests={"queries": next(iter(SYNTHETIC))}, settings={"chunk_size": 512, "chunk_overlap": 128})
+    said = " ".join(limits(read(tmp_path)[0]))
+    assert "synthetic" in said
+    assert "sections, at most 512 tokens, 128 of them repeated" in said
+    assert "embedded/extractive, which answered, is no LLM: it is a baseline reader" in said
+    assert "The judge embedded/alignment is no LLM" in said
+    assert "answered once" in said
+    assert "Only some" not in said
+    assert "replayed" not in said
+
+
+def test_limits_of_other_runs_are_not_said(tmp_path: Path) -> None:
+    rows = rows_of("e3", 3, 3, model="openai/gpt-4o", timings_recorded=True)
+    write_run(tmp_path, rows, selected={"e3": ["q00", "q01"]})
+    amend(tmp_path, digests={"queries": "mine"}, settings={"repeats": 3})
+    said = " ".join(limits(read(tmp_path)[0]))
+    for other in ("synthetic", "no LLM", "answered once", "labels", "Judged scores"):
+        assert other not in said
+    assert "Only some of the cases were selected of e3" in said
+    assert "Answers were replayed" in said
+
+
+def test_an_llm_that_judges_is_said_to_be_one(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    record = read(tmp_path)[0].suites["e2"]
+    amend(tmp_path, suites={"e2": _judged_by(record, "openai/gpt-4o")})
+    said = " ".join(limits(read(tmp_path)[0]))
+    assert "it has tastes" in said
+    assert "The judge" not in said
+
+
+def _judged_by(record: SuiteRecord, model: str) -> dict[str, object]:
+    return record.model_dump() | {"authors": [("fused", model, "1")]}
+
+
+def test_the_commands_that_give_it_again(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    settings = {"profile": "embedded", "chat_model": "embedded/extractive", "top_k": 7, "attribute": True, "seed": 7}
+    more = {"measures": ["faithfulness, hri"], "output": "/somewhere", "gate": ["e3: recall@5 >= 0"]}
+    amend(tmp_path, commit="c0ffee", settings={**settings, **more, "openai_api_key": "set", "kb_dir": "my docs"})
+    assert code_in(tmp_path) == [
+        "git checkout c0ffee",
+        "pytest -m 'e1 or e2 or e3' --rag-kb-dir='my docs' --rag-top-k=7 --rag-measures='faithfulness, hri' "
+        "--rag-attribute",
+        "rag-harness report output -o report.html",
+    ]
+
+
+def test_without_a_commit_there_is_none_to_check_out(tmp_path: Path) -> None:
+    write_run(tmp_path, rows_of("e3-plain", 2, 2))
+    assert code_in(tmp_path)[0] == "pytest --rag-profile=mock"
+    assert "The commit that the run was at is not known: its folder was no git repository." in prose_in(
+        method(read(tmp_path))
+    )
+
+
+def test_versions_and_digests(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    amend(tmp_path, packages={"numpy": "2.4", "b": "1"}, digests={"queries": "abc"})
+    facts = facts_in(method(read(tmp_path)))
+    assert (facts["versions"], facts["data"]) == ("b 1, numpy 2.4", "queries abc")
+    assert (facts["fingerprint of e2"], facts["judge"]) == ("aaaa", "embedded, embedded/alignment, revision rev1")
+
+
+def test_a_run_of_nothing_still_says_how_to_run(tmp_path: Path) -> None:
+    write_run(tmp_path, [], [], selected={})
+    assert code_in(tmp_path)[0].startswith("pytest")

@@ -1,0 +1,187 @@
+"""The verdict: gates, who answered and judged, what could not be measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.page.content import Prose
+from rag_harness.page.sections.verdict import verdict
+from rag_harness.types import GOLDEN
+from tests.unit.page.runs import (
+    WHO,
+    amend,
+    cell_in,
+    facts_in,
+    gate,
+    prose_in,
+    read,
+    rows_of,
+    summarise,
+    table_in,
+    write_study,
+)
+from tests.unit.rows import failed_row
+from tests.unit.tables import golden_row, write_run
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return write_study(tmp_path / "out")
+
+
+def first(output: Path) -> Prose:
+    block = verdict(read(output)).blocks[0]
+    assert isinstance(block, Prose)
+    return block
+
+
+def test_gates_are_counted_and_failed_ones_stand_first(study: Path) -> None:
+    states = ("passed", "inconclusive", "silent", "failed", "not judged", "passed")
+    summarise(study, *(gate(f"e3: recall@{n} >= 0.7", state) for n, state in enumerate(states, 1)))
+    assert first(study) == Prose("2 gates passed, 1 failed, 1 inconclusive, 1 not judged.", "bad")
+    table = table_in(verdict(read(study)), "gates")
+    assert [row[1].text for row in table.rows] == ["failed", "inconclusive", "not judged", "passed", "passed"]
+    assert [row[1].tone for row in table.rows] == ["bad", "unsure", "mute", "good", "good"]
+    assert [row[0].text for row in table.rows][3:] == ["e3: recall@1 >= 0.7", "e3: recall@6 >= 0.7"]
+
+
+def test_a_gate_that_nobody_could_tell_is_no_pass(study: Path) -> None:
+    summarise(study, gate("e3: recall@5 >= 0.7"), gate("e3: mrr@10 >= 0.7", "inconclusive", reason="70 more cases"))
+    assert first(study).tone == "unsure"
+    table = table_in(verdict(read(study)), "gates")
+    assert table.rows[0][-1].text == "70 more cases"
+    assert (first(study).text, table.rows[1][1].tone) == (
+        "1 gate passed, 0 failed, 1 inconclusive, 0 not judged.",
+        "good",
+    )
+
+
+def test_value_and_threshold_are_told_apart_with_interval_n_and_unit(study: Path) -> None:
+    close = gate("e3: recall@5 >= 0.95", "failed", value=0.94996, threshold=0.95, interval=[0.9, None])
+    slow = gate("e3: total_ms <= 30", value=8.0, threshold=30, interval=[7.5, 9.0], unit="ms")
+    summarise(study, close, slow)
+    rows = [[cell.text for cell in row][2:6] for row in table_in(verdict(read(study)), "gates").rows]
+    assert rows == [["0.94996", "0.95000", "[0.900, …]", "12"], ["8 ms", "30 ms", "[8, 9]", "12"]]
+
+
+def test_the_interval_of_a_comparison_is_that_of_the_difference(study: Path) -> None:
+    strange = gate("e3: what another version writes", interval=[0.1, 0.2])
+    summarise(study, gate("e3: recall@5 >= e2 - 0.1", interval=[-0.1, 0.3]), strange)
+    table = table_in(verdict(read(study)), "gates")
+    column = list(table.head).index("95 % interval")
+    assert [row[column].text for row in table.rows] == ["difference [-0.100, +0.300]", "[0.100, 0.200]"]
+    # What cannot be read cannot be drawn: whether more is better stands in the gate's text.
+    assert [bool(row[-2].drawing) for row in table.rows] == [True, False]
+
+
+def test_a_gate_without_a_value_says_why(study: Path) -> None:
+    nothing = gate("e3: recall@5 >= 0.7", "not judged", value=None, threshold=None, interval=None, n=0, reason="-k")
+    summarise(study, nothing)
+    assert [cell.text for cell in table_in(verdict(read(study)), "gates").rows[0]][2:] == ["–", "–", "–", "0", "", "-k"]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (None, "there is no summary.json of this run beside its rows"),
+        ({"run": "2020-01-01T00:00:00+00:00"}, "there is no summary.json of this run beside its rows"),
+        ({}, r"none is set (--rag-gate, or rag_gate in the ini file)"),
+    ],
+)
+def test_why_no_gate_was_judged(study: Path, written: dict[str, str] | None, why: str) -> None:
+    if written is not None:
+        summarise(study, *([gate("e3: recall@5 >= 0.7")] if written else []), **written)
+    assert first(study).text.startswith(f"No gates were judged: {why}")
+    assert first(study).tone == "unsure"
+
+
+def test_gates_about_suites_that_did_not_run_are_no_verdict(study: Path) -> None:
+    summarise(study, gate("golden: recall@10 >= 0.7", "silent"))
+    assert "none of those that are set is about an experiment of this run" in first(study).text
+
+
+def test_who_answered_and_judged_is_said_as_what_it_is(study: Path) -> None:
+    amend(study, commit="c0ffee", digests={"queries": "abc"}, settings={"kb_dir": "docs"})
+    facts = facts_in(verdict(read(study)))
+    assert facts["answers"] == "by embedded/extractive (a baseline reader, not an LLM)"
+    assert facts["judged by"] == "embedded/alignment (words and vectors compared, no LLM)"
+    assert (facts["profile"], facts["mode"], facts["commit"]) == ("mock", "auto", "c0ffee")
+    assert (facts["data"], facts["cases"]) == ("queries of docs, digest abc", "12 of 12 selected, of each suite")
+    assert facts["replayed"] == "none of 36 answers"
+    assert "run" not in facts
+
+
+def test_a_judge_of_the_family_that_answered_is_a_warning(tmp_path: Path) -> None:
+    write_study(tmp_path, model="openai/gpt-4o")
+    authors = [(WHO.judge, "openai/gpt-4o-mini", "1")]
+    suites = {name: record.model_dump() | {"authors": authors} for name, record in read(tmp_path)[0].suites.items()}
+    amend(tmp_path, suites=suites)
+    section = verdict(read(tmp_path))
+    assert "The judge openai/gpt-4o-mini and openai/gpt-4o, which answered, are one family" in prose_in(section)[1]
+    assert facts_in(section)["judged by"] == "openai/gpt-4o-mini (an LLM, method embedded)"
+
+
+def test_what_could_not_be_measured_is_counted_with_its_reason(study: Path) -> None:
+    table = table_in(verdict(read(study)), "unmeasured")
+    gaps = {(row[0].text, row[1].text): [cell.text for cell in row[2:]] for row in table.rows}
+    assert gaps["e3", "faithfulness (F)"] == ["1", "12", "no verdict: silence (1)"]
+    assert gaps["e3", "g_mean"] == ["1", "12", "faithfulness: no verdict: silence (1)"]
+    assert not [name for experiment, name in gaps if experiment == "e2"]
+
+
+def test_where_nothing_is_missing_that_is_said(tmp_path: Path) -> None:
+    write_run(tmp_path, rows_of("e3", 3, 3))
+    assert prose_in(verdict(read(tmp_path)))[-1].startswith("Whatever could be measured was")
+
+
+def test_what_became_of_the_trials(tmp_path: Path) -> None:
+    rows = rows_of("e3", 4, 4)
+    rows[1] = failed_row(query_id="q01")
+    rows[3] = rows[3].model_copy(update={"timings_recorded": True})
+    write_run(tmp_path, [row for row in rows if row.query_id != "q02"], selected={"e3": ["q00", "q01", "q03"]})
+    amend(tmp_path, suites={"e3": _record(tmp_path) | {"not_run": ["q03"]}})
+    table = table_in(verdict(read(tmp_path)), "trials")
+    counts = dict(zip(table.head[1:], (int(cell.text) for cell in table.rows[0][1:]), strict=True))
+    assert counts == {
+        **{"cases": 3, "selected": 3, "answered": 1, "errors": 1, "lost": 0},
+        **{"not run": 1, "settled": 0, "resumed": 0, "replayed": 0},
+    }
+    assert cell_in(table, "e3", "errors").tone == "bad"
+    assert cell_in(table, "e3", "lost").tone == ""
+
+
+def _record(output: Path) -> dict[str, object]:
+    return read(output)[0].suites["e3"].model_dump()
+
+
+def test_errors_are_counted_and_the_first_ones_link_their_trials(tmp_path: Path) -> None:
+    write_run(tmp_path, [failed_row(query_id=f"q{n}") for n in range(7)])
+    table = table_in(verdict(read(tmp_path)), "errors")
+    assert table.caption == "7 trials without an answer"
+    assert [row[0].trial for row in table.rows] == [f"e3-q{n}" for n in range(5)]
+    assert "503" in table.rows[0][1].text
+    assert table.notes == ["and 2 more: filter the trials by status"]
+
+
+def test_trials_of_one_of_several_runs_say_which(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_run(tmp_path / name, [failed_row(query_id="q1")])
+    section = verdict(read(tmp_path / "a", tmp_path / "b"))
+    assert table_in(section, "errors").rows[0][0].trial == "a/e3-q1"
+    assert facts_in(section)["run"] == "a"
+
+
+def test_a_run_of_nothing_is_said(tmp_path: Path) -> None:
+    write_run(tmp_path, [], [], selected={})
+    assert first(tmp_path).text == "No gates were judged: no trial was selected in this run."
+    assert len(verdict(read(tmp_path)).blocks) == 2
+
+
+def test_the_golden_suite_has_its_gates_and_counts(tmp_path: Path) -> None:
+    write_run(tmp_path, [golden_row("g1", ["a"])])
+    summarise(tmp_path, gate("golden: recall@10 >= 0.7"))
+    section = verdict(read(tmp_path))
+    assert first(tmp_path).tone == "good"
+    assert table_in(section, "trials").rows[0][0].text == GOLDEN
