@@ -42,7 +42,7 @@ function fold(title, make) {
 }
 
 /** A text of any length: one that would choke the page is cut. */
-function long(text, draw = (shown) => [shown], tag = "div") {
+function long(text, draw = Array.of, tag = "div") {
 	const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
 	const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
 	if (text.length <= LONG) box.append(...draw(text));
@@ -84,7 +84,7 @@ const statusOf = (n) => index.states[trials.state[n]];
 const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + experimentOf(n).id;
 const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
-/** A column says a word of a trial, and how many trials have it (``counts``), or a number. */
+/** A column says a word of a trial (``counts``: of how many) or a number. */
 function take(read) {
 	index = read, trials = read.trials, total = trials.case.length;
 	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
@@ -107,7 +107,7 @@ function take(read) {
 
 function counted(of) {
 	const counts = new Map();
-	for (let n = 0; n < total; n++) counts.set(of(n), (counts.get(of(n)) ?? 0) + 1);
+	for (const value of trials.case.map((_, n) => of(n))) counts.set(value, (counts.get(value) ?? 0) + 1);
 	return counts;
 }
 
@@ -129,7 +129,7 @@ const written = (name, value) => typeof value === "number" ? value.toFixed(col(n
 const WORDS = ["q", "sort", "open", "with", "by"];
 let view, found = [], shown;
 
-/** What a fragment asks for; what is unknown or damaged in it is left out. */
+/** What a fragment asks for, without what is unknown or damaged. */
 function viewOf(fragment) {
 	const read = { filters: {}, cols: usual };
 	for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
@@ -177,9 +177,7 @@ function matching({ filters, q = "", sort = "" }) {
 	});
 	const words = q.toLowerCase().split(/\s+/).filter(Boolean);
 	tests.push((n) => words.every((word) => textOf(n).includes(word)));
-	const kept = [];
-	for (let n = 0; n < total; n++) if (tests.every((test) => test(n))) kept.push(n);
-	return sorted(kept, sort);
+	return sorted([...trials.case.keys()].filter((n) => tests.every((test) => test(n))), sort);
 }
 
 function sorted(kept, sort) {
@@ -198,7 +196,7 @@ const bareOf = (name) => name.replace(/^label\./, "");
 const titleOf = (name) => bareOf(name).replace(/^./, (first) => first.toUpperCase());
 
 function makeBar() {
-	search.addEventListener("input", later(() => go({ q: search.value.trim() }, true)));
+	search.oninput = later(() => go({ q: search.value.trim() }, true));
 	const names = [...columns.keys()], facets = names.filter((name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES);
 	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn)), labels = facets.filter((name) => name !== bareOf(name));
 	const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
@@ -220,13 +218,13 @@ function choices(name, values, act) {
 }
 
 function makeRange(which, ...ends) {
+	const box = which.closest("details");
 	which.append(...numbers.map((name) => el("option", name)));
-	which.closest("details").hidden = !numbers.length;
+	box.hidden = !numbers.length;
 	const fill = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
 	const set = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
-	which.addEventListener("change", fill);
-	which.closest("details").addEventListener("toggle", fill);
-	ends.forEach((end) => end.addEventListener("input", set));
+	which.onchange = box.ontoggle = fill;
+	ends.forEach((end) => { end.oninput = set; });
 }
 
 function renderBar() {
@@ -256,7 +254,7 @@ const nothing = () => el("p.none", total ? ["No trial matches. ", button("Clear 
 function headOf(name) {
 	const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
 	const sort = (isOn ? !isDown : better === "lower") ? "-" + name : name;
-	const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`)?.focus(); };
+	const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`).focus(); };
 	return el(digits ? "th.num" : "th", { scope: "col", "aria-sort": isOn ? (isDown ? "descending" : "ascending") : null },
 		button([bareOf(name), isOn && (isDown ? " ↓" : " ↑")], act, { "data-sort": name }));
 }
@@ -335,7 +333,7 @@ async function copyLink({ target }) {
 
 // Claims, quotes, citations
 
-/** Offsets count code points, a string of this language UTF-16 units. */
+/** Offsets count code points, our strings UTF-16 units. */
 function unitsOf(text) {
 	if (!/[\ud800-\udfff]/.test(text)) return (offset) => offset;
 	const at = [0];
@@ -344,7 +342,7 @@ function unitsOf(text) {
 }
 
 /** Draws a text with ranges of it, [start, end, wrap], wrapped; of two that overlap, the first. */
-function wrapped(text, ranges, draw = (piece) => [piece]) {
+function wrapped(text, ranges, draw = Array.of) {
 	const at = unitsOf(text), places = ranges.map(([start, end, wrap]) => [at(start), at(end), wrap]).sort((a, b) => a[0] - b[0]);
 	return (visible) => {
 		const nodes = [];
@@ -383,7 +381,7 @@ function cited({ context = [] }) {
 function truth(n, about) {
 	const { truth: text, evidence, answerable } = caseOf(n);
 	return part("Ground truth", text ? long(text, wrapped(text, claimsOf(about, "ground_truth"))) : note(answerable ? "None is given." : "The documents do not answer this."),
-		evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), note(said(file)))))));
+		evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), dotted(file))))));
 }
 
 function answer(n, about) {
@@ -397,13 +395,13 @@ function answer(n, about) {
 function claimLine(n, by, [value, start, end, passage, own, why]) {
 	const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
 	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
-	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && note(said(why)));
+	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && dotted(why));
 }
 
 // The rest of a trial
 
 function cause({ cause: why }) {
-	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && note(said(reason))], long(text)];
+	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && dotted(reason)], long(text)];
 	const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
 	return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
 		texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
@@ -412,7 +410,7 @@ function cause({ cause: why }) {
 function scores(n, { gaps = {} }, { names }) {
 	const rows = index.measures.map(({ name }) => [name, trials.values[name][n], names[gaps[name]]]).filter(([, value, gap]) => value != null || gap);
 	return part("Scores", rows.length ? el("dl.scores", rows.map(([name, value, gap]) =>
-		el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && note(said(gap)))))) : note("Nothing was measured."));
+		el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && dotted(gap))))) : note("Nothing was measured."));
 }
 
 function goldOf(n, chunk) {
@@ -430,10 +428,11 @@ function chunks(n, { context = [] }, kept) {
 }
 
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
-	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all?.scores ?? {});
-	const row = (id, at) => [String(at + 1), said(names[id]), ...signals.map((name) => all.scores[name][at]), used.includes(names[id]) ? sourceLink(used.indexOf(names[id]) + 1) : "", goldOf(n, names[id]) || ""];
-	return all && fold(`Candidates, ${all.ids.length}, ${all.ids.filter((id) => goldOf(n, names[id])).length || "none"} of them gold`,
-		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], all.ids.map(row)));
+	if (!all) return null;
+	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all.scores), ids = all.ids.map((id) => names[id]);
+	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) ? sourceLink(used.indexOf(id) + 1) : "", goldOf(n, id) || ""];
+	return fold(`Candidates, ${ids.length}, ${ids.filter((id) => goldOf(n, id)).length || "none"} of them gold`,
+		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], ids.map(row)));
 }
 
 const tokens = (sent, got) => `${whole(sent)} → ${whole(got)} tokens`;
@@ -478,7 +477,7 @@ function sideBySide([n, mine], [m, theirs], kept) {
 	const same = isLong ? [] : common(...words);
 	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
 	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), categoryOf(one), causeOf(one)),
-		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && note(said(error[2])));
+		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && dotted(error[2]));
 	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
 		part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
@@ -568,8 +567,8 @@ async function start() {
 	app.hidden = false;
 	addEventListener("hashchange", follow);
 	addEventListener("keydown", pressed);
-	pick("[data-copy]").addEventListener("click", copyLink);
-	pick("[data-close]").addEventListener("click", close);
+	pick("[data-copy]").onclick = copyLink;
+	pick("[data-close]").onclick = close;
 	await follow();
 	warm();
 }
