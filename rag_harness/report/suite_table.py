@@ -85,6 +85,7 @@ class SuiteTable:
     ) -> None:
         self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
         self._intervals: dict[str, tuple[float, float]] = {}
+        self._masks: dict[frozenset[tuple[str, str]], _Mask] = {}
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
 
@@ -173,7 +174,8 @@ class SuiteTable:
         return chosen
 
     def _mask(self, where: Slice) -> _Mask:
-        if not where:
-            return np.ones(len(self.ids), dtype=np.bool_)
-        wanted = where.items()
-        return np.fromiter((wanted <= labels.items() for labels in self.labels), np.bool_, len(self.ids))
+        key = frozenset(where.items())
+        if key not in self._masks:
+            belongs = (key <= labels.items() for labels in self.labels)
+            self._masks[key] = np.fromiter(belongs, np.bool_, len(self.ids))
+        return self._masks[key]

@@ -1,26 +1,24 @@
 "use strict";
-// Every trial: a list that filters and sorts, one opened, two side by side. Where one looks is the address's fragment.
-// Texts come from strangers: they become text nodes, never markup, and their direction marks stay within a <bdi>.
+// Every trial: a list, one opened, two side by side. Where one looks is the address's fragment.
+// Texts come from strangers: they become text nodes, never markup; direction marks stay within a <bdi>.
 (() => {
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
-const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]");
+const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
 
 // Elements
 
 /** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
 	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
-	if (classes.length) node.className = classes.join(" ");
+	node.classList.add(...classes);
 	for (const one of inside.flat(Infinity)) {
-		if (one?.constructor === Object) Object.entries(one).forEach((about) => attribute(node, ...about));
-		else if (one) node.append(one);
+		if (one?.constructor !== Object) node.append(one || "");
+		else for (const [name, value] of Object.entries(one))
+			if (name.startsWith("on")) node[name] = value;
+			else if (value != null) node.setAttribute(name, value);
 	}
 	return node;
-}
-function attribute(node, name, value) {
-	if (typeof value === "function") node.addEventListener(name.slice(2), value);
-	else if (value != null) node.setAttribute(name, value);
 }
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
@@ -44,7 +42,7 @@ function fold(title, make) {
 }
 
 /** A text of any length: one that would choke the page is cut. */
-function long(text, draw = (shown) => [shown], tag = "div") {
+function long(text, draw = Array.of, tag = "div") {
 	const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
 	const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
 	if (text.length <= LONG) box.append(...draw(text));
@@ -54,7 +52,7 @@ function long(text, draw = (shown) => [shown], tag = "div") {
 const plain = (text) => long(text, undefined, "pre");
 
 function table(label, head, rows) {
-	const cell = (one, n) => one?.tagName === "TD" ? one : n === 0 ? el("th", { scope: "row" }, one) : typeof one === "number" ? el("td.num", String(one)) : el("td", one ?? "–");
+	const cell = (one, n) => n ? el("td", typeof one === "number" ? String(one) : one ?? "–") : el("th", { scope: "row" }, one);
 	return scrolling(label, el("table", el("thead", el("tr", head.map((name) => el("th", { scope: "col" }, name)))),
 		el("tbody", rows.map((row) => el("tr", row.map(cell))))));
 }
@@ -86,18 +84,22 @@ const statusOf = (n) => index.states[trials.state[n]];
 const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + experimentOf(n).id;
 const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
-/** A column says a word of a trial, and how many trials have it (``counts``), or a number. */
+/** A column says a word of a trial (``counts``: of how many) or a number. */
 function take(read) {
 	index = read, trials = read.trials, total = trials.case.length;
 	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
-	const number = (name, values, better, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
-	Object.entries({ run: runOf, experiment: (n) => experimentOf(n).id, type: (n) => caseOf(n).type, category: categoryOf, cause: causeOf, status: statusOf })
-		.forEach((about) => word(...about));
+	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
+	word("run", runOf);
+	word("experiment", (n) => experimentOf(n).id);
+	word("type", (n) => caseOf(n).type);
+	word("category", categoryOf);
+	word("cause", causeOf);
+	word("status", statusOf);
 	for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
-	for (const { name, better } of index.measures) number(name, trials.values[name], better);
-	number("ms", trials.ms, "lower", 1);
-	number("cost", trials.cost, "lower", 5);
-	number("confidence", trials.confidence, "higher");
+	for (const { name, better } of index.measures) number(name, better, trials.values[name]);
+	number("ms", "lower", trials.ms, 1);
+	number("cost", "lower", trials.cost, 5);
+	number("confidence", "higher", trials.confidence);
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
 	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
@@ -105,11 +107,11 @@ function take(read) {
 
 function counted(of) {
 	const counts = new Map();
-	for (let n = 0; n < total; n++) counts.set(of(n), (counts.get(of(n)) ?? 0) + 1);
+	for (const value of trials.case.map((_, n) => of(n))) counts.set(value, (counts.get(value) ?? 0) + 1);
 	return counts;
 }
 
-/** The trial of an address; of the first run where the address names none. */
+/** Where the address names no run, it is the first. */
 function trialAt(address) {
 	addresses ??= new Map(trials.case.map((_, n) => [idOf(n), n]));
 	return addresses.get(address) ?? addresses.get(`${index.runs[0]?.name}/${address}`);
@@ -127,7 +129,7 @@ const written = (name, value) => typeof value === "number" ? value.toFixed(col(n
 const WORDS = ["q", "sort", "open", "with", "by"];
 let view, found = [], shown;
 
-/** What a fragment asks for; what is unknown or damaged in it is left out. */
+/** What a fragment asks for, without what is unknown or damaged. */
 function viewOf(fragment) {
 	const read = { filters: {}, cols: usual };
 	for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
@@ -175,9 +177,7 @@ function matching({ filters, q = "", sort = "" }) {
 	});
 	const words = q.toLowerCase().split(/\s+/).filter(Boolean);
 	tests.push((n) => words.every((word) => textOf(n).includes(word)));
-	const kept = [];
-	for (let n = 0; n < total; n++) if (tests.every((test) => test(n))) kept.push(n);
-	return sorted(kept, sort);
+	return sorted([...trials.case.keys()].filter((n) => tests.every((test) => test(n))), sort);
 }
 
 function sorted(kept, sort) {
@@ -196,7 +196,7 @@ const bareOf = (name) => name.replace(/^label\./, "");
 const titleOf = (name) => bareOf(name).replace(/^./, (first) => first.toUpperCase());
 
 function makeBar() {
-	search.addEventListener("input", later(() => go({ q: search.value.trim() }, true)));
+	search.oninput = later(() => go({ q: search.value.trim() }, true));
 	const names = [...columns.keys()], facets = names.filter((name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES);
 	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn)), labels = facets.filter((name) => name !== bareOf(name));
 	const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
@@ -218,22 +218,22 @@ function choices(name, values, act) {
 }
 
 function makeRange(which, ...ends) {
+	const box = which.closest("details");
 	which.append(...numbers.map((name) => el("option", name)));
-	which.closest("details").hidden = !numbers.length;
+	box.hidden = !numbers.length;
 	const fill = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
 	const set = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
-	which.addEventListener("change", fill);
-	which.closest("details").addEventListener("toggle", fill);
-	ends.forEach((end) => end.addEventListener("input", set));
+	which.onchange = box.ontoggle = fill;
+	ends.forEach((end) => { end.oninput = set; });
 }
 
 function renderBar() {
 	if (document.activeElement !== search) search.value = view.q ?? "";
 	for (const box of app.querySelectorAll(".menu [type=checkbox]"))
 		box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
-	const chip = (name, text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}`, "data-chip": name });
-	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(name, `${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
-		: wanted.map((value) => chip(name, `${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
+	const chip = (text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}` });
+	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(`${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
+		: wanted.map((value) => chip(`${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
 	pick(".chips").replaceChildren(...on, on.length ? button("Clear filters", clear) : "");
 }
 
@@ -254,7 +254,7 @@ const nothing = () => el("p.none", total ? ["No trial matches. ", button("Clear 
 function headOf(name) {
 	const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
 	const sort = (isOn ? !isDown : better === "lower") ? "-" + name : name;
-	const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`)?.focus(); };
+	const act = () => { go({ sort }); pick(`[data-sort="${CSS.escape(name)}"]`).focus(); };
 	return el(digits ? "th.num" : "th", { scope: "col", "aria-sort": isOn ? (isDown ? "descending" : "ascending") : null },
 		button([bareOf(name), isOn && (isDown ? " ↓" : " ↑")], act, { "data-sort": name }));
 }
@@ -283,11 +283,13 @@ async function renderPanel(isMoved) {
 	const mine = ++turn, n = trialAt(view.open), m = trialAt(view.with), other = m === n ? undefined : m;
 	panel.hidden = n == null;
 	app.classList.toggle("is-open", n != null);
-	if (n == null) return panel.replaceChildren();
+	if (n == null) return;
 	const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
 	if (mine !== turn) return;
-	panel.replaceChildren(...[headline(n, other), inside].flat(Infinity).filter(Boolean));
-	if (isMoved) reveal(panel.querySelector("h3"));
+	headline.replaceChildren(said(idOf(n)), ...(other == null ? [] : [" and ", said(idOf(other))]));
+	pick("[data-body]").replaceChildren(el("div", tagsOf(n, other), inside));
+	pick("[data-copy]").textContent = "Copy link";
+	if (isMoved) reveal(headline);
 }
 
 function reveal(head) {
@@ -309,30 +311,29 @@ async function bodyOf(n, other) {
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
-function headline(n, other) {
+function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
 	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
-	const peer = (one) => el("span", el("a", { href: linkTo(one), "data-peer": idOf(one) }, said(systemOf(one))), " ",
-		el("a.beside", { href: linkTo(n, one), "data-with": idOf(one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
-	return [el("div.headline", el("h3", { id: "opened", tabindex: -1 }, said(idOf(n)), other != null && [" and ", said(idOf(other))]),
-		el("div.acts", button("Copy link", copyLink), button("Close", close))),
-	el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length && el("div.peers", "Same question: ", peers.map(peer))];
+	const peer = (one) => el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
+		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
+	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 0 && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
 async function copyLink({ target }) {
+	const field = pick(".acts input");
+	field.value = location.href;
 	try {
-		await navigator.clipboard.writeText(location.href);
+		await navigator.clipboard.writeText(field.value);
 		target.textContent = "Copied";
 	} catch {
-		const field = el("input", { readonly: "", value: location.href, "aria-label": "Link to this trial" });
-		target.replaceWith(field);
+		field.hidden = false;
 		field.select();
 	}
 }
 
 // Claims, quotes, citations
 
-/** Offsets count code points, a string of this language UTF-16 units. */
+/** Offsets count code points, our strings UTF-16 units. */
 function unitsOf(text) {
 	if (!/[\ud800-\udfff]/.test(text)) return (offset) => offset;
 	const at = [0];
@@ -341,7 +342,7 @@ function unitsOf(text) {
 }
 
 /** Draws a text with ranges of it, [start, end, wrap], wrapped; of two that overlap, the first. */
-function wrapped(text, ranges, draw = (piece) => [piece]) {
+function wrapped(text, ranges, draw = Array.of) {
 	const at = unitsOf(text), places = ranges.map(([start, end, wrap]) => [at(start), at(end), wrap]).sort((a, b) => a[0] - b[0]);
 	return (visible) => {
 		const nodes = [];
@@ -368,9 +369,9 @@ function claimsOf(about, whose) {
 	return all.filter((claim) => claim[1] >= 0).map(([value, start, end]) => [start, end, wrap(verdictOf(value))]);
 }
 
-const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "data-source": place, "aria-label": `Source ${place}` });
+const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "aria-label": `Source ${place}` });
 
-/** Draws each number in [Source n] as a link to its chunk, or marked where there is none. */
+/** Draws each number in [Source n] as a link to its chunk, if there is one. */
 function cited({ context = [] }) {
 	const one = (piece, n) => (n % 2 === 0 ? piece : context[piece - 1] ? sourceLink(Number(piece), piece)
 		: el("span.invalid", piece, " ⚠", el("span.unseen", " (no such source)")));
@@ -380,27 +381,27 @@ function cited({ context = [] }) {
 function truth(n, about) {
 	const { truth: text, evidence, answerable } = caseOf(n);
 	return part("Ground truth", text ? long(text, wrapped(text, claimsOf(about, "ground_truth"))) : note(answerable ? "None is given." : "The documents do not answer this."),
-		evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), note(said(file)))))));
+		evidence.length && fold(`Evidence, ${many(evidence.length, "quote")}`, () => el("ul", evidence.map(([file, quote]) => el("li", long(quote), dotted(file))))));
 }
 
 function answer(n, about) {
 	const text = trials.answer[n], by = byOf(about), { claims = {}, invalid, error } = about;
 	return part("Answer", error && el("p.prose.bad", `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
 		text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
-		by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by), "data-by": name }))),
+		by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by) }))),
 		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
 }
 
 function claimLine(n, by, [value, start, end, passage, own, why]) {
 	const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
 	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
-	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && note(said(why)));
+	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && dotted(why));
 }
 
 // The rest of a trial
 
 function cause({ cause: why }) {
-	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && note(said(reason))], long(text)];
+	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && dotted(reason)], long(text)];
 	const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
 	return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
 		texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
@@ -409,7 +410,7 @@ function cause({ cause: why }) {
 function scores(n, { gaps = {} }, { names }) {
 	const rows = index.measures.map(({ name }) => [name, trials.values[name][n], names[gaps[name]]]).filter(([, value, gap]) => value != null || gap);
 	return part("Scores", rows.length ? el("dl.scores", rows.map(([name, value, gap]) =>
-		el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && note(said(gap)))))) : note("Nothing was measured."));
+		el("div", { "data-measure": name }, el("dt", name), el("dd", written(name, value), gap && dotted(gap))))) : note("Nothing was measured."));
 }
 
 function goldOf(n, chunk) {
@@ -427,10 +428,11 @@ function chunks(n, { context = [] }, kept) {
 }
 
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
-	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all?.scores ?? {});
-	const row = (id, at) => [String(at + 1), said(names[id]), ...signals.map((name) => all.scores[name][at]), used.includes(names[id]) ? sourceLink(used.indexOf(names[id]) + 1) : "", goldOf(n, names[id]) || ""];
-	return all && fold(`Candidates, ${all.ids.length}, ${all.ids.filter((id) => goldOf(n, names[id])).length || "none"} of them gold`,
-		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], all.ids.map(row)));
+	if (!all) return null;
+	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all.scores), ids = all.ids.map((id) => names[id]);
+	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) ? sourceLink(used.indexOf(id) + 1) : "", goldOf(n, id) || ""];
+	return fold(`Candidates, ${ids.length}, ${ids.filter((id) => goldOf(n, id)).length || "none"} of them gold`,
+		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], ids.map(row)));
 }
 
 const tokens = (sent, got) => `${whole(sent)} → ${whole(got)} tokens`;
@@ -443,7 +445,7 @@ function stages({ stages: all = [], usage }) {
 		bar.style.marginLeft = `${(100 * done) / sum}%`;
 		bar.style.width = `${(100 * ms) / sum}%`;
 		done += ms;
-		return el("li", { "data-stage": name }, said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), facts(detail));
+		return el("li", said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), facts(detail));
 	};
 	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
@@ -458,31 +460,25 @@ const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces
 
 // Two side by side
 
-/** Two texts as pieces, [is common, words]; null where the words are too many. */
-function differing(...both) {
-	const [a, b] = both.map((text) => text.match(/\s*\S+\s*/g) ?? []), [c, d] = [a, b].map((all) => all.map((word) => word.trim()));
-	if (Math.max(a.length, b.length) > MOST_WORDS) return null;
-	const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), left = [], right = [];
+/** Which words of two texts stand in both: a longest common sequence. */
+function common(a, b) {
+	const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), same = [[], []];
 	for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
-		best[i][j] = c[i] === d[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
-	for (let i = 0, j = 0; i < a.length || j < b.length;) {
-		if (i < a.length && j < b.length && c[i] === d[j]) { add(left, true, a[i++]); add(right, true, b[j++]); }
-		else if (j === b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) add(left, false, a[i++]);
-		else add(right, false, b[j++]);
-	}
-	return [left, right];
-}
-function add(pieces, isCommon, word) {
-	if (pieces.at(-1)?.[0] === isCommon) pieces.at(-1)[1] += word;
-	else pieces.push([isCommon, word]);
+		best[i][j] = a[i].trim() === b[j].trim() ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+	for (let i = 0, j = 0; i < a.length && j < b.length;)
+		if (a[i].trim() === b[j].trim()) same[0][i++] = same[1][j++] = true;
+		else if (best[i + 1][j] >= best[i][j + 1]) i++;
+		else j++;
+	return same;
 }
 
 function sideBySide([n, mine], [m, theirs], kept) {
-	const pieces = differing(trials.answer[n], trials.answer[m]);
-	const draw = (at) => () => pieces[at].map(([isCommon, text]) => (isCommon ? text : el(at ? "ins" : "del", text)));
-	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)),
-		dotted(statusOf(one), categoryOf(one), causeOf(one)), trials.answer[one] ? long(trials.answer[one], pieces ? draw(at) : undefined) : note("No answer."), error && note(said(error[2])));
-	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), !pieces && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
+	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
+	const same = isLong ? [] : common(...words);
+	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
+	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), categoryOf(one), causeOf(one)),
+		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && dotted(error[2]));
+	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
 		part("Chunks in the prompt", exchanged(n, mine, theirs, kept))];
 }
@@ -491,7 +487,7 @@ function scoreRows(n, m) {
 	return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
 		const step = of(n) == null || of(m) == null ? NaN : of(m) - of(n), isBetter = (better === "lower" ? -step : step) > 0;
 		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
-		return [name, ...[n, m].map((one) => el("td.num", written(name, of(one)))), el("td.num." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
+		return [name, written(name, of(n)), written(name, of(m)), el("span." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
 	});
 }
 
@@ -557,7 +553,7 @@ function render() {
 	return renderPanel(isMoved);
 }
 
-/** Follow the fragment: one that is not ours leaves the view as it is. */
+/** A fragment that is not ours leaves the view as it is. */
 async function follow() {
 	if (view && !/^#trials(\?|$)/.test(location.hash)) return;
 	const isNew = !view?.open;
@@ -571,6 +567,8 @@ async function start() {
 	app.hidden = false;
 	addEventListener("hashchange", follow);
 	addEventListener("keydown", pressed);
+	pick("[data-copy]").onclick = copyLink;
+	pick("[data-close]").onclick = close;
 	await follow();
 	warm();
 }

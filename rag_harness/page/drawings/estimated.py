@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import isfinite
 
+import numpy as np
+
 from rag_harness.charts import Estimate
 from rag_harness.page.content import Cell
 from rag_harness.page.figures import NONE, interval_said, no_value, value_said
@@ -49,4 +51,4 @@ def said(found: Estimate | None, unit: str = "share") -> str:
 
 def has_values(table: SuiteTable, measure: str) -> bool:
     """Whether some case has a value of a measure."""
-    return measure in table.columns and bool(table.values(measure, {}))
+    return measure in table.columns and not bool(np.isnan(table.columns[measure].values).all())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rag_harness.charts import HeatMap, heat_map
 from rag_harness.page.content import Cell, Figure, Table, words
@@ -19,6 +19,7 @@ _MOST_SLICES = 16
 _FEWEST_CASES = 2
 
 _Slice = tuple[str, str]
+_Means = tuple[float | None, ...]
 
 
 def slices(run: Run) -> Figure | None:
@@ -32,8 +33,9 @@ def slices(run: Run) -> Figure | None:
     if len(found) < 2:
         return None
     left = [name for name in experiments if name not in tables]
-    drawings = [_drawn(name, table, found, measures) for name, table in tables.items()]
-    rows = [row for name, table in tables.items() for row in _rows(name, table, found, measures)]
+    means = {name: [_means_of(table, each, measures) for each in found] for name, table in tables.items()}
+    drawings = [_drawn(name, found, measures, values) for name, values in means.items()]
+    rows = [row for name, table in tables.items() for row in _rows(name, table, found, means[name])]
     head = ("experiment", "slice", "cases", *(SHORT.get(name, name) for name in measures))
     title = "Measures on slices of the cases"
     notes = ["Means without intervals: of a small slice they say little. The number of cases stands in the table."]
@@ -53,19 +55,19 @@ def _slices(table: SuiteTable) -> Iterator[_Slice]:
             yield from ((key, v) for v in sorted(keys[key]) if table.selected_of({key: v}) >= _FEWEST_CASES)
 
 
-def _drawn(name: str, table: SuiteTable, found: list[_Slice], measures: list[str]) -> str:
-    values = tuple(tuple(_mean(table, measure, each) for measure in measures) for each in found)
+def _means_of(table: SuiteTable, each: _Slice, measures: Sequence[str]) -> _Means:
+    known = [name for name in measures if name in table.columns]
+    found = table.aggregate(known, dict([each]))
+    return tuple(found.get(name) for name in measures)
+
+
+def _drawn(name: str, found: Sequence[_Slice], measures: Sequence[str], values: Sequence[_Means]) -> str:
     rows = tuple(f"{key}: {value}" for key, value in found)
     columns = tuple(SHORT.get(measure, measure) for measure in measures)
-    return heat_map(HeatMap(ident=f"slices-{safe(name)}", title=name, rows=rows, columns=columns, values=values))
+    return heat_map(HeatMap(ident=f"slices-{safe(name)}", title=name, rows=rows, columns=columns, values=tuple(values)))
 
 
-def _mean(table: SuiteTable, measure: str, each: _Slice) -> float | None:
-    return table.aggregate([measure], dict([each]))[measure] if measure in table.columns else None
-
-
-def _rows(name: str, table: SuiteTable, found: list[_Slice], measures: list[str]) -> Iterator[list[Cell]]:
-    for key, value in found:
-        means = [_mean(table, measure, (key, value)) for measure in measures]
+def _rows(name: str, table: SuiteTable, found: Sequence[_Slice], values: Sequence[_Means]) -> Iterator[list[Cell]]:
+    for (key, value), means in zip(found, values, strict=True):
         shown = [NONE if mean is None else f"{mean:.3f}" for mean in means]
         yield words(name, f"{key}: {value}", f"{table.selected_of({key: value}):,}", *shown)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
@@ -43,7 +45,20 @@ class Payload:
 
 def payload_of(runs: Sequence[Run]) -> Payload:
     """Return all trials of ``runs``; those of one run stand together, experiment by experiment."""
-    return _Gathering(runs).payload()
+    with _no_search_for_garbage():
+        return _Gathering(runs).payload()
+
+
+@contextmanager
+def _no_search_for_garbage() -> Iterator[None]:
+    """Keep the collector out: all that is gathered is kept, and to look through it again and again takes a third."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Gathering:

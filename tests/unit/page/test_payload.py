@@ -103,6 +103,27 @@ def test_claims_of_the_judge_whose_scores_count_and_no_others(tmp_path: Path) ->
     assert blocks["trials-0"][0]["claims"] == {"faithfulness": [[0.912, 0, 7, 0], [None, -1, -1, None, "said"]]}
 
 
+def test_a_measure_says_whose_claims_it_has_and_what_may_support_them(tmp_path: Path) -> None:
+    row = make_row()
+    scores = [score(row, name, 0.9) for name in ("faithfulness", "factuality", "answer_relevancy")]
+    measures = {measure["name"]: measure for measure in payload_in(tmp_path, [row], scores=scores)["index"]["measures"]}
+    assert measures["faithfulness"]["claims"] == ["answer", "contexts"]
+    assert measures["factuality"]["claims"] == ["answer", "gold_pages"]
+    assert "claims" not in measures["answer_relevancy"]
+
+
+def test_a_claim_with_two_verdicts_has_none_to_mark_it_by(tmp_path: Path) -> None:
+    row = make_row()
+    claims = [{"text": "30 days", "ground_truth": 1.0, "contexts": 0.0, "start": 0, "end": 7}]
+    scores = [score(row, "noise_sensitivity", 0.0, detail={"claims": claims})]
+    assert "claims" not in payload_in(tmp_path, [row], scores=scores)["trials-0"][0]
+
+
+def test_a_document_of_no_relevance_is_not_gold(tmp_path: Path) -> None:
+    judged = replace(case("q1"), qrels={"returns.md": 1, "lamps.md": 0})
+    assert payload_in(tmp_path, [make_row(query_id="q1")], [judged])["index"]["cases"][0]["gold"] == ["returns.md"]
+
+
 def test_why_a_value_is_missing_is_said(tmp_path: Path) -> None:
     row = make_row()
     blocks = payload_in(tmp_path, [row], scores=[score(row, "faithfulness", None, reason="unreadable twice")])
