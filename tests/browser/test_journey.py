@@ -84,9 +84,9 @@ def test_filters_narrow_and_are_taken_off(opened: Opened, study_page: Path) -> N
     page.locator("[data-facet=type]").get_by_role("checkbox", name="negative").check()
     page.locator("[data-count]", has_text="4 of 36").wait_for()
     assert trials_of(page) == [f"e3-q{n:03}" for n in (2, 5, 8, 11)]
-    page.locator("[data-chip=experiment]").click()
+    page.get_by_role("button", name="Remove the filter Experiment: e3").click()
     page.locator("[data-count]", has_text="12 of 36").wait_for()
-    page.locator("[data-chip=type]").click()
+    page.get_by_role("button", name="Remove the filter Type: negative").click()
     page.locator("[data-count]", has_text="36 trials").wait_for()
     assert page.url.endswith("#trials")
 
@@ -96,7 +96,7 @@ def test_a_range_and_words_filter(opened: Opened, study_page: Path) -> None:
     page.locator("[data-facet=range] summary").click()
     page.locator("[data-field=range]").select_option("ms")
     page.locator("[data-field=from]").fill("200")
-    page.locator("[data-chip=ms]").wait_for()
+    page.get_by_role("button", name="Remove the filter ms").wait_for()
     assert min(column(page, "ms")) >= 200
     before = page.locator("[data-count]").inner_text()
     page.locator("[data-field=q]").fill("sleeping")
@@ -116,7 +116,7 @@ def test_sorting_orders_and_turns(opened: Opened, study_page: Path) -> None:
 
 def test_two_answers_differ_by_their_words(opened: Opened, study_page: Path) -> None:
     page = opened(study_page, "#trials?open=e3-q003")
-    page.locator("[data-with=e2-q003]").click()
+    page.get_by_role("link", name="e2-q003 beside it").click()
     columns = [page.locator(f"[data-column={name}-q003]") for name in ("e3", "e2")]
     columns[1].wait_for()
     answers = [part_of(opened, study_page, name) for name in ("e3", "e2")]
@@ -132,7 +132,7 @@ def test_back_undoes_a_step_and_forward_does_it_again(opened: Opened, study_page
     page.locator("[data-sort=ms]").click()
     page.locator("tr[data-trial=e3-q003] a").click()
     page.locator("[data-panel] h3").wait_for()
-    page.locator("[data-with=e2-q003]").click()
+    page.get_by_role("link", name="e2-q003 beside it").click()
     page.locator("[data-column=e2-q003]").wait_for()
     page.go_back()
     page.locator(CHUNKS).wait_for()
@@ -146,7 +146,7 @@ def test_back_undoes_a_step_and_forward_does_it_again(opened: Opened, study_page
 
 def test_the_same_question_of_two_runs(opened: Opened, pages: Pages) -> None:
     page = opened(pages("two"), "#trials?open=after/e3-q003")
-    page.locator("[data-with='before/e3-q003']").click()
+    page.get_by_role("link", name="before/e3-q003 beside it").click()
     page.locator("[data-column='before/e3-q003']").wait_for()
     assert page.locator("[data-part=scores] tbody tr").count() > 3
 
@@ -156,7 +156,7 @@ def test_evidence_and_citations_lead_to_the_chunk(opened: Opened, study_page: Pa
     chunk = page.locator("[data-chunk='1']")
     chunk.wait_for()
     assert "within 30 days of delivery" in " ".join(page.locator("[data-part='in the prompt'] mark").first.inner_text().split())
-    page.locator("[data-part=answer] [data-source='1']").first.click()
+    page.locator("[data-part=answer]").get_by_role("button", name="Source 1").first.click()
     assert focused(page, "[data-chunk='1']")
 
 

@@ -45,7 +45,7 @@ VIEWS = (
     View("top", "", "#verdict"),
     View("unfolded", "", "#verdict", unfolds=True),
     View("list", "#trials", ROW),
-    View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chip]"),
+    View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chips] button"),
     View("nothing found", "#trials?q=nosuchword", NOTHING),
     View("opened", "#trials?open=e3-q003", CHUNKS, unfolds=True),
     View("an error", "#trials?open=e3-q010", "[data-panel] .bad"),
