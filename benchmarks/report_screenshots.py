@@ -58,9 +58,10 @@ def main() -> None:
 def shots(trial: str, other: str) -> list[Shot]:
     """Return what is pictured; ``other`` answers the same question as ``trial``."""
     return [
-        Shot("verdict", lambda page: between(page, "h1", "#table-scorecard", 1100)),
+        Shot("verdict", lambda page: between(page, "h1", "#verdict", 1000)),
+        Shot("scorecard", lambda page: between(page, "#scorecard", "#table-categories", 1100)),
         Shot("charts", lambda page: between(page, "#charts", "#charts", 1500)),
-        Shot("trial", window, f"#trials?open={trial}"),
+        Shot("trial", window, f"#trials?experiment={trial.partition('-')[0]}&sort=-hri&open={trial}"),
         Shot("side-by-side", window, f"#trials?open={trial}&with={other}"),
         Shot("dark", lambda page: between(page, "#charts", "#charts", 900), dark=True),
         Shot("narrow", window, width=360, height=740),

@@ -89,7 +89,10 @@ def pages(study: Path, places: Path) -> Callable[[str], Path]:
     """Makes a page once: "study", "two" runs, "empty", or "hostile"."""
     makers: Mapping[str, Callable[[], tuple[Path, ...]]] = {
         "study": lambda: (study,),
-        "two": lambda: (Study(cases=6, seed=8).write(places / "after"), Study(("e2", "e3"), 6).write(places / "before")),
+        "two": lambda: (
+            Study(cases=6, seed=8).write(places / "after"),
+            Study(("e2", "e3"), 6).write(places / "before"),
+        ),
         "empty": lambda: (empty_run(places / "empty"),),
         "hostile": lambda: (Hostile().write(places / "hostile"),),
     }

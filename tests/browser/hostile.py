@@ -13,7 +13,7 @@ from tests.unit.rows import make_chunk
 
 SCRIPT = "</script><script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(1)>"
-LINK = "[click](javascript:alert(1)) <a href=\"javascript:alert(1)\">here</a> javascript:alert(1)"
+LINK = '[click](javascript:alert(1)) <a href="javascript:alert(1)">here</a> javascript:alert(1)'
 COMMENT = "<!--<script>alert(1)"
 CLOSED = "]]></style></title></textarea>{{ 7 * 7 }}${alert(1)}"
 QUOTES = "\"' onmouseover=alert(1) x='"

@@ -107,7 +107,8 @@ class Study:
         manifest = read_manifest(output)
         names = columns_of(list(JUDGED))
         tables = read_tables(
-            output, lambda _: [*{m.name: m for m in [*default_measures(False, 10), *map(measure_named, names)]}.values()]
+            output,
+            lambda _: [*{m.name: m for m in [*default_measures(False, 10), *map(measure_named, names)]}.values()],
         )
         gates = [parse_gate(text, 10) for text in self.gates]
         verdicts = [judge(gate, tables, unit=measure_named(gate.measure).unit) for gate in gates]
@@ -214,7 +215,14 @@ def _claims(answer: str, value: float) -> Iterator[dict[str, Any]]:
     for number, sentence in enumerate(answer.split(". ")[:4]):
         end = min(len(answer), start + len(sentence) + 1)
         said = round(value if number else value / 2, 3)
-        yield {"text": answer[start:end], "value": said, "start": start, "end": end, "passage": 0, "reason": CLAIM_REASON}
+        yield {
+            "text": answer[start:end],
+            "value": said,
+            "start": start,
+            "end": end,
+            "passage": 0,
+            "reason": CLAIM_REASON,
+        }
         start = end + 1
 
 

@@ -35,7 +35,9 @@ _BIDI = """() => {
 }"""
 
 
-@pytest.mark.parametrize("at", ["", "#trials", "#trials?open=e3-q000", "#trials?open=e3-q000&with=e2-q000", "#trials?q=alert"])
+@pytest.mark.parametrize(
+    "at", ["", "#trials", "#trials?open=e3-q000", "#trials?open=e3-q000&with=e2-q000", "#trials?q=alert"]
+)
 @pytest.mark.parametrize("name", ["hostile"])
 def test_nothing_of_it_runs_or_asks(opened: Opened, pages: Pages, at: str, name: str) -> None:
     page = opened(pages(name), at)
@@ -76,7 +78,9 @@ def test_a_million_letters_are_shown_when_they_are_asked_for(opened: Opened, pag
     answer.wait_for()
     assert len(answer.inner_text()) < 50_000, "what stands in the page at first"
     answer.get_by_role("button", name="Show all").first.click()
-    page.wait_for_function("end => document.querySelector('[data-part=answer]').textContent.includes(end)", arg=LONG_ENDS)
+    page.wait_for_function(
+        "end => document.querySelector('[data-part=answer]').textContent.includes(end)", arg=LONG_ENDS
+    )
 
 
 def test_a_word_without_end_does_not_widen_the_page(opened: Opened, pages: Pages) -> None:

@@ -1,4 +1,4 @@
-"""What people do with the page: come from the verdict to one failed claim, send a link, filter, sort, compare, go back."""
+"""What people do: come from the verdict to one failed claim, send a link, filter, sort, compare, go back."""
 
 from __future__ import annotations
 
@@ -155,7 +155,9 @@ def test_evidence_and_citations_lead_to_the_chunk(opened: Opened, study_page: Pa
     page = opened(study_page, "#trials?open=e3-q003")
     chunk = page.locator("[data-chunk='1']")
     chunk.wait_for()
-    assert "within 30 days of delivery" in " ".join(page.locator("[data-part='in the prompt'] mark").first.inner_text().split())
+    assert "within 30 days of delivery" in " ".join(
+        page.locator("[data-part='in the prompt'] mark").first.inner_text().split()
+    )
     page.locator("[data-part=answer]").get_by_role("button", name="Source 1").first.click()
     assert focused(page, "[data-chunk='1']")
 
@@ -176,7 +178,7 @@ def focused(page: Page, selector: str) -> bool:
 
 
 def trials_of(page: Page) -> list[str]:
-    return page.locator("tr[data-trial]").evaluate_all("all => all.map(it => it.dataset.trial)")
+    return [*page.locator("tr[data-trial]").evaluate_all("all => all.map(it => it.dataset.trial)")]
 
 
 def column(page: Page, name: str) -> list[float]:

@@ -52,7 +52,12 @@ VIEWS = (
     View("side by side", "#trials?open=e3-q003&with=e2-q003", COLUMN.format("e2-q003")),
     View("help", "#trials", "[data-help][open]", keys=("?",)),
     View("two runs", "", "#verdict", of="two"),
-    View("two runs side by side", "#trials?open=after/e3-q003&with=before/e3-q003", COLUMN.format("before/e3-q003"), of="two"),
+    View(
+        "two runs side by side",
+        "#trials?open=after/e3-q003&with=before/e3-q003",
+        COLUMN.format("before/e3-q003"),
+        of="two",
+    ),
     View("empty", "", NOTHING, of="empty"),
     View("hostile", "#trials?open=e3-q000", CHUNKS, of="hostile", unfolds=True),
 )

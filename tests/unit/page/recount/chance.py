@@ -1,4 +1,4 @@
-"""Intervals and p-values by numpy and scipy, with draws of our own: where chance was drawn, the ends of what may be printed.
+"""Intervals and p-values by numpy and scipy; where chance was drawn, between which ends they may be printed.
 
 An end that was estimated from draws is right if it lies between our own quantiles somewhat below and above its level:
 four standard errors of both estimates, so that one in 10,000 right ends is refused.

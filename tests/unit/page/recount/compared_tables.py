@@ -1,4 +1,4 @@
-"""Tables of differences: between experiments, and of gates between a value and what it is held against."""
+"""Tables of differences: between experiments, and between runs of one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import scipy.stats
 
 from tests.unit.page.recount import chance
 from tests.unit.page.recount.fits import Ends, problem
-from tests.unit.page.recount.formulas import LOWER, is_measured, unmeasured, values_of
+from tests.unit.page.recount.formulas import LOWER, is_measured, values_of
 from tests.unit.page.recount.page_tables import Shown, ShownTable
-from tests.unit.page.recount.plain_tables import NONE, measure_of, span_of
+from tests.unit.page.recount.plain_tables import NONE, measure_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
 _SHORT = {
@@ -28,10 +28,6 @@ _SHORT = {
 }
 Key = tuple[str, str]
 """A pair of experiments, or a suite, and a measure."""
-_GATE = re.compile(
-    r"(?P<suite>[\w.-]+)(?:\[(?P<where>.+?)\])?: (?P<measure>[\w@]+) (?P<op>[<>]=?) (?P<right>\S+)"
-    r"(?: (?P<sign>[+-]) (?P<offset>[\d.]+))?(?: @(?P<sure>\d+)%)?"
-)
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,9 @@ def _sentence(said: str, pair: Pair, is_sure: bool | None, key: Key) -> str:
 
 
 def _interval(pair: Pair, text: str) -> str:
-    return problem(text, "-") if pair.is_flat else problem(text, "[{}, {}]", *chance.students_interval(pair.differences))
+    return (
+        problem(text, "-") if pair.is_flat else problem(text, "[{}, {}]", *chance.students_interval(pair.differences))
+    )
 
 
 def matrix(files: RunFiles, table: ShownTable) -> Iterator[str]:
@@ -184,13 +182,13 @@ def moved(files: RunFiles, table: ShownTable) -> Iterator[str]:
 
 def moved_between_runs(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount the same between two runs of an experiment."""
-    number, rest = re.fullmatch(r"table-moved-(\d+)-(.+)", table.name).groups()
+    number, rest = parts(r"table-moved-(\d+)-(.+)", table.name)
     suite = next(name for name in files.suites if rest.startswith(f"{name}-"))
     yield from _moves(files.others[int(number) - 1].suites[suite], files.suites[suite], table)
 
 
 def _moves(before: Suite, after: Suite, table: ShownTable) -> Iterator[str]:
-    count, which, title = re.fullmatch(r"([\d,]+) quer(?:y|ies) went (up|down): (.+)", table.caption).groups()
+    count, which, title = parts(r"([\d,]+) quer(?:y|ies) went (up|down): (.+)", table.caption)
     measure, sign = measure_of(title), 1 if which == "up" else -1
     new, old = values_of(after, measure), values_of(before, measure)
     moves = {case: sign * (new[case] - old[case]) for case in new if case in old}
@@ -207,7 +205,7 @@ def _moves(before: Suite, after: Suite, table: ShownTable) -> Iterator[str]:
 
 def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount what changed between two runs of an experiment."""
-    number, suite = re.fullmatch(r"table-diff-(\d+)-(.+)", table.name).groups()
+    number, suite = parts(r"table-diff-(\d+)-(.+)", table.name)
     sides = files.suites[suite], files.others[int(number) - 1].suites[suite]
     names = [measure_of(row[0].text) for row in table.rows]
     pairs = {(suite, name): between(*sides, name) for name in names}
@@ -224,77 +222,6 @@ def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
         yield problem(f"{gained} {lost}", "{} {}", *((down, up) if key[1] in LOWER else (up, down)))
 
 
-def gates(files: RunFiles, table: ShownTable) -> Iterator[str]:
-    """Recount values, intervals and states of gates."""
-    for row in table.rows:
-        said = _GATE.fullmatch(row[0].text)
-        if said is None or said["right"] == "baseline":
-            yield f"gate {row[0].text!r} cannot be read here"
-        elif row[2].text != NONE:
-            yield from (f"{row[0].text}: {what}" for what in _gate(files, said, [cell.text for cell in row]) if what)
-
-
-def _gate(files: RunFiles, gate: re.Match[str], row: Sequence[str]) -> Iterator[str]:
-    _, state, value, against, between, n, _, why = row
-    mine, measure = files.suites[gate["suite"]], gate["measure"]
-    values, is_other = _where(mine, gate["where"], values_of(mine, measure)), not re.match(r"[\d.-]", gate["right"])
-    if is_other:
-        theirs = values_of(files.suites[gate["right"]], measure)
-        values = {case: values[case] for case in values if case in theirs}
-        offset = float(f"{gate['sign'] or ''}{gate['offset'] or 0}")
-        threshold = fmean(theirs[case] for case in values) + offset
-        held = [values[case] - theirs[case] for case in values]
-    else:
-        offset = threshold = float(gate["right"])
-        held = list(values.values())
-    span = span_of(measure, held, -1.0 if is_other else 0.0)
-    yield problem(value, "{}", fmean(values.values()))
-    yield problem(against, "{}", threshold)
-    yield problem(n, "{}", len(values))
-    yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *chance.mean_interval(held, span))
-    yield from _why(files, gate, why, chance.bounded(held, span, 1 - int(gate["sure"]) / 100) if gate["sure"] and span else None)
-    if not gate["sure"]:
-        passes = {">=": fmean(values.values()) >= threshold - 1e-12, "<=": fmean(values.values()) <= threshold + 1e-12}
-        strict = {">": fmean(values.values()) > threshold + 1e-12, "<": fmean(values.values()) < threshold - 1e-12}
-        yield "" if state == ("passed" if (passes | strict)[gate["op"]] else "failed") else f"state {state}"
-    elif span:
-        yield from _sure(state, gate["op"], offset, chance.bounded(held, span, 1 - int(gate["sure"]) / 100))
-
-
-def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval | None) -> Iterator[str]:
-    """Recount the numbers of a reason."""
-    left = re.sub(r"; about [\d,]+ more would settle it", "", why)  # a plan, not a figure of the run: see NOT_RECOUNTED
-    between = re.match(r"(?:difference )?(\S+) to (\S+) for cases like these", left)
-    one = re.match(r"(?:difference )?at (least|most) (\S+) for cases like these", left)
-    if between and bounds:
-        yield problem(" ".join(between.groups()), "{} {}", *bounds)
-    elif one and bounds:
-        yield problem(one[2], "{}", bounds[one[1] == "most"])
-    left = left[(between or one).end() :] if between or one else left
-    without = re.match(r"(?:, )?(\d+) could not be measured", left)
-    names = [gate["suite"], *([gate["right"]] if gate["right"] in files.suites else [])]
-    if without:
-        total = sum(sum(unmeasured(files.suites[name], gate["measure"]).values()) for name in names)
-        yield problem(without[1], "{}", total)
-        left = ""
-    yield f"numbers that nobody recounts: {left!r}" if re.search(r"\d", left) else ""
-
-
-def _sure(state: str, op: str, target: float, bounds: chance.Interval) -> Iterator[str]:
-    """Check a state that bounds decide, unless the draws do."""
-    (low_0, low_1), (high_0, high_1) = map(chance.pair, bounds)
-    if any(first <= target <= second for first, second in ((low_0, low_1), (high_0, high_1))):
-        return
-    above, below = low_0 > target, high_1 < target
-    right = "inconclusive" if not above and not below else "passed" if above == (">" in op) else "failed"
-    yield "" if state == right else f"state {state}, where {right} is right"
-
-
-def _where(suite: Suite, where: str | None, values: Mapping[str, float]) -> dict[str, float]:
-    wanted = dict(part.strip().split("=", 1) for part in where.split(",")) if where else {}
-    return {case: value for case, value in values.items() if wanted.items() <= suite.cases[case]["labels"].items()}
-
-
 def _sides(pair: str) -> tuple[str, str]:
     first, _, second = pair.partition(" - ")
     return first, second
@@ -304,3 +231,10 @@ def named(short: str) -> str:
     """Return the measure of a short name."""
     name = measure_of(short)
     return _SHORT.get(name, name)
+
+
+def parts(pattern: str, text: str) -> Sequence[str]:
+    """Return the groups of a text that must be of this form."""
+    found = re.fullmatch(pattern, text)
+    assert found, f"{text!r} is not {pattern}"
+    return found.groups()

@@ -57,7 +57,9 @@ def against_time(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount median times beside the quality."""
     for name, shown, quality in _cells(table):
         times = [row["total_time_ms"] for row in files.suites[name].rows.values()]
-        yield problem(shown, "{} ms [{}, {}]", chance.quantile(times, 0.5), *_open(chance.quantile_interval(times, 0.5)))
+        yield problem(
+            shown, "{} ms [{}, {}]", chance.quantile(times, 0.5), *_open(chance.quantile_interval(times, 0.5))
+        )
         yield _mean(quality, _values(files.suites[name], named(table.head[2])), named(table.head[2]))
 
 

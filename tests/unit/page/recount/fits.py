@@ -1,4 +1,4 @@
-"""Whether what is printed is what was computed: numbers with their decimals, or between two ends where chance was drawn."""
+"""Whether what is printed is what was computed: to its decimals, or between two ends where chance was drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def problem(text: str, form: str, *wanted: float | Ends | str) -> str:
     found = re.fullmatch(pattern, text)
     if not found:
         return f"{text!r} is not of the form {form!r}"
-    wrong = [f"{said} for {_said(want)}" for said, want in zip(found.groups(), wanted, strict=True) if not _fits(said, want)]
+    wrong = [
+        f"{said} for {_said(want)}" for said, want in zip(found.groups(), wanted, strict=True) if not _fits(said, want)
+    ]
     return f"{text!r}: {', '.join(wrong)}" if wrong else ""
 
 

@@ -59,14 +59,15 @@ def _why_none(suite: Suite, case: str, measure: str) -> str:
 
 
 def _value(suite: Suite, case: str, measure: str) -> Value:
-    about = suite.cases[case]
-    if not _applies(about, measure):
+    if not _applies(suite.cases[case], measure):
         return None
-    row = suite.rows.get(case)
-    if measure == "error_rate":
-        return float(row is None or row["status"] != "ok")
-    if row is None or row["status"] != "ok":
+    if case not in suite.answered:
         return None if measure in _NO_WORST else float(measure in LOWER)
+    return _of_answer(suite, case, measure)
+
+
+def _of_answer(suite: Suite, case: str, measure: str) -> Value:
+    about, row = suite.cases[case], suite.rows[case]
     if measure in _JUDGED:
         return _score(suite, case, measure)
     if measure in _PARTS:
@@ -178,6 +179,7 @@ _OF_ANSWERS: Mapping[str, Callable[[Row, Row], Value]] = {
     "evidence_recall": _evidence_recall,
     "abstention_rate": lambda _, row: float(row["abstained"]),
     "false_abstention_rate": lambda _, row: float(row["abstained"]),
+    "error_rate": lambda _, __: 0.0,
     "confidence": lambda _, row: row["confidence"],
 }
 

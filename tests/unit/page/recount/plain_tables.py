@@ -137,7 +137,11 @@ def _cost(what: str, suite: Suite, text: str) -> str:
     prompt, completion = (sum(each[f"{kind}_tokens"] for each in usage) for kind in ("prompt", "completion"))
     known = [row["cost_usd"] for row in rows if row["cost_usd"] is not None]
     if what.startswith("cost"):
-        return problem(text, "${}", sum(known) / (len(rows) if what == "cost a trial" else 1)) if known else problem(text, NONE)
+        return (
+            problem(text, "${}", sum(known) / (len(rows) if what == "cost a trial" else 1))
+            if known
+            else problem(text, NONE)
+        )
     counts = {
         "answers": len(suite.answered),
         "model calls": sum(each["calls"] for each in usage),
@@ -163,7 +167,9 @@ def times(files: RunFiles, table: ShownTable) -> Iterator[str]:
 
 def causes(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount why trials failed."""
-    counts = {name: Counter(line["cause"] for line in files.causes if line["experiment"] == name) for name in table.head}
+    counts = {
+        name: Counter(line["cause"] for line in files.causes if line["experiment"] == name) for name in table.head
+    }
     for row in table.rows:
         for name, cell in _numbers(table, row):
             count, total = counts[name][row[0].text], counts[name].total()

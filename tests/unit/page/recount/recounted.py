@@ -8,13 +8,14 @@ from pathlib import Path
 
 from tests.unit.page.recount import compared_tables as compared
 from tests.unit.page.recount import figure_tables as figure
+from tests.unit.page.recount import gate_table
 from tests.unit.page.recount import plain_tables as plain
 from tests.unit.page.recount.page_tables import ShownTable, tables_in, whole
 from tests.unit.page.recount.plain_tables import Check
 from tests.unit.page.recount.rows import RunFiles, read_files
 
 CHECKS: Mapping[str, Check] = {
-    "table-gates": compared.gates,
+    "table-gates": gate_table.gates,
     "table-trials": plain.trials,
     "table-unmeasured": plain.measures_without,
     "table-errors": plain.errors,

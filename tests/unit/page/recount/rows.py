@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ class Suite:
     rows: dict[str, Json] = field(default_factory=dict)
     scores: dict[str, dict[str, Json]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def asked(self) -> list[str]:
         """Cases that were selected and asked for."""
         selected = list(self.cases) if self.record["selected"] == "all" else self.record["selected"]
@@ -30,9 +31,9 @@ class Suite:
         return [case for case in self.cases if case in set(selected) - left_out]
 
     @property
-    def answered(self) -> list[str]:
-        """Cases with an answer."""
-        return [case for case in self.asked if case in self.rows and self.rows[case]["status"] == "ok"]
+    def answered(self) -> dict[str, None]:
+        """Cases with an answer, in their order."""
+        return {case: None for case in self.asked if case in self.rows and self.rows[case]["status"] == "ok"}
 
     @property
     def lost(self) -> list[str]:
@@ -58,7 +59,13 @@ def read_files(output: Path, *others: Path) -> RunFiles:
     summary = output / "summary.json"
     known = {name: set(record["fingerprints"]) for name, record in manifest["suites"].items()}
     causes = [line for line in _lines(output / "causes.jsonl") if line["fingerprint"] in known[line["experiment"]]]
-    return RunFiles(manifest, json.loads(summary.read_text()) if summary.exists() else {}, suites, causes, [*map(read_files, others)])
+    return RunFiles(
+        manifest,
+        json.loads(summary.read_text()) if summary.exists() else {},
+        suites,
+        causes,
+        [*map(read_files, others)],
+    )
 
 
 def _suite(output: Path, name: str, record: Json) -> Suite:
@@ -69,9 +76,9 @@ def _suite(output: Path, name: str, record: Json) -> Suite:
             suite.rows.setdefault(row["query_id"], row)
     authors = {tuple(author) for author in record["authors"]}
     for score in _lines(output / "scores" / record["file"]):
-        row = suite.rows.get(score["query_id"])
+        judged = suite.rows.get(score["query_id"])
         is_known = (score["judge"], score["model"], score["revision"]) in authors and not score.get("repeat")
-        if is_known and row and score["row"] == _judged_of(row):
+        if is_known and judged and score["row"] == _judged_of(judged):
             suite.scores.setdefault(score["query_id"], {})[score["measure"]] = score
     return suite
 

@@ -1,0 +1,93 @@
+"""The table of gates: values, intervals and states, each from the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from tests.unit.page.recount import chance
+from tests.unit.page.recount.fits import problem
+from tests.unit.page.recount.formulas import unmeasured, values_of
+from tests.unit.page.recount.page_tables import ShownTable
+from tests.unit.page.recount.plain_tables import NONE, span_of
+from tests.unit.page.recount.rows import RunFiles, Suite
+
+_GATE = re.compile(
+    r"(?P<suite>[\w.-]+)(?:\[(?P<where>.+?)\])?: (?P<measure>[\w@]+) (?P<op>[<>]=?) (?P<right>\S+)"
+    r"(?: (?P<sign>[+-]) (?P<offset>[\d.]+))?(?: @(?P<sure>\d+)%)?"
+)
+
+
+def gates(files: RunFiles, table: ShownTable) -> Iterator[str]:
+    """Recount values, intervals and states of gates."""
+    for row in table.rows:
+        said = _GATE.fullmatch(row[0].text)
+        if said is None or said["right"] == "baseline":
+            yield f"gate {row[0].text!r} cannot be read here"
+        elif row[2].text != NONE:
+            yield from (f"{row[0].text}: {what}" for what in _gate(files, said, [cell.text for cell in row]) if what)
+
+
+def _gate(files: RunFiles, gate: re.Match[str], row: Sequence[str]) -> Iterator[str]:
+    _, state, value, against, between, n, _, why = row
+    mine, measure = files.suites[gate["suite"]], gate["measure"]
+    values, is_other = _where(mine, gate["where"], values_of(mine, measure)), not re.match(r"[\d.-]", gate["right"])
+    if is_other:
+        theirs = values_of(files.suites[gate["right"]], measure)
+        values = {case: values[case] for case in values if case in theirs}
+        offset = float(f"{gate['sign'] or ''}{gate['offset'] or 0}")
+        threshold = fmean(theirs[case] for case in values) + offset
+        held = [values[case] - theirs[case] for case in values]
+    else:
+        offset = threshold = float(gate["right"])
+        held = list(values.values())
+    span = span_of(measure, held, -1.0 if is_other else 0.0)
+    yield problem(value, "{}", fmean(values.values()))
+    yield problem(against, "{}", threshold)
+    yield problem(n, "{}", len(values))
+    yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *chance.mean_interval(held, span))
+    yield from _why(
+        files, gate, why, chance.bounded(held, span, 1 - int(gate["sure"]) / 100) if gate["sure"] and span else None
+    )
+    if not gate["sure"]:
+        passes = {">=": fmean(values.values()) >= threshold - 1e-12, "<=": fmean(values.values()) <= threshold + 1e-12}
+        strict = {">": fmean(values.values()) > threshold + 1e-12, "<": fmean(values.values()) < threshold - 1e-12}
+        yield "" if state == ("passed" if (passes | strict)[gate["op"]] else "failed") else f"state {state}"
+    elif span:
+        yield from _sure(state, gate["op"], offset, chance.bounded(held, span, 1 - int(gate["sure"]) / 100))
+
+
+def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval | None) -> Iterator[str]:
+    """Recount the numbers of a reason."""
+    left = re.sub(r"; about [\d,]+ more would settle it", "", why)  # a plan, not a figure of the run: see NOT_RECOUNTED
+    between = re.match(r"(?:difference )?(\S+) to (\S+) for cases like these", left)
+    one = re.match(r"(?:difference )?at (least|most) (\S+) for cases like these", left)
+    if between and bounds:
+        yield problem(" ".join(between.groups()), "{} {}", *bounds)
+    elif one and bounds:
+        yield problem(one[2], "{}", bounds[one[1] == "most"])
+    found = between or one
+    left = left[found.end() :] if found else left
+    without = re.match(r"(?:, )?(\d+) could not be measured", left)
+    names = [gate["suite"], *([gate["right"]] if gate["right"] in files.suites else [])]
+    if without:
+        total = sum(sum(unmeasured(files.suites[name], gate["measure"]).values()) for name in names)
+        yield problem(without[1], "{}", total)
+        left = ""
+    yield f"numbers that nobody recounts: {left!r}" if re.search(r"\d", left) else ""
+
+
+def _sure(state: str, op: str, target: float, bounds: chance.Interval) -> Iterator[str]:
+    """Check a state that bounds decide, unless the draws do."""
+    (low_0, low_1), (high_0, high_1) = map(chance.pair, bounds)
+    if any(first <= target <= second for first, second in ((low_0, low_1), (high_0, high_1))):
+        return
+    above, below = low_0 > target, high_1 < target
+    right = "inconclusive" if not above and not below else "passed" if above == (">" in op) else "failed"
+    yield "" if state == right else f"state {state}, where {right} is right"
+
+
+def _where(suite: Suite, where: str | None, values: Mapping[str, float]) -> dict[str, float]:
+    wanted = dict(part.strip().split("=", 1) for part in where.split(",")) if where else {}
+    return {case: value for case, value in values.items() if wanted.items() <= suite.cases[case]["labels"].items()}
