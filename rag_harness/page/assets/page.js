@@ -5,6 +5,7 @@
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
+app.hidden = false;
 
 // Elements
 
@@ -65,9 +66,9 @@ const block = (name) => (blocks[name] ??= unpacked(document.getElementById("data
 
 async function unpacked(node, name) {
 	if (!node) throw new Error(`The page has no block “${name}”: it was cut short. Make it again.`);
-	if (node.dataset.packed !== "gzip") return JSON.parse(node.textContent);
+	const { textContent: text, dataset: { packed } } = node;
+	if (packed !== "gzip") return JSON.parse(text);
 	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials. Update it, or make the page with --plain.");
-	const text = node.textContent.trim();
 	const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
@@ -135,7 +136,7 @@ function viewOf(fragment) {
 	for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
 		const ends = value.split("..").map((end) => (end.trim() ? Number(end) : null));
 		if (WORDS.includes(name)) read[name] = value;
-		else if (name === "cols") read.cols = value.split(",").filter((column) => columns.has(column));
+		else if (name === "cols") read.cols = value.split(",").filter(col);
 		else if (col(name)?.counts?.has(value)) (read.filters[name] ??= []).push(value);
 		else if (col(name)?.digits && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
 	}
@@ -181,7 +182,7 @@ function matching({ filters, q = "", sort = "" }) {
 }
 
 function sorted(kept, sort) {
-	const of = columns.get(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
+	const of = col(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
 	if (!of) return sort === "-trial" ? kept.reverse() : kept;
 	const isNone = (value) => value == null || value === ""; // stands last, whichever way
 	return kept.sort((a, b) => {
@@ -249,7 +250,7 @@ function renderList() {
 }
 
 const nothing = () => el("p.none", total ? ["No trial matches. ", button("Clear filters", clear)]
-	: "The output holds no trial: nothing was selected, or nothing was kept.");
+	: "The output holds no trial: none was selected, or none was kept.");
 
 function headOf(name) {
 	const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
@@ -286,7 +287,7 @@ async function renderPanel(isMoved) {
 	if (n == null) return;
 	const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
 	if (mine !== turn) return;
-	headline.replaceChildren(said(idOf(n)), ...(other == null ? [] : [" and ", said(idOf(other))]));
+	headline.replaceChildren(el("span", said(idOf(n)), other != null && [" and ", said(idOf(other))]));
 	pick("[data-body]").replaceChildren(el("div", tagsOf(n, other), inside));
 	pick("[data-copy]").textContent = "Copy link";
 	if (isMoved) reveal(headline);
@@ -307,16 +308,16 @@ async function bodyOf(n, other) {
 	if (!Object.keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
 	return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
-		(about.prompts ?? []).map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
+		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
 function tagsOf(n, other) {
-	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
+	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
 	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
-	const peer = (one) => el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
+	const peer = (one) => one !== n && el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
 		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
-	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 0 && el("div.peers", "Same question: ", peers.map(peer))];
+	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 1 && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
 async function copyLink({ target }) {
@@ -393,8 +394,8 @@ function answer(n, about) {
 }
 
 function claimLine(n, by, [value, start, end, passage, own, why]) {
-	const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
-	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
+	const { truth, gold } = caseOf(n), [whose, source] = claimedBy(by), text = whose === "ground_truth" ? truth : trials.answer[n], at = unitsOf(text);
+	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(gold[passage]) }[source];
 	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && dotted(why));
 }
 
@@ -430,7 +431,7 @@ function chunks(n, { context = [] }, kept) {
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
 	if (!all) return null;
 	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all.scores), ids = all.ids.map((id) => names[id]);
-	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) ? sourceLink(used.indexOf(id) + 1) : "", goldOf(n, id) || ""];
+	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) && sourceLink(used.indexOf(id) + 1), goldOf(n, id)];
 	return fold(`Candidates, ${ids.length}, ${ids.filter((id) => goldOf(n, id)).length || "none"} of them gold`,
 		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], ids.map(row)));
 }
@@ -449,7 +450,7 @@ function stages({ stages: all = [], usage }) {
 	};
 	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
-	return part("Stages", all.length > 0 && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
+	return part("Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
 
 const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],
@@ -494,8 +495,8 @@ function scoreRows(n, m) {
 function exchanged(n, mine, theirs, { chunks }) {
 	const [a, b] = [mine, theirs].map(({ context = [] }) => context.map(([number]) => number));
 	const line = ([id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
-	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))], ["Kept", a.filter((one) => b.includes(one))]]
-		.map(([name, all]) => all.length > 0 && el("div", { "data-chunks": name }, el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
+	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))]]
+		.map(([name, all]) => all.length && el("div", el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
 }
 
 // Keys
@@ -556,15 +557,14 @@ function render() {
 /** A fragment that is not ours leaves the view as it is. */
 async function follow() {
 	if (view && !/^#trials(\?|$)/.test(location.hash)) return;
-	const isNew = !view?.open;
+	const wasOpen = view?.open;
 	await render();
-	if (isNew && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
+	if (!wasOpen && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
 }
 
 async function start() {
 	take(await block("index"));
 	makeBar();
-	app.hidden = false;
 	addEventListener("hashchange", follow);
 	addEventListener("keydown", pressed);
 	pick("[data-copy]").onclick = copyLink;
@@ -574,5 +574,5 @@ async function start() {
 }
 
 start().catch((error) => app.replaceChildren(el("p.prose.bad", { "data-broken": "" }, error.message)))
-	.finally(() => { app.hidden = false; document.documentElement.dataset.ready = "true"; });
+	.finally(() => { document.documentElement.dataset.ready = "true"; });
 })();
