@@ -35,7 +35,7 @@ const named = (title) => ({ "data-part": title.toLowerCase().split(",")[0] });
 /** A title and what it names; nothing where there is nothing. */
 const part = (title, ...inside) => inside.flat(Infinity).some(Boolean) && el("section.part", named(title), el("h4", title), inside);
 
-/** Folded until it is asked for, and made only then. */
+/** Folded, and made only when it is asked for. */
 function fold(title, make) {
 	const box = el("details.part", named(title), el("summary", title));
 	box.addEventListener("toggle", () => box.append(el("div", make())), { once: true });
@@ -68,7 +68,7 @@ async function unpacked(node, name) {
 	if (!node) throw new Error(`The page has no block “${name}”: it was cut short. Make it again.`);
 	const { textContent: text, dataset: { packed } } = node;
 	if (packed !== "gzip") return JSON.parse(text);
-	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials. Update it, or make the page with --plain.");
+	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials: update it, or make the page with --plain.");
 	const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
@@ -77,12 +77,12 @@ const columns = new Map(), col = (name) => columns.get(name);
 let index, trials, total, numbers, usual, addresses;
 
 const caseOf = (n) => index.cases[trials.case[n]];
-const experimentOf = (n) => index.experiments[trials.experiment[n]];
-const runOf = (n) => index.runs[experimentOf(n).run].name;
-const categoryOf = (n) => index.categories[trials.category[n]] ?? "";
+const suiteOf = (n) => index.experiments[trials.experiment[n]];
+const runOf = (n) => index.runs[suiteOf(n).run].name;
+const kindOf = (n) => index.categories[trials.category[n]] ?? "";
 const causeOf = (n) => index.causes[trials.cause[n]] ?? "";
 const statusOf = (n) => index.states[trials.state[n]];
-const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + experimentOf(n).id;
+const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + suiteOf(n).id;
 const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
 /** A column says a word of a trial (``counts``: of how many) or a number. */
@@ -91,9 +91,9 @@ function take(read) {
 	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
 	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
 	word("run", runOf);
-	word("experiment", (n) => experimentOf(n).id);
+	word("experiment", (n) => suiteOf(n).id);
 	word("type", (n) => caseOf(n).type);
-	word("category", categoryOf);
+	word("category", kindOf);
 	word("cause", causeOf);
 	word("status", statusOf);
 	for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
@@ -152,9 +152,9 @@ function fragmentOf(of) {
 	return ("#trials?" + query).replace(/\?$/, "").replaceAll("%2F", "/").replaceAll("%40", "@");
 }
 const link = (n) => el("a", { href: linkTo(n) }, said(idOf(n)));
-const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other == null ? "" : idOf(other) });
+const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other != null && idOf(other) });
 
-/** Show another view; a quiet one replaces the last: a letter typed is no step to go back to. */
+/** Show another view; a quiet one is no step to go back to. */
 function go(change, isQuiet) {
 	const fragment = fragmentOf({ ...view, ...change });
 	if (fragment === location.hash) return;
@@ -184,7 +184,7 @@ function matching({ filters, q = "", sort = "" }) {
 function sorted(kept, sort) {
 	const of = col(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
 	if (!of) return sort === "-trial" ? kept.reverse() : kept;
-	const isNone = (value) => value == null || value === ""; // stands last, whichever way
+	const isNone = (value) => value == null || value === ""; // stands last
 	return kept.sort((a, b) => {
 		const one = of(a), other = of(b);
 		return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
@@ -314,7 +314,7 @@ async function bodyOf(n, other) {
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
-	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
+	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kindOf(n), trials.abstained[n] && "abstained"];
 	const peer = (one) => one !== n && el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
 		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
 	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 1 && el("div.peers", "Same question: ", peers.map(peer))];
@@ -477,7 +477,7 @@ function sideBySide([n, mine], [m, theirs], kept) {
 	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
 	const same = isLong ? [] : common(...words);
 	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
-	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), categoryOf(one), causeOf(one)),
+	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)),
 		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && dotted(error[2]));
 	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
