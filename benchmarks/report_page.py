@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class Copies:
             suite["total"] = self._cases
             self._copy(suite["file"], output, self._row)
             if (self._source / "scores" / suite["file"]).exists():
-                self._copy(f"scores/{suite['file']}", output, lambda line, tag, name=name: self._score(line, tag, name))
+                self._copy(f"scores/{suite['file']}", output, partial(self._score, name))
         (output / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
 
     def _copy(self, file: str, output: Path, changed: Callable[[dict[str, Any], str], dict[str, Any]]) -> None:
@@ -87,7 +88,7 @@ class Copies:
         self._digests[line["experiment"], line["query_id"]] = text_digest(judged)
         return line
 
-    def _score(self, line: dict[str, Any], tag: str, name: str) -> dict[str, Any]:
+    def _score(self, name: str, line: dict[str, Any], tag: str) -> dict[str, Any]:
         line["query_id"] += tag
         return line | {"row": self._digests[name, line["query_id"]]}
 
