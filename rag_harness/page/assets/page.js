@@ -201,7 +201,7 @@ function makeBar() {
 	const names = [...columns.keys()], facets = names.filter((name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES);
 	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn)), labels = facets.filter((name) => name !== bareOf(name));
 	const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
-	pick(".picks").prepend(...facets.filter((name) => name === bareOf(name)).map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("h4", bareOf(name)), facet(name)])) : "", menu("columns", cols));
+	pick(".picks").prepend(...facets.filter((name) => name === bareOf(name)).map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("p", bareOf(name)), facet(name)])) : "", menu("columns", cols));
 	makeRange(...["range", "from", "to"].map((name) => pick(`[data-field=${name}]`)));
 }
 

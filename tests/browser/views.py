@@ -1,0 +1,58 @@
+"""The views of a page, and how to come to each: an address, or an address and keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+_UNFOLD = """document.querySelectorAll("details").forEach(it => { it.removeAttribute("name"); it.open = true })"""
+
+
+ROW, NOTHING = "tr[data-trial]", "#app .none"
+CHUNKS, COLUMN = "[data-panel] [data-chunk='1']", "[data-column='{}']"
+
+
+@dataclass(frozen=True)
+class View:
+    """A view: which page it is of, its address, keys to press there, and what can be seen then.
+
+    ``unfolds`` opens whatever is folded, which screens and contrast checkers pass over.
+    """
+
+    name: str
+    at: str
+    seen: str
+    keys: tuple[str, ...] = ()
+    of: str = "study"
+    unfolds: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    def arrive(self, page: Page) -> None:
+        """Wait for what can be seen, pressing the keys first."""
+        for key in self.keys:
+            page.keyboard.press(key)
+        page.locator(self.seen).first.wait_for()
+        if self.unfolds:
+            page.evaluate(_UNFOLD)
+
+
+VIEWS = (
+    View("top", "", "#verdict"),
+    View("unfolded", "", "#verdict", unfolds=True),
+    View("list", "#trials", ROW),
+    View("filtered", "#trials?experiment=e3&faithfulness=0..0.9&q=lamp&sort=-ms", "[data-chip]"),
+    View("nothing found", "#trials?q=nosuchword", NOTHING),
+    View("opened", "#trials?open=e3-q003", CHUNKS, unfolds=True),
+    View("an error", "#trials?open=e3-q010", "[data-panel] .bad"),
+    View("side by side", "#trials?open=e3-q003&with=e2-q003", COLUMN.format("e2-q003")),
+    View("help", "#trials", "[data-help][open]", keys=("?",)),
+    View("two runs", "", "#verdict", of="two"),
+    View("two runs side by side", "#trials?open=after/e3-q003&with=before/e3-q003", COLUMN.format("before/e3-q003"), of="two"),
+    View("empty", "", NOTHING, of="empty"),
+    View("hostile", "#trials?open=e3-q000", CHUNKS, of="hostile", unfolds=True),
+)
