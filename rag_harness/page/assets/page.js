@@ -5,6 +5,7 @@
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
+app.hidden = false;
 
 // Elements
 
@@ -34,7 +35,7 @@ const named = (title) => ({ "data-part": title.toLowerCase().split(",")[0] });
 /** A title and what it names; nothing where there is nothing. */
 const part = (title, ...inside) => inside.flat(Infinity).some(Boolean) && el("section.part", named(title), el("h4", title), inside);
 
-/** Folded until it is asked for, and made only then. */
+/** Folded, and made only when it is asked for. */
 function fold(title, make) {
 	const box = el("details.part", named(title), el("summary", title));
 	box.addEventListener("toggle", () => box.append(el("div", make())), { once: true });
@@ -65,9 +66,9 @@ const block = (name) => (blocks[name] ??= unpacked(document.getElementById("data
 
 async function unpacked(node, name) {
 	if (!node) throw new Error(`The page has no block “${name}”: it was cut short. Make it again.`);
-	if (node.dataset.packed !== "gzip") return JSON.parse(node.textContent);
-	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials. Update it, or make the page with --plain.");
-	const text = node.textContent.trim();
+	const { textContent: text, dataset: { packed } } = node;
+	if (packed !== "gzip") return JSON.parse(text);
+	if (!self.DecompressionStream) throw new Error("This browser cannot unpack the trials: update it, or make the page with --plain.");
 	const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
@@ -76,12 +77,12 @@ const columns = new Map(), col = (name) => columns.get(name);
 let index, trials, total, numbers, usual, addresses;
 
 const caseOf = (n) => index.cases[trials.case[n]];
-const experimentOf = (n) => index.experiments[trials.experiment[n]];
-const runOf = (n) => index.runs[experimentOf(n).run].name;
-const categoryOf = (n) => index.categories[trials.category[n]] ?? "";
+const suiteOf = (n) => index.experiments[trials.experiment[n]];
+const runOf = (n) => index.runs[suiteOf(n).run].name;
+const kindOf = (n) => index.categories[trials.category[n]] ?? "";
 const causeOf = (n) => index.causes[trials.cause[n]] ?? "";
 const statusOf = (n) => index.states[trials.state[n]];
-const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + experimentOf(n).id;
+const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + suiteOf(n).id;
 const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
 /** A column says a word of a trial (``counts``: of how many) or a number. */
@@ -90,9 +91,9 @@ function take(read) {
 	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
 	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
 	word("run", runOf);
-	word("experiment", (n) => experimentOf(n).id);
+	word("experiment", (n) => suiteOf(n).id);
 	word("type", (n) => caseOf(n).type);
-	word("category", categoryOf);
+	word("category", kindOf);
 	word("cause", causeOf);
 	word("status", statusOf);
 	for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
@@ -135,7 +136,7 @@ function viewOf(fragment) {
 	for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
 		const ends = value.split("..").map((end) => (end.trim() ? Number(end) : null));
 		if (WORDS.includes(name)) read[name] = value;
-		else if (name === "cols") read.cols = value.split(",").filter((column) => columns.has(column));
+		else if (name === "cols") read.cols = value.split(",").filter(col);
 		else if (col(name)?.counts?.has(value)) (read.filters[name] ??= []).push(value);
 		else if (col(name)?.digits && ends.length === 2 && !ends.some(Number.isNaN)) read.filters[name] = ends;
 	}
@@ -151,9 +152,9 @@ function fragmentOf(of) {
 	return ("#trials?" + query).replace(/\?$/, "").replaceAll("%2F", "/").replaceAll("%40", "@");
 }
 const link = (n) => el("a", { href: linkTo(n) }, said(idOf(n)));
-const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other == null ? "" : idOf(other) });
+const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other != null && idOf(other) });
 
-/** Show another view; a quiet one replaces the last: a letter typed is no step to go back to. */
+/** Show another view; a quiet one is no step to go back to. */
 function go(change, isQuiet) {
 	const fragment = fragmentOf({ ...view, ...change });
 	if (fragment === location.hash) return;
@@ -181,9 +182,9 @@ function matching({ filters, q = "", sort = "" }) {
 }
 
 function sorted(kept, sort) {
-	const of = columns.get(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
+	const of = col(sort.replace(/^-/, ""))?.of, way = sort.startsWith("-") ? -1 : 1;
 	if (!of) return sort === "-trial" ? kept.reverse() : kept;
-	const isNone = (value) => value == null || value === ""; // stands last, whichever way
+	const isNone = (value) => value == null || value === ""; // stands last
 	return kept.sort((a, b) => {
 		const one = of(a), other = of(b);
 		return isNone(one) - isNone(other) || (one < other ? -way : one > other ? way : 0);
@@ -249,7 +250,7 @@ function renderList() {
 }
 
 const nothing = () => el("p.none", total ? ["No trial matches. ", button("Clear filters", clear)]
-	: "The output holds no trial: nothing was selected, or nothing was kept.");
+	: "The output holds no trial: none was selected, or none was kept.");
 
 function headOf(name) {
 	const { better, digits } = col(name) ?? {}, isDown = view.sort === "-" + name, isOn = isDown || view.sort === name;
@@ -286,7 +287,7 @@ async function renderPanel(isMoved) {
 	if (n == null) return;
 	const inside = await bodyOf(n, other).catch((error) => note(`The trial cannot be shown: ${error.message}`));
 	if (mine !== turn) return;
-	headline.replaceChildren(said(idOf(n)), ...(other == null ? [] : [" and ", said(idOf(other))]));
+	headline.replaceChildren(el("span", said(idOf(n)), other != null && [" and ", said(idOf(other))]));
 	pick("[data-body]").replaceChildren(el("div", tagsOf(n, other), inside));
 	pick("[data-copy]").textContent = "Copy link";
 	if (isMoved) reveal(headline);
@@ -307,16 +308,16 @@ async function bodyOf(n, other) {
 	if (!Object.keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
 	return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
-		(about.prompts ?? []).map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
+		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
 }
 
 function tagsOf(n, other) {
-	const { type, labels, answerable } = caseOf(n), peers = peersOf(n).filter((one) => one !== n);
-	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", categoryOf(n), trials.abstained[n] && "abstained"];
-	const peer = (one) => el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
+	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
+	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kindOf(n), trials.abstained[n] && "abstained"];
+	const peer = (one) => one !== n && el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
 		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
-	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 0 && el("div.peers", "Same question: ", peers.map(peer))];
+	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 1 && el("div.peers", "Same question: ", peers.map(peer))];
 }
 
 async function copyLink({ target }) {
@@ -393,8 +394,8 @@ function answer(n, about) {
 }
 
 function claimLine(n, by, [value, start, end, passage, own, why]) {
-	const [whose, source] = claimedBy(by), text = whose === "ground_truth" ? caseOf(n).truth : trials.answer[n], at = unitsOf(text);
-	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(caseOf(n).gold[passage]) }[source];
+	const { truth, gold } = caseOf(n), [whose, source] = claimedBy(by), text = whose === "ground_truth" ? truth : trials.answer[n], at = unitsOf(text);
+	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(gold[passage]) }[source];
 	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && dotted(why));
 }
 
@@ -430,7 +431,7 @@ function chunks(n, { context = [] }, kept) {
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
 	if (!all) return null;
 	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all.scores), ids = all.ids.map((id) => names[id]);
-	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) ? sourceLink(used.indexOf(id) + 1) : "", goldOf(n, id) || ""];
+	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) && sourceLink(used.indexOf(id) + 1), goldOf(n, id)];
 	return fold(`Candidates, ${ids.length}, ${ids.filter((id) => goldOf(n, id)).length || "none"} of them gold`,
 		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], ids.map(row)));
 }
@@ -449,7 +450,7 @@ function stages({ stages: all = [], usage }) {
 	};
 	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
-	return part("Stages", all.length > 0 && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
+	return part("Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
 
 const decisions = ({ decisions: all }) => all && part("Decisions", table("Decisions", ["decision", "outcome", "value", "threshold", "reason"],
@@ -476,7 +477,7 @@ function sideBySide([n, mine], [m, theirs], kept) {
 	const words = [n, m].map((one) => trials.answer[one].match(/\s*\S+\s*/g) ?? []), isLong = words.some(({ length }) => length > MOST_WORDS);
 	const same = isLong ? [] : common(...words);
 	const draw = (at) => () => words[at].map((word, place) => (same[at][place] ? word : el(at ? "ins" : "del", word)));
-	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), categoryOf(one), causeOf(one)),
+	const column = (one, at, { error }) => el("div", { "data-column": idOf(one) }, el("h4", link(one)), dotted(statusOf(one), kindOf(one), causeOf(one)),
 		trials.answer[one] ? long(trials.answer[one], isLong ? undefined : draw(at)) : note("No answer."), error && dotted(error[2]));
 	return [el("div.columns", column(n, 0, mine), column(m, 1, theirs)), isLong && note(`No difference is shown: an answer has over ${whole(MOST_WORDS)} words.`),
 		part("Scores", table("Scores and their difference", ["measure", systemOf(n), systemOf(m), "difference"], scoreRows(n, m))),
@@ -494,8 +495,8 @@ function scoreRows(n, m) {
 function exchanged(n, mine, theirs, { chunks }) {
 	const [a, b] = [mine, theirs].map(({ context = [] }) => context.map(([number]) => number));
 	const line = ([id, , , section]) => el("li", said(id), " ", el("span.mute", said(section)), goldOf(n, id));
-	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))], ["Kept", a.filter((one) => b.includes(one))]]
-		.map(([name, all]) => all.length > 0 && el("div", { "data-chunks": name }, el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
+	return [["Lost", a.filter((one) => !b.includes(one))], ["Gained", b.filter((one) => !a.includes(one))]]
+		.map(([name, all]) => all.length && el("div", el("h5", `${name}, ${all.length}`), el("ul", all.map((number) => line(chunks[number])))));
 }
 
 // Keys
@@ -556,15 +557,14 @@ function render() {
 /** A fragment that is not ours leaves the view as it is. */
 async function follow() {
 	if (view && !/^#trials(\?|$)/.test(location.hash)) return;
-	const isNew = !view?.open;
+	const wasOpen = view?.open;
 	await render();
-	if (isNew && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
+	if (!wasOpen && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
 }
 
 async function start() {
 	take(await block("index"));
 	makeBar();
-	app.hidden = false;
 	addEventListener("hashchange", follow);
 	addEventListener("keydown", pressed);
 	pick("[data-copy]").onclick = copyLink;
@@ -574,5 +574,5 @@ async function start() {
 }
 
 start().catch((error) => app.replaceChildren(el("p.prose.bad", { "data-broken": "" }, error.message)))
-	.finally(() => { app.hidden = false; document.documentElement.dataset.ready = "true"; });
+	.finally(() => { document.documentElement.dataset.ready = "true"; });
 })();
