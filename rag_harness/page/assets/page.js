@@ -23,7 +23,7 @@ function el(what, ...inside) {
 }
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
-const dotted = (...all) => note(said(all.filter(Boolean).join(" · ")));
+const dotted = (...all) => note(all.filter(Boolean).map((one, n) => [n && " · ", said(one)]));
 const button = (text, onclick, about) => el("button", { type: "button", onclick }, about, text);
 const whole = (number) => number.toLocaleString("en");
 const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
