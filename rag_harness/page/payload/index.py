@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.garbage import uncollected
 from rag_harness.page.payload.cases import Cases
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details
@@ -40,20 +39,8 @@ class Payload:
 
 def payload_of(runs: Sequence[Run]) -> Payload:
     """Return all trials of ``runs``; those of one run stand together, experiment by experiment."""
-    with _no_search_for_garbage():
+    with uncollected():  # all of it is kept, and to look through it takes a third of the time
         return _Gathering(runs).payload()
-
-
-@contextmanager
-def _no_search_for_garbage() -> Iterator[None]:
-    """Keep the collector out: all that is gathered is kept, and to look through it again and again takes a third."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Gathering:
