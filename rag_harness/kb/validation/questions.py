@@ -103,8 +103,8 @@ def _multi_hop(material: Material, read: Queries) -> CheckResult:
     for line, query in entries:
         pages = dict.fromkeys(query.context_reference)
         if len(pages) < 2:
-            what = f"{query.query_id} is {query.query_type}, but context_reference names {len(pages)} page(s). Name all it needs."
-            check.error(read.at(line), what)
+            what = f"{query.query_id} is {query.query_type}, but context_reference names {len(pages)} page(s)."
+            check.error(read.at(line), f"{what} Name all it needs.")
         for name in dict.fromkeys(each.filename for each in query.evidence if each.filename not in pages):
             what = f"{query.query_id} quotes {name}, which its context_reference does not name. Add it there."
             check.error(read.at(line), what)
