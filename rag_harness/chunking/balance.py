@@ -10,7 +10,7 @@ from rag_harness.chunking.packing import Packer, Piece
 from rag_harness.protocols import Tokenizer
 from rag_harness.types import Document
 
-_TRIES = 8
+_TRIES = 4
 
 
 class Balancer:
