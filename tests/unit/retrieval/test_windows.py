@@ -51,7 +51,7 @@ def retrieval(folder: Path, text: str = PAGE, **spec: Any) -> Retrieval:
 
 
 def test_a_long_chunk_is_read_in_windows_that_overlap_and_a_short_one_whole(short_reader: None, tmp_path: Path) -> None:
-    document = "short page\n\n## Long\n\n" + " ".join(["Three words more."] * 30)
+    document = "short page\n\n## Long\n\n" + " ".join(["Three words more."] * 20)
     made = retrieval(tmp_path, document)
     short, long = made.chunks
     own, *windows = made.indexed
@@ -88,6 +88,14 @@ def test_windows_end_with_a_sentence_or_a_line() -> None:
     text = f"{words(60)}\n" + "\n".join("row of five small words" for _ in range(12))
     windows = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(32, 8))
     assert all(re.search(r"(\.|words)$", window.text) for window in windows)
+
+
+def test_no_window_is_a_lone_sentence() -> None:
+    text = f"{words(90)} {words(28)}"
+    full = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(102, 0))
+    even = chunk_document(Document("c", text, ""), pages.Words(), ChunkingSettings(102, 0, 25))
+    assert [pages.Words().count([window.text])[0] for window in full] == [102, 20]
+    assert min(pages.Words().count([window.text])[0] for window in even) >= 25
 
 
 # What is found
