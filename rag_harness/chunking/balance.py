@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rag_harness.chunking.lengths import ChunkingSettings
-from rag_harness.chunking.markdown import Block, Section
+from rag_harness.chunking.markdown import NEWLINE, Section
 from rag_harness.chunking.packing import Packer, Piece
 from rag_harness.protocols import Tokenizer
 from rag_harness.types import Document
@@ -40,12 +40,23 @@ class Balancer:
         most, overlap = self._settings.max_tokens, self._settings.overlap
         whole = self._tokenizer.count([self._document.text[section.start : section.end]])[0]
         even = (whole + overlap * (pieces - 1)) // pieces + 1
-        lowest = max(even, overlap + 1, self._longest_block(section.blocks))
+        lowest = max(even, overlap + 1, self._longest_whole(section))
         return sorted({lowest + (most - lowest) * step // _TRIES for step in range(_TRIES)}) if lowest < most else []
 
-    def _longest_block(self, blocks: Sequence[Block]) -> int:
-        counts = self._tokenizer.count([self._document.text[block.start : block.end] for block in blocks])
+    def _longest_whole(self, section: Section) -> int:
+        counts = self._tokenizer.count(list(self._wholes(section)))
         return max((count for count in counts if count <= self._settings.max_tokens), default=0)
+
+    def _wholes(self, section: Section) -> Iterator[str]:
+        """Yield what a lower limit must not cut: blocks, headings with what follows, rows with their header, lines."""
+        text, before = self._document.text, section.titles
+        for block in section.blocks:
+            yield text[before.start if before and before.title else block.start : block.end]
+            if block.header and block.start >= block.header.end:
+                yield text[block.header.start : block.header.end] + text[block.start : block.end]
+            if block.code:
+                yield from NEWLINE.split(text[block.start : block.end])
+            before = block
 
     def _shortest(self, pieces: Sequence[Piece]) -> int:
         texts = [piece.repeated_header + self._document.text[piece.start : piece.end] for piece in pieces]

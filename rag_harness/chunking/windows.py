@@ -12,7 +12,8 @@ from rag_harness.types import Chunk, Document
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
     """Cut a text at ends of sentences, else of lines, into windows that overlap; one that fits is its own only window.
 
-    The last window is no shorter than ``least`` where that can be had: a lone sentence would score by itself. Offsets count characters of ``document.text``.
+    The last window is no shorter than ``least`` where that can be had: a lone sentence would score by itself. Offsets
+    count characters of ``document.text``.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.

@@ -113,6 +113,11 @@ def test_an_h2_without_a_text_of_its_own_heads_what_is_joined_below_it() -> None
     assert (alone.metadata["heading"], alone.section) == ("a", ("Top", "a"))
 
 
+def test_sections_joined_at_the_very_top_are_headed_by_the_first_h2() -> None:
+    (joined,) = cut("headings", "# Page\n\n" + section("## A", 20) + section("## B", 20), BOOK)
+    assert (joined.metadata["heading"], joined.section) == ("A", ("Page",))
+
+
 def test_deeper_headings_belong_to_the_h3_above_them() -> None:
     (only,) = cut("headings", section("### a", 60) + section("#### x", 60), BOOK)
     assert only.metadata["section_ids"] == ["a"]
@@ -138,6 +143,21 @@ def test_code_that_fits_is_not_cut_to_make_the_pieces_equal() -> None:
     fence = "```py\n" + "\n".join(words(9) for _ in range(14)) + "\n```\n"
     chunks = cut("headings", f"## Code\n\n{words(40)}\n\n{fence}", BOOK)
     assert any(fence.strip() in chunk.text for chunk in chunks)
+
+
+def test_rows_that_fit_with_their_header_are_not_cut_to_make_the_pieces_equal() -> None:
+    table = "| name | text |\n|---|---|\n" + "".join(f"| {words(size)} | x |\n" for size in (60, 110, 110))
+    text = f"## Rows\n\n{table}\n{words(45)}"
+    chunks = cut("headings", text, ChunkingSettings(150, 0, 100))
+    assert_no_row_is_cut(text, chunks)
+    assert len(chunks) == 4
+
+
+def test_a_line_of_code_is_not_cut_to_make_the_pieces_equal() -> None:
+    lines = [words(number) for number in (130, 70, 20)]
+    text = "## Code\n\n```py\n" + "\n".join(lines) + "\n```"
+    chunks = cut("headings", text, ChunkingSettings(150, 0, 100))
+    assert all(any(line in chunk.text for chunk in chunks) for line in lines)
 
 
 ROW = st.lists(st.sampled_from(["a", "two words", "3.5 m/s"]), min_size=2, max_size=2).map(
