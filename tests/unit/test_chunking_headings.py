@@ -146,11 +146,16 @@ def test_code_that_fits_is_not_cut_to_make_the_pieces_equal() -> None:
 
 
 def test_rows_that_fit_with_their_header_are_not_cut_to_make_the_pieces_equal() -> None:
-    table = "| name | text |\n|---|---|\n" + "".join(f"| {words(size)} | x |\n" for size in (60, 110, 110))
-    text = f"## Rows\n\n{table}\n{words(45)}"
-    chunks = cut("headings", text, ChunkingSettings(150, 0, 100))
-    assert_no_row_is_cut(text, chunks)
-    assert len(chunks) == 4
+    rows = "".join(f"| {words(size)} | x |\n" for size in (55, 80, 114, 9, 66, 36))
+    behind = "\n\n".join(words(size) for size in (58, 90, 27))
+    text = f"## Rows\n\n{words(100)}\n\n| name | text |\n|---|---|\n{rows}\n{behind}"
+    assert_no_row_is_cut(text, cut("headings", text, ChunkingSettings(150, 0, 100)))
+
+
+def test_what_fits_beside_its_heading_is_not_cut_to_make_the_pieces_equal() -> None:
+    paragraphs = [words(size) for size in (137, 61, 27)]
+    chunks = cut("headings", "## Rows here now\n\n" + "\n\n".join(paragraphs), ChunkingSettings(150, 0, 100))
+    assert all(any(paragraph in chunk.text for chunk in chunks) for paragraph in paragraphs)
 
 
 def test_a_line_of_code_is_not_cut_to_make_the_pieces_equal() -> None:
