@@ -10,11 +10,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rag_harness.chunking import ChunkingSettings
+from rag_harness.types import Chunk
 from tests.unit import test_chunking as pages
 from tests.unit.cuts import FRONT, assert_keeps_all, cut, words
 
 
-def sizes(chunks: list[pages.Chunk]) -> list[int]:
+def sizes(chunks: list[Chunk]) -> list[int]:
     return [count - pages.SPECIAL for count in pages.Words().count([chunk.text for chunk in chunks])]
 
 
