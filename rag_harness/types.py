@@ -142,7 +142,9 @@ class IndexSpec:
     """How documents become an index. Two experiments with the same spec and data share chunks, vectors and index.
 
     ``chunk_size`` and ``overlap`` count tokens of the embedder. ``chunker``, ``embedder`` and ``index`` are registered
-    names or models, as the options of the same names take them.
+    names or models, as the options of the same names take them. ``least`` is the fewest tokens of a chunk, for
+    chunkers that join shorter ones. With ``windows`` a chunk may be longer than the embedder reads: the index then
+    holds windows of it, and the chunk that has the best window is found.
     """
 
     chunker: str
@@ -150,6 +152,8 @@ class IndexSpec:
     overlap: int
     embedder: str
     index: str
+    least: int = 0
+    windows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

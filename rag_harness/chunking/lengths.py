@@ -15,13 +15,15 @@ class ChunkingSettings:
         max_tokens: longest chunk.
         overlap: most tokens that a piece of a long section repeats from the piece before, a repeated table header
             not included.
+        least: fewest tokens of a chunk; chunkers that can join shorter ones, others pay no regard to it.
 
     Raises:
-        SettingsError: not ``0 <= overlap < max_tokens``.
+        SettingsError: not ``0 <= overlap < max_tokens``, or not ``0 <= least <= max_tokens``.
     """
 
     max_tokens: int = 512
     overlap: int = 128
+    least: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens <= 0:
@@ -29,4 +31,8 @@ class ChunkingSettings:
         if not 0 <= self.overlap < self.max_tokens:
             raise SettingsError(
                 f"overlap is {self.overlap}, but must be 0 or more and less than max_tokens {self.max_tokens}."
+            )
+        if not 0 <= self.least <= self.max_tokens:
+            raise SettingsError(
+                f"least is {self.least}, but must be 0 or more and no more than max_tokens {self.max_tokens}."
             )

@@ -67,12 +67,24 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading with the offset of its first character; ``path`` ends with it, and leaves out empty ones."""
+
+    start: int
+    level: int
+    title: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Heading:
     """Lines of a heading: where it starts, and the first line behind it."""
 
     line: int
     body_line: int
     path: tuple[str, ...]
+    level: int = 0
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +101,22 @@ def read_sections(text: str) -> list[Section]:
     start = body_start(text)
     references: dict[str, Any] = {}
     tokens = _BLOCKS.parse(text[start:], references)
-    lines = [start, *(match.end() for match in NEWLINE.finditer(text, start)), len(text)]
     headings = [_Heading(0, 0, ()), *_headings(tokens, references)]
-    return list(_sections(headings, _Page(text, lines, _cuts(tokens))))
+    return list(_sections(headings, _Page(text, _line_starts(text, start), _cuts(tokens))))
+
+
+def read_headings(text: str) -> list[Heading]:
+    """Return the headings of a page in their order, those without a body too; not those inside lists and quotes."""
+    start = body_start(text)
+    references: dict[str, Any] = {}
+    tokens = _BLOCKS.parse(text[start:], references)
+    lines = _line_starts(text, start)
+    found = _headings(tokens, references)
+    return [Heading(lines[heading.line], heading.level, heading.title, heading.path) for heading in found]
+
+
+def _line_starts(text: str, start: int) -> list[int]:
+    return [start, *(match.end() for match in NEWLINE.finditer(text, start)), len(text)]
 
 
 def body_start(text: str) -> int:
@@ -128,7 +153,7 @@ def _headings(tokens: Sequence[Token], references: dict[str, Any]) -> Iterator[_
             stack = [above for above in stack if above[0] < level]
             stack.append((level, _plain_text(inline.content, references)))
             line, body_line = token.map
-            yield _Heading(line, body_line, tuple(title for _, title in stack if title))
+            yield _Heading(line, body_line, tuple(title for _, title in stack if title), level, stack[-1][1])
 
 
 def _plain_text(markup: str, references: dict[str, Any]) -> str:

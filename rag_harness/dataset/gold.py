@@ -108,7 +108,8 @@ class _Names:
     def headings(self, doc_id: str) -> Mapping[str, list[Chunk]]:
         """Return the chunks below each heading of a page, by anchor."""
         if doc_id not in self._headings:
-            self._headings[doc_id] = _by_anchor(self.by_doc.get(doc_id, []))
+            chunks = self.by_doc.get(doc_id, [])
+            self._headings[doc_id] = {**_by_held(chunks), **_by_anchor(chunks)}
         return self._headings[doc_id]
 
     def quoting(self, entry: GoldenEntry) -> Iterator[str]:
@@ -131,6 +132,15 @@ class _Names:
         if chunk.chunk_id not in self._squeezed:
             self._squeezed[chunk.chunk_id] = " ".join(chunk.text.split())
         return self._squeezed[chunk.chunk_id]
+
+
+def _by_held(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
+    """Read the headings that a chunker says a chunk holds, of which its section names one at most."""
+    held: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        for anchor in chunk.metadata.get("section_ids", ()):
+            held.setdefault(anchor, []).append(chunk)
+    return held
 
 
 def _by_anchor(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:

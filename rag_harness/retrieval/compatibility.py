@@ -18,7 +18,7 @@ def check_compatible(retrieval: Retrieval, query: str) -> None:
         CriticalError: dimensions differ, vectors are not finite or not of unit length, or a chunk's own text finds
             another chunk: the index holds vectors of another model, revision or text.
     """
-    chunks = retrieval.chunks[:: max(1, len(retrieval.chunks) // SAMPLE)][:SAMPLE]
+    chunks = retrieval.indexed[:: max(1, len(retrieval.indexed) // SAMPLE)][:SAMPLE]
     vectors = retrieval.embedder.embed_documents([chunk.text for chunk in chunks])
     asked = retrieval.embedder.embed_queries([query])
     _check_vectors("query", asked, vectors.shape[1])

@@ -21,6 +21,8 @@ from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
+from rag_harness.retrieval.windows import WindowedRetriever, chunk_of_window, windows_of
+from rag_harness.retrieval.windows import source as windows_source
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
@@ -74,15 +76,28 @@ class Retrieval:
 
     @cached_property
     def chunks(self) -> list[Chunk]:
-        """The pages, cut into chunks that the embedder reads whole."""
-        documents = self._documents()
-        size = min(self.spec.chunk_size, self.embedder.max_tokens)
-        overlap = min(self.spec.overlap, size // 4)
-        kept = self.stores.open("chunks", self.embedder.model, f"{self.spec.chunker}-{size}-{overlap}-{self._source}")
-        lengths = ChunkingSettings(size, overlap)
+        """The pages, cut into chunks; the embedder reads them whole, except where the spec has windows."""
+        documents, lengths = self._documents(), self._lengths
+        named = [self.spec.chunker, lengths.max_tokens, lengths.overlap, *([lengths.least] if lengths.least else [])]
+        kept = self.stores.open("chunks", self.embedder.model, "-".join([*map(str, named), self._source]))
         chunks = RecordedCuts(kept, self._chunker, lengths, self.embedder.tokenizer).chunks(documents)
         log.info("Cut %d documents into %d chunks", len(documents), len(chunks))
         return chunks
+
+    @cached_property
+    def indexed(self) -> list[Chunk]:
+        """What the index holds: the chunks, or windows of those that the embedder does not read whole."""
+        return windows_of(self.chunks, self.embedder, self.stores) if self.spec.windows else self.chunks
+
+    @cached_property
+    def chunk_of_window(self) -> dict[str, Chunk]:
+        """The chunk that each text of the index was cut from, by its id."""
+        return chunk_of_window(self.chunks, self.indexed)
+
+    @property
+    def _lengths(self) -> ChunkingSettings:
+        size = self.spec.chunk_size if self.spec.windows else min(self.spec.chunk_size, self.embedder.max_tokens)
+        return ChunkingSettings(size, min(self.spec.overlap, size // 4), min(self.spec.least, size))
 
     @cached_property
     def _source(self) -> str:
@@ -95,19 +110,19 @@ class Retrieval:
 
     @cached_property
     def content_digest(self) -> str:
-        """Digest of chunks and embedding model: names an index that holds the same content."""
+        """Digest of what the index holds and of the embedding model: names an index with the same content."""
         state = blake2b(f"{self.embedder.model}\0{self.embedder.revision}".encode(), digest_size=16)
-        for chunk in self.chunks:
+        for chunk in self.indexed:
             state.update(f"{chunk.chunk_id}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
         return state.hexdigest()
 
     @cached_property
     def index(self) -> Index:
-        """The index over all chunks."""
+        """The index over all chunks, or over their windows."""
         index: Index = resolve("indexes", self.spec.index)(self)
         with self.building():
-            if not (isinstance(index, PersistentIndex) and index.open(self.chunks)):
-                index.upsert(self.chunks, self._chunk_vectors())
+            if not (isinstance(index, PersistentIndex) and index.open(self.indexed)):
+                index.upsert(self.indexed, self._vectors())
         return index
 
     @cached_property
@@ -118,7 +133,7 @@ class Retrieval:
     @cached_property
     def dense(self) -> Retriever:
         """Nearest chunks by cosine; requests that trials make at once are shared."""
-        return SharedRetriever(DenseRetriever(self))
+        return SharedRetriever(WindowedRetriever(self) if self.spec.windows else DenseRetriever(self))
 
     @cached_property
     def words(self) -> Retriever:
@@ -136,7 +151,14 @@ class Retrieval:
 
     def identity(self) -> dict[str, Any]:
         """Return what decides what is found, beside documents and options, as plain JSON."""
-        return {"cut_by": self._source, "embedded_by": [self.embedder.model, self.embedder.revision]}
+        least = {"least": self.spec.least} if self.spec.least else {}
+        windows = {"windows_by": windows_source()} if self.spec.windows else {}
+        return {
+            "cut_by": self._source,
+            "embedded_by": [self.embedder.model, self.embedder.revision],
+            **least,
+            **windows,
+        }
 
     def prepare(self, queries: Sequence[str]) -> None:
         """Build the index and embed ``queries`` in one go, once for all workers: they then need no model."""
@@ -162,12 +184,12 @@ class Retrieval:
             finally:
                 self.stores.flush()
 
-    def _chunk_vectors(self) -> Matrix:
+    def _vectors(self) -> Matrix:
         try:
-            return self.embedder.embed_documents([chunk.text for chunk in self.chunks])
+            return self.embedder.embed_documents([chunk.text for chunk in self.indexed])
         except RecordingMissError as miss:
             unknown = set(miss.texts)
-            lost = [chunk.chunk_id for chunk in self.chunks if chunk.text in unknown]
+            lost = [chunk.chunk_id for chunk in self.indexed if chunk.text in unknown]
             named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
             raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
 

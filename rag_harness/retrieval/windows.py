@@ -1,0 +1,108 @@
+"""Chunks longer than the embedder reads: the index holds windows of them, and finds the chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Protocol
+
+from rag_harness.chunking import ChunkingSettings, windows
+from rag_harness.files.sources import source_digest
+from rag_harness.protocols import Embedder, Index, Stores
+from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
+from rag_harness.types import Chunk, Document, Hit
+
+OVERLAPPING = 4
+"""A window repeats up to a quarter of the one before: what stands at its border is read in its surroundings once."""
+
+
+def source() -> str:
+    """Say what a changed way of cutting windows changes."""
+    return f"{FORMAT}{source_digest('rag_harness.chunking.windows')}"
+
+
+def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> list[Chunk]:
+    """Return what the embedder reads of each chunk, in their order: windows called ``<chunk_id>~<n>``, n from 0.
+
+    A chunk that fits is its own only window, under its own id.
+    """
+    lengths = ChunkingSettings(embedder.max_tokens, embedder.max_tokens // OVERLAPPING)
+    named = f"windows-{lengths.max_tokens}-{lengths.overlap}-{source()}"
+    store = stores.open("chunks", embedder.model, named)
+    cuts = RecordedCuts(store, lambda: windows.chunk_document, lengths, embedder.tokenizer)
+    read = cuts.chunks([Document(chunk.chunk_id, chunk.text, "") for chunk in chunks])
+    by_chunk = groupby(read, key=lambda window: window.doc_id)
+    return [named for chunk, (_, parts) in zip(chunks, by_chunk, strict=True) for named in _named(chunk, list(parts))]
+
+
+def chunk_of_window(chunks: Sequence[Chunk], windows: Sequence[Chunk]) -> dict[str, Chunk]:
+    """Return the chunk that each window was cut from, by the window's id."""
+    own = {chunk.chunk_id: chunk for chunk in chunks}
+    return {name: own.get(name) or own[name.rpartition("~")[0]] for name in (each.chunk_id for each in windows)}
+
+
+def _named(chunk: Chunk, windows: Sequence[Chunk]) -> Iterator[Chunk]:
+    if len(windows) == 1:
+        yield chunk
+        return
+    for number, window in enumerate(windows):
+        # Where a header is repeated, the text is not the page's, and so offsets of the page would be wrong.
+        start = chunk.start + window.start - len(chunk.repeated_header)
+        end = start + len(window.text)
+        yield replace(
+            chunk,
+            chunk_id=f"{chunk.chunk_id}~{number}",
+            text=window.text,
+            start=max(chunk.start, start),
+            end=max(chunk.start, end),
+            repeated_header=chunk.repeated_header[window.start : window.end],
+        )
+
+
+class Windowed(Protocol):
+    """What is searched for chunks by their windows."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Of the index."""
+        ...
+
+    @property
+    def index(self) -> Index:
+        """Finds windows by vector."""
+        ...
+
+    @property
+    def chunk_of_window(self) -> Mapping[str, Chunk]:
+        """The chunk of each window, by the window's id."""
+        ...
+
+
+@dataclass(frozen=True)
+class WindowedRetriever:
+    """The chunks with the nearest windows by cosine, whole; each scores as its best window."""
+
+    over: Windowed
+
+    def retrieve(self, query: str, k: int) -> list[Hit]:
+        search = self.over.index.search
+        vector = self.over.embedder.embed_queries([query])[0]
+        return folded(lambda depth: search(vector, depth), self.over.chunk_of_window, k)
+
+
+def folded(search: Callable[[int], Sequence[Hit]], chunk_of: Mapping[str, Chunk], k: int) -> list[Hit]:
+    """Return the ``k`` chunks whose best windows score highest, fewer only where there are no more.
+
+    ``search(depth)`` gives the best windows; it is asked deeper until ``k`` chunks are among them.
+    """
+    depth = 2 * k
+    while True:
+        windows = search(depth)
+        best: dict[str, Hit] = {}
+        for hit in windows:
+            chunk = chunk_of[hit.chunk.chunk_id]
+            best.setdefault(chunk.chunk_id, replace(hit, chunk=chunk))
+        if len(best) >= k or len(windows) < depth:
+            return [replace(hit, rank=rank) for rank, hit in enumerate(list(best.values())[:k], 1)]
+        depth *= 2
