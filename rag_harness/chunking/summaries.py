@@ -21,7 +21,7 @@ SENTENCES = 3
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _NO_PROSE = re.compile(r"^[ \t]*(?:#{1,6}[ \t].*|\|.*|[-*_]{3,}[ \t]*)$", re.MULTILINE)
-_ENDS = re.compile(r"(?<=[.!?])[\"'”’)*]*\s+(?=[^\sa-z])|\n[ \t]*\n\s*")
+_ENDS = re.compile(r"(?<=[.!?])[\"'”’)*]*\s+(?=[^\sa-z\d])|\n[ \t]*\n\s*")
 
 
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:

@@ -26,11 +26,11 @@ SHOWN_SELECTION = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an experiment sets: the boost, the floor with how it was chosen, and how many chunks are looked at."""
+    """What an experiment sets; ``chosen`` are its choices as each row is to say them."""
 
     boost: float
     floor: float
-    floor_decision: Decision
+    chosen: tuple[Decision, ...] = ()
     candidates: int = CANDIDATES
     top_k: int = TOP_K
 
@@ -72,7 +72,7 @@ class Assistant:
         rules = self.rules
         trace.retrieved, boosted = ordering.boost(trace.retrieved, query.inputs, rules.boost)
         trace.context, kept = ordering.above_floor(trace.retrieved, rules.floor, rules.top_k)
-        trace.decisions += [boosted, rules.floor_decision, kept]
+        trace.decisions += [*rules.chosen, boosted, kept]
 
     async def _reply(self, query: Query, asked: str, trace: Trace) -> PipelineOutput:
         confidence = ordering.confidence_of(trace.retrieved, self.rules.top_k)

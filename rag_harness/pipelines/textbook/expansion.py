@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from rag_harness.protocols import Retriever
 from rag_harness.types import Chunk, Decision, Hit
@@ -20,16 +21,20 @@ class SummariesFirst:
     Args:
         summaries: finds summaries by cosine; each has the id of its section.
         full: finds sections by cosine.
-        sections: returns the sections by their ids.
+        sections: returns all sections.
     """
 
     summaries: Retriever
     full: Retriever
-    sections: Callable[[], Mapping[str, Chunk]]
+    sections: Callable[[], Sequence[Chunk]]
+
+    @cached_property
+    def _known(self) -> dict[str, Chunk]:
+        return {chunk.chunk_id: chunk for chunk in self.sections()}
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
         own = {hit.chunk.chunk_id: hit.score for hit in self.full.retrieve(query, max(k, DEPTH))}
-        known = self.sections()
+        known = self._known
         found = [
             (max(hit.score, own.get(hit.chunk.chunk_id, hit.score)), hit.score, known[hit.chunk.chunk_id])
             for hit in self.summaries.retrieve(query, max(k, SEARCHED))

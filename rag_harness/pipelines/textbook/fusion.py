@@ -39,14 +39,12 @@ class Fused:
         for hit in (*near, *worded):
             signals[hit.chunk.chunk_id].update(hit.scores)
         best = sorted(scores, key=lambda name: (-scores[name], -signals[name]["dense"], name))[:k]
+        for name in best:
+            signals[name]["hybrid"] = scores[name]
         return [
-            replace(hits[name], score=scores[name], rank=rank, source="hybrid", scores=_with(signals[name], scores[name]))
+            replace(hits[name], score=scores[name], rank=rank, source="hybrid", scores=signals[name])
             for rank, name in enumerate(best, 1)
         ]
-
-
-def _with(signals: Mapping[str, float], fused: float) -> dict[str, float]:
-    return {"hybrid": fused, **signals}
 
 
 def weighted(near: Sequence[Hit], worded: Sequence[Hit]) -> dict[str, float]:

@@ -86,6 +86,6 @@ def above_floor(hits: Sequence[Hit], floor: float, keep: int) -> tuple[list[Hit]
 
 
 def confidence_of(hits: Sequence[Hit], keep: int) -> float:
-    """Return the mean raw cosine of the first ``keep`` hits, in [0, 1], whatever the floor; 0 where there is none."""
-    best = [cosine_of(hit) for hit in hits[:keep]]
+    """Return the mean of the ``keep`` best raw cosines, in [0, 1], whatever boost and floor; 0 where there is none."""
+    best = sorted(map(cosine_of, hits), reverse=True)[:keep]
     return min(1.0, max(0.0, fmean(best))) if best else 0.0
