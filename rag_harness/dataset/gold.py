@@ -109,7 +109,7 @@ class _Names:
         """Return the chunks below each heading of a page, by anchor."""
         if doc_id not in self._headings:
             chunks = self.by_doc.get(doc_id, [])
-            self._headings[doc_id] = {**_by_held(chunks), **_by_anchor(chunks)}
+            self._headings[doc_id] = _agreed(_by_anchor(chunks), _by_held(chunks))
         return self._headings[doc_id]
 
     def quoting(self, entry: GoldenEntry) -> Iterator[str]:
@@ -132,6 +132,16 @@ class _Names:
         if chunk.chunk_id not in self._squeezed:
             self._squeezed[chunk.chunk_id] = " ".join(chunk.text.split())
         return self._squeezed[chunk.chunk_id]
+
+
+def _agreed(by_path: Mapping[str, list[Chunk]], held: Mapping[str, list[Chunk]]) -> dict[str, list[Chunk]]:
+    """A path knows what lies below a heading, but numbers equal headings wrong where some were joined to others."""
+    wrong = {
+        anchor: chunks
+        for anchor, chunks in held.items()
+        if not {chunk.chunk_id for chunk in chunks} <= {chunk.chunk_id for chunk in by_path.get(anchor, ())}
+    }
+    return {**by_path, **wrong}
 
 
 def _by_held(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:

@@ -47,7 +47,7 @@ def _named(chunk: Chunk, windows: Sequence[Chunk]) -> Iterator[Chunk]:
         yield chunk
         return
     for number, window in enumerate(windows):
-        # Where a header is repeated, the text is not the page's, and so offsets of the page would be wrong.
+        # A repeated header stands in front of what is the page's own text; offsets of the page count from behind it.
         start = chunk.start + window.start - len(chunk.repeated_header)
         end = start + len(window.text)
         yield replace(
