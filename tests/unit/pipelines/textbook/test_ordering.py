@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +44,7 @@ def test_boosted_scores_fall_stay_at_most_one_and_ties_go_by_cosine(
     scores = [hit.scores["boosted"] for hit in after]
     assert scores == sorted(scores, reverse=True)
     assert all(score <= 1 for score in scores)
-    for first, second in zip(after, after[1:], strict=False):
+    for first, second in pairwise(after):
         if first.scores["boosted"] == second.scores["boosted"]:
             assert cosine_of(first) >= cosine_of(second)
 
