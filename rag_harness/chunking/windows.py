@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from rag_harness.chunking.balance import Balancer
 from rag_harness.chunking.lengths import ChunkingSettings
 from rag_harness.chunking.markdown import Block, Section
-from rag_harness.chunking.packing import Packer
 from rag_harness.protocols import Tokenizer
 from rag_harness.types import Chunk, Document
 
@@ -12,14 +12,14 @@ from rag_harness.types import Chunk, Document
 def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
     """Cut a text at ends of sentences, else of lines, into windows that overlap; one that fits is its own only window.
 
-    Offsets count characters of ``document.text``.
+    The last window is no shorter than ``least`` where that can be had: a lone sentence would score by itself. Offsets count characters of ``document.text``.
 
     Raises:
         ChunkTooLongError: a single character is longer than ``max_tokens``.
     """
     text = document.text
-    packer = Packer(document.doc_id, text, tokenizer, settings.max_tokens, settings.overlap)
-    pieces = packer.pieces([Section((), None, (Block(0, len(text)),))]) if text.strip() else []
+    balancer = Balancer(document, tokenizer, settings)
+    pieces = balancer.pieces(Section((), None, (Block(0, len(text)),))) if text.strip() else []
     if len(pieces) < 2:
         return [Chunk(f"{document.doc_id}#0", document.doc_id, text, 0, len(text))]
     return [

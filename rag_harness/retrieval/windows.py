@@ -13,8 +13,9 @@ from rag_harness.protocols import Embedder, Index, Stores
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.types import Chunk, Document, Hit
 
-OVERLAPPING = 4
-"""A window repeats up to a quarter of the one before: what stands at its border is read in its surroundings once."""
+QUARTER = 4
+"""A window repeats up to a quarter of the one before, so that what stands at a border is read in its surroundings once;
+and none is shorter than a quarter where that can be had."""
 
 
 def source() -> str:
@@ -27,7 +28,8 @@ def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> l
 
     A chunk that fits is its own only window, under its own id.
     """
-    lengths = ChunkingSettings(embedder.max_tokens, embedder.max_tokens // OVERLAPPING)
+    quarter = embedder.max_tokens // QUARTER
+    lengths = ChunkingSettings(embedder.max_tokens, quarter, quarter)
     named = f"windows-{lengths.max_tokens}-{lengths.overlap}-{source()}"
     store = stores.open("chunks", embedder.model, named)
     cuts = RecordedCuts(store, lambda: windows.chunk_document, lengths, embedder.tokenizer)
