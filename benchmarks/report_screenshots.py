@@ -77,9 +77,19 @@ def trials(browser: Browser, file: Path, wanted: str) -> tuple[str, str]:
     page.goto(f"{file.absolute().as_uri()}#trials?open={trial}")
     beside = page.get_by_role("link", name="beside it")
     beside.last.wait_for()
-    other = str(beside.last.get_attribute("aria-label")).removesuffix(" beside it")
+    others = [name.removesuffix(" beside it") for name in beside.evaluate_all("all => all.map(it => it.ariaLabel)")]
+    differing = (other for other in others[::-1] if differs(page, file, trial, other))
+    other = next(differing, others[-1])
     page.close()
     return trial, other
+
+
+def differs(page: Page, file: Path, trial: str, other: str) -> bool:
+    """Whether two answers share some words and not others."""
+    page.goto(f"{file.absolute().as_uri()}#trials?open={trial}&with={other}")
+    page.locator(f"[data-column='{other}']").wait_for()
+    shown = page.locator("[data-panel]")
+    return shown.locator("ins").count() > 0 and "I don't know" not in shown.inner_text()
 
 
 def opened(browser: Browser, file: Path, shot: Shot) -> Page:

@@ -24,7 +24,7 @@ Pages = Callable[[str], Path]
 Opened = Callable[..., "Page"]
 """File of a page, address in it, and options of the context -> the page, opened."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-WAIT_MS = 5000
+WAIT_MS = 20_000
 
 
 @pytest.fixture(scope="session")

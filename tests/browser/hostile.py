@@ -17,9 +17,9 @@ LINK = '[click](javascript:alert(1)) <a href="javascript:alert(1)">here</a> java
 COMMENT = "<!--<script>alert(1)"
 CLOSED = "]]></style></title></textarea>{{ 7 * 7 }}${alert(1)}"
 QUOTES = "\"' onmouseover=alert(1) x='"
-TURNED = "\u202egnirts denrut\u202d \u2066 isolated"
+TURNED = "turned \u202eto the end of its element"
 NUL = "before\x00after \x1b[31m\x7f"
-ALL = f"{SCRIPT} {IMAGE} {LINK} {COMMENT} {CLOSED} {QUOTES} {TURNED} {NUL}"
+ALL = f"{SCRIPT} {IMAGE} {LINK} {COMMENT} {CLOSED} {QUOTES} {NUL} {TURNED}"
 LONG_ENDS = "the last word of a million"
 LONG = "long words. " * 90_000 + LONG_ENDS
 UNBROKEN = "W" * 20_000

@@ -9,7 +9,7 @@ import pytest
 from tests.plugin.conftest import files_below
 
 HEAVY = [
-    "bm25s", "fastapi", "markdown_it", "numpy", "openai", "pandas", "polars", "pyarrow", "pydantic",
+    "bm25s", "fastapi", "jinja2", "markdown_it", "numpy", "openai", "pandas", "polars", "pyarrow", "pydantic",
     "pydantic_settings", "qdrant_client", "qdrant_edge", "rich", "safetensors", "sentence_transformers", "tiktoken",
     "tokenizers", "torch", "transformers", "vcr",
 ]  # fmt: skip

@@ -149,7 +149,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     pieces=st.lists(st.tuples(PIECES, st.booleans()), max_size=25), columns=st.integers(8, 24), rows=st.integers(2, 6)
 )

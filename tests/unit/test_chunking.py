@@ -135,7 +135,7 @@ FRONT = st.sampled_from(
 )
 
 
-@hypothesis_settings(max_examples=150, deadline=None)
+@hypothesis_settings(max_examples=150)
 @given(FRONT, PAGE | NOISE, st.sampled_from(["\n", "\r\n", "\r"]), st.integers(5, 60), st.data())
 def test_no_text_is_lost_none_is_invented_and_no_chunk_is_over(
     front: str, page: str, newline: str, max_tokens: int, data: st.DataObject
@@ -148,7 +148,7 @@ def test_no_text_is_lost_none_is_invented_and_no_chunk_is_over(
 
 
 @pytest.mark.parametrize("tokenizer", [Superadditive(), "MiniLM"])
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=60)
 @given(PAGE, st.integers(16, 60))
 def test_a_tokenizer_that_does_not_add_up_still_gets_no_chunk_over(
     tokenizer: Tokenizer | str, page: str, max_tokens: int

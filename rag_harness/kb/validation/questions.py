@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import combinations
 from pathlib import Path
 
@@ -16,8 +16,11 @@ from rag_harness.kb.validation.plan_file import PLAN_FILE
 from rag_harness.kb.validation.question_files import Read, read_query_lines
 from rag_harness.kb.validation.quotes import check_quote
 from rag_harness.kb.validation.report import CheckResult
+from rag_harness.kb.validation.selections import selections
 
-_NAMES = ("queries", "references", "quotes", "direct", "multi-hop", "negative", "distribution")
+_NAMES = ("queries", "references", "quotes", "selections", "direct", "multi-hop", "negative", "distribution")
+_SEVERAL = ("multi_hop", "comparison")
+"""Types of queries that no page answers alone."""
 Queries = Read[QueryLine]
 
 
@@ -26,7 +29,7 @@ def checks(material: Material, file: Path | None) -> list[CheckResult]:
     if file is None:
         return [CheckResult(name, skipped="no file of queries; name one with --queries FILE") for name in _NAMES]
     read = read_query_lines(file)
-    rooms = (_queries, _references, _quotes, _direct, _multi_hop, _negative)
+    rooms = (_queries, _references, _quotes, selections, _direct, _multi_hop, _negative)
     return [room(material, read) for room in rooms] + [_distribution(material, read)]
 
 
@@ -72,13 +75,13 @@ def _quotes(material: Material, read: Queries) -> CheckResult:
     return check
 
 
-def _of_type(read: Queries, kind: str, name: str) -> tuple[CheckResult, list[tuple[int, QueryLine]]]:
-    entries = [(line, query) for line, query in read.entries if query.query_type == kind]
+def _of_type(read: Queries, kinds: Collection[str], name: str) -> tuple[CheckResult, list[tuple[int, QueryLine]]]:
+    entries = [(line, query) for line, query in read.entries if query.query_type in kinds]
     return CheckResult(name, f"{len(entries)} queries"), entries
 
 
 def _direct(material: Material, read: Queries) -> CheckResult:
-    check, entries = _of_type(read, "direct", "direct")
+    check, entries = _of_type(read, ("direct",), "direct")
     for line, query in entries:
         for name in named_files(query):
             if material.status(name) == "outdated":
@@ -96,18 +99,16 @@ def _direct(material: Material, read: Queries) -> CheckResult:
 
 
 def _multi_hop(material: Material, read: Queries) -> CheckResult:
-    check, entries = _of_type(read, "multi_hop", "multi-hop")
+    check, entries = _of_type(read, _SEVERAL, "multi-hop")
     for line, query in entries:
         pages = dict.fromkeys(query.context_reference)
         if len(pages) < 2:
-            what = (
-                f"{query.query_id} is multi_hop, but context_reference names {len(pages)} page(s). Name all it needs."
-            )
-            check.error(read.at(line), what)
+            what = f"{query.query_id} is {query.query_type}, but context_reference names {len(pages)} page(s)."
+            check.error(read.at(line), f"{what} Name all it needs.")
         for name in dict.fromkeys(each.filename for each in query.evidence if each.filename not in pages):
             what = f"{query.query_id} quotes {name}, which its context_reference does not name. Add it there."
             check.error(read.at(line), what)
-        if len(pages) > 1 and not _linked(material, list(pages)):
+        if query.query_type == "multi_hop" and len(pages) > 1 and not _linked(material, list(pages)):
             check.note(read.at(line), f"{query.query_id} needs {', '.join(pages)}, which no links connect.")
     return check
 
@@ -123,7 +124,7 @@ def _linked(material: Material, names: list[str]) -> bool:
 
 
 def _negative(_: Material, read: Queries) -> CheckResult:
-    check, entries = _of_type(read, "negative", "negative")
+    check, entries = _of_type(read, ("negative",), "negative")
     for line, query in entries:
         if query.evidence:
             what = (

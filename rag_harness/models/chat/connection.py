@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.garbage import uncollected
 from rag_harness.protocols import ChatParts
 from rag_harness.recording.playback import Playback
 from rag_harness.settings import Settings, access_of
@@ -49,7 +47,7 @@ def playback_of(parts: ChatParts) -> Playback | None:
 
 def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
     """Return the SDK's client over the transports that the mode wants."""
-    with _no_collection():
+    with uncollected():  # the SDK makes 100,000 objects that all stay: a fifth of its import's time
         import httpx2
         from openai import AsyncOpenAI
 
@@ -61,18 +59,6 @@ def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
         max_retries=0,  # the SDK's own would hide what was waited for
         http_client=httpx2.AsyncClient(transport=_transport(parts, playback)),
     )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Import without looking for garbage: the SDK makes 100,000 objects that all stay, a fifth of its import's time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _transport(parts: ChatParts, playback: Playback | None) -> Any:

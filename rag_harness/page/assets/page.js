@@ -23,7 +23,7 @@ function el(what, ...inside) {
 }
 const said = (text) => el("bdi", String(text));
 const note = (...inside) => el("p.note", inside);
-const dotted = (...all) => note(said(all.filter(Boolean).join(" · ")));
+const dotted = (...all) => note(all.filter(Boolean).map((one, n) => [n && " · ", said(one)]));
 const button = (text, onclick, about) => el("button", { type: "button", onclick }, about, text);
 const whole = (number) => number.toLocaleString("en");
 const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
@@ -32,7 +32,6 @@ const facts = (all) => all && el("dl.facts", Object.entries(all).map(([name, val
 
 const named = (title) => ({ "data-part": title.toLowerCase().split(",")[0] });
 
-/** A title and what it names; nothing where there is nothing. */
 const part = (title, ...inside) => inside.flat(Infinity).some(Boolean) && el("section.part", named(title), el("h4", title), inside);
 
 /** Folded, and made only when it is asked for. */
@@ -112,7 +111,7 @@ function counted(of) {
 	return counts;
 }
 
-/** Where the address names no run, it is the first. */
+/** Without a run's name: of the first. */
 function trialAt(address) {
 	addresses ??= new Map(trials.case.map((_, n) => [idOf(n), n]));
 	return addresses.get(address) ?? addresses.get(`${index.runs[0]?.name}/${address}`);
@@ -396,7 +395,7 @@ function answer(n, about) {
 function claimLine(n, by, [value, start, end, passage, own, why]) {
 	const { truth, gold } = caseOf(n), [whose, source] = claimedBy(by), text = whose === "ground_truth" ? truth : trials.answer[n], at = unitsOf(text);
 	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(gold[passage]) }[source];
-	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said(own || (start < 0 ? "" : text.slice(at(start), at(end)))), rests && [" ← ", rests], why && dotted(why));
+	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && dotted(why));
 }
 
 // The rest of a trial
@@ -485,8 +484,8 @@ function sideBySide([n, mine], [m, theirs], kept) {
 }
 
 function scoreRows(n, m) {
-	return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better }]) => {
-		const step = of(n) == null || of(m) == null ? NaN : of(m) - of(n), isBetter = (better === "lower" ? -step : step) > 0;
+	return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better, digits }]) => {
+		const step = of(n) == null || of(m) == null ? NaN : +(of(m) - of(n)).toFixed(digits), isBetter = (better === "lower" ? -step : step) > 0;
 		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
 		return [name, written(name, of(n)), written(name, of(m)), el("span." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
 	});

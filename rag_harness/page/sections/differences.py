@@ -104,7 +104,7 @@ def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: st
 
 def _difference(pair: Pair | None, run: Run) -> Cell:
     if pair is None or pair.found is None:
-        return Cell(NONE, "mute", hint=pair.reason if pair else "one of the two has no value")
+        return Cell(NONE, "mute", hint=pair.reason if pair else "in the table above, or one of the two has no value")
     n, difference, between, _, p_t, p_permutation = figures(pair.found, pair.p_t, pair.p_permutation)
     if pair.found.interval is None:
         return Cell(f"{difference} (n={n})", "mute", hint=pair.reason)

@@ -34,7 +34,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "mode", str(settings.get("mode", ""))
     yield "replayed", _replayed(run)
     yield "date", manifest.date
-    yield "commit", manifest.commit
+    yield "commit", manifest.commit[:12]
     yield "data", "; ".join(data_said(run))
     yield "cases", "; ".join(_cases(run))
 

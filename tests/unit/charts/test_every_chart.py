@@ -32,7 +32,7 @@ def test_looks_as_it_did(kind: str, snapshot: SnapshotAssertion) -> None:
 
 
 @every_chart
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_all_that_is_drawn_lies_in_the_view_box(kind: str, data: st.DataObject) -> None:
     assert_inside(EXAMPLES[kind][0](data.draw(ANY[kind])))
@@ -48,7 +48,7 @@ def assert_inside(svg: str) -> None:
 
 
 @every_chart
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_equal_charts_are_equal_bytes_with_nothing_of_their_own_to_style_or_run(kind: str, data: st.DataObject) -> None:
     chart = data.draw(ANY[kind])

@@ -16,7 +16,7 @@ from tests.unit.charts.shapes import arcs, shapes, texts, view_box
 
 _values = st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=12)
 _positive = st.lists(st.floats(0.01, 1e4), min_size=1, max_size=8)
-_few = settings(max_examples=25, deadline=None)
+_few = settings(max_examples=25)
 
 
 def series(values: list[float]) -> tuple[tuple[str, ...], tuple[Series, ...]]:

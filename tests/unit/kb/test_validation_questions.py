@@ -33,6 +33,13 @@ def negative(**more: Any) -> dict[str, Any]:
 BOTH = ["returns.md", "shipping.md"]
 
 
+def test_a_selection_may_have_other_white_space(kb: Kb) -> None:
+    kb.ask(query(inputs={"selected_text": "The label\n  costs €3.50."}))
+    report = kb.validate()
+    assert [each for each in report.findings if "selects" in str(each)] == []
+    assert next(check.checked for check in report.checks if check.name == "selections") == "1 selections"
+
+
 def test_sound_questions(kb: Kb) -> None:
     kb.planned["queries"] = {"direct": 1, "multi_hop": 1, "negative": 1}
     kb.ask(query(), hop(context_reference=BOTH), negative())
@@ -43,6 +50,20 @@ def test_sound_questions(kb: Kb) -> None:
 
 
 CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "comparison": (
+        [query(query_id="q_comparison_001", query_type="comparison", context_reference=["returns.md"])],
+        "multi-hop: queries.jsonl:1: q_comparison_001 is comparison, but context_reference names 1 page(s). "
+        "Name all it needs.",
+    ),
+    "selection": (
+        [query(inputs={"selected_text": "words of no page"})],
+        "selections: queries.jsonl:1: q_direct_001 selects words that stand in no page: 'words of no page'. "
+        "Copy them from one page.",
+    ),
+    "empty selection": (
+        [query(inputs={"selected_text": " \n"})],
+        "selections: queries.jsonl:1: q_direct_001 has a selected_text without words. Write it, or leave it out.",
+    ),
     "quote": (
         [query(**quote("The label costs €4.50."))],
         "quotes: queries.jsonl:1: quote 'The label costs €4.50.' is not in returns.md. "

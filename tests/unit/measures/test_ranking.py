@@ -60,14 +60,14 @@ def assert_same(ours: Scores, theirs: Scores) -> None:
         assert ours[measure] == pytest.approx(values, abs=1e-9), measure
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(run=runs, qrels=qrels_of.filter(bool), k=st.integers(1, 15))
 def test_evaluate_equals_trec_eval(run: Run, qrels: Qrels, k: int) -> None:
     theirs = trec_eval(run, qrels, k)
     assert_same(ranking.evaluate(run, qrels, list(theirs)), theirs)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(run=runs, qrels=qrels_of, k=st.integers(1, 15))
 def test_one_row_equals_many(run: Run, qrels: Qrels, k: int) -> None:
     texts = [*(f"{name}@{k}" for name in AT_K), "r_precision"]

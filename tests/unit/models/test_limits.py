@@ -162,7 +162,7 @@ async def _all(line: Limiter, limits: Limits, callers: list[Caller]) -> Seen:
     return seen
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_callers, st.integers(1, 6), st.sampled_from([0, 0.4, 1, 3, 10]), st.sampled_from([0, 50, 500]))
 def test_everybody_is_let_in_and_never_too_many(callers: list[Caller], most: int, rpm: float, tpm: int) -> None:
     limits = Limits(most, rpm, tpm)
@@ -175,7 +175,7 @@ def test_everybody_is_let_in_and_never_too_many(callers: list[Caller], most: int
         assert sum(start <= other < start + span for other in starts) <= max(1, int(rpm))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(1, 120), min_size=1, max_size=20), st.sampled_from([50, 100]))
 def test_tokens_a_minute_are_never_more_than_the_cap(tokens: list[int], tpm: int) -> None:
     limits = Limits(4, tpm=tpm)

@@ -45,7 +45,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert found.request == BODY
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode), st.sampled_from(["", "text/plain", "image/png"]))
 def test_any_answer_round_trips(tmp_path_factory: pytest.TempPathFactory, body: bytes, kind: str) -> None:
     cassettes = Cassettes(tmp_path_factory.mktemp("c"))

@@ -37,7 +37,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(entries, max_size=3))
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, batches: list[dict[bytes, Array]]) -> None:
     folder = tmp_path_factory.mktemp("store")

@@ -46,7 +46,7 @@ def test_by_hand() -> None:
     assert scored(["lamp fee", "oak"], "lamp") == pytest.approx([0.693147 / 2.02, 0], abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12), min_size=1, max_size=8),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True),
@@ -62,7 +62,7 @@ def of_bm25s(texts: Sequence[str], query: str) -> list[float]:
     return [float(score) for score in index.get_scores(words(query))]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join), min_size=1, max_size=30),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join),

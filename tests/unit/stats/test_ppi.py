@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.stats.ppi import Corrected, ppi_mean, rogan_gladen
@@ -141,7 +141,6 @@ def test_a_judge_that_people_contradict_counts_nothing() -> None:
     assert ppi_mean(y, 1 - f, 1 - others).lam == 0
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(shares, shares, st.integers(0, 3)), min_size=1, max_size=12),
     st.lists(shares, max_size=8),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
@@ -32,7 +32,6 @@ LINES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n"]), st.lists(st.integers(0, 60), max_size=5))
 def test_events_are_those_of_the_sdk(lines: list[str], end: str, cuts: list[int]) -> None:
     body = "".join(line + end for line in lines).encode()

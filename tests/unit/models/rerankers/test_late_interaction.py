@@ -54,7 +54,7 @@ def rows(count: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
     return arrays.arrays(np.float16, st.tuples(count, st.just(4)), elements=st.floats(-1, 1, width=16))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(rows(st.integers(1, 5)), st.lists(rows(st.integers(1, 6)), max_size=4))
 def test_max_sims_is_the_naive_loop(query: TokenVectors, documents: list[TokenVectors]) -> None:
     naive = []
@@ -66,7 +66,7 @@ def test_max_sims_is_the_naive_loop(query: TokenVectors, documents: list[TokenVe
     np.testing.assert_allclose(found, naive, atol=1e-5)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     arrays.arrays(np.float16, (3, 64), elements=st.floats(-1, 1, width=16)),
     arrays.arrays(np.float16, (5, 64), elements=st.floats(-1, 1, width=16)),

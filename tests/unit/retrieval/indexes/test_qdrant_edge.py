@@ -81,7 +81,7 @@ def test_equal_scores_keep_the_order_of_the_chunks_where_the_list_is_cut(tmp_pat
     query=st.tuples(*[st.integers(-2, 2)] * 3).filter(any),
     k=st.integers(1, 45),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_equals_numpy_ties_and_all(
     tmp_path_factory: pytest.TempPathFactory, directions: list[Any], query: Any, k: int
 ) -> None:

@@ -1,0 +1,45 @@
+"""The cases of all runs, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rag_harness.page.run import Run
+from rag_harness.results.cases import CaseFile
+from rag_harness.types import Case
+
+
+class Cases:
+    """Gives each case a number; runs over the same data share them.
+
+    Attributes:
+        said: what the script reads of each, by number.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], int] = {}
+        self.said: list[dict[str, Any]] = []
+
+    def number(self, run: Run, suite: str, cases: CaseFile, position: int) -> int:
+        """Return the number of the case at ``position`` of the file."""
+        data = run.suites[suite].data
+        key = f"{data} {run.manifest.digests.get(data, run.name)}", cases.ids[position]
+        if key not in self._numbers:
+            self._numbers[key] = len(self.said)
+            kept = cases[position]
+            self.said.append(_said(kept.case, kept.labels))
+        return self._numbers[key]
+
+
+def _said(case: Case, labels: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "id": case.query.query_id,
+        "query": case.query.text,
+        "type": case.query_type,
+        "answerable": int(case.answerable),
+        "truth": case.ground_truth,
+        "gold": list(case.context_reference),
+        "evidence": [[quote.filename, quote.quote] for quote in case.evidence],
+        "labels": {name: value for name, value in labels.items() if name != "query_type"},
+    }
