@@ -12,10 +12,11 @@ from rag_harness.types import Decision
 RECORD = 0.7
 """What the decision record says."""
 CALIBRATED = {
+    "sentence-transformers/all-MiniLM-L6-v2": 0.24,
     # Hashed words carry no meaning that a floor could ask for: everything passes.
     "mock/hashed-words": 0.0,
 }
-"""By embedding model, as the script printed it."""
+"""By embedding model, as the script printed it on the shipped book."""
 
 
 def floor_of(model: str, kind: str) -> tuple[float, Decision]:

@@ -69,6 +69,20 @@ def test_two_at_the_cap_are_told_apart_by_their_cosines() -> None:
     assert [hit.scores["boosted"] for hit in after] == [1.0, 1.0, 0.9]
 
 
+def test_ties_go_by_cosine_whatever_the_hits_were_ranked_by() -> None:
+    first = Hit(section(f"a {HELD}"), 0.9, 1, "hybrid", {"dense": 0.3})
+    second = Hit(section(f"b {HELD}"), 0.8, 2, "hybrid", {"dense": 0.5})
+    after, _ = boosted([first, second], Selection(HELD), 2)
+    assert [hit.chunk.text[0] for hit in after] == ["b", "a"]
+
+
+def test_a_boost_leaves_the_confidence() -> None:
+    hits = near([section(f"{n} {HELD if n == 5 else ''}") for n in range(6)], [0.9, 0.8, 0.7, 0.6, 0.5, 0.48])
+    after, _ = boosted(hits, Selection(HELD), 2)
+    assert after[0].score == 0.48
+    assert confidence_of(after, 5) == confidence_of(hits, 5) == pytest.approx(0.7)
+
+
 FORTY = near([section(f"{n} {HELD}") for n in range(40)], [0.9 - n / 100 for n in range(40)])
 OTHERS = near([section("a"), section("b")], [0.9, 0.4])
 

@@ -19,7 +19,9 @@ TEN = "one two three four five six seven eight nine ten"
         ("two  three\n\tfour", f"# Numbers\n\n{TEN}", True),
         ("two three", "one two\n\nthree", True),
         ("Best effort sends once.", "*Best effort* sends once.", True),  # a screen shows no marks
-        ("ROS", "across the grass", False),
+        ("cross", "across the grass", False),
+        ("gras", "across the grass", False),
+        ("cross", "across a cross", True),
         ("ros", "ROS 2 Humble", True),
         ("→ ★", "a → ★ b", True),
         ("→ ★", "a b", False),
