@@ -294,3 +294,11 @@ def test_the_book_has_its_own_data(tmp_path: Path) -> None:
     made = build("t1", RunParts(load_settings({"profile": "mock"}, {"kb_dir": "kb"}, tmp_path)))
     assert made.data == "textbook"
     assert {chunk.doc_id for chunk in made.chunks()} == set(PAGES)  # type: ignore[misc]
+
+
+def test_sections_and_summaries_are_embedded_before_the_first_question(parts: RunParts) -> None:
+    made = build("t5", parts)
+    made.prepare([QUERY])  # type: ignore[misc]
+    computed = parts.embedder().computed
+    ask(made.pipeline)
+    assert parts.embedder().computed == computed
