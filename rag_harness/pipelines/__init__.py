@@ -1,7 +1,9 @@
 """One short file an experiment: ``e3_filtered_rag.py`` is experiment ``e3`` and writes ``e3_filtered_rag.jsonl``.
 
-Such a file has a function ``build(parts) -> Experiment``. Other packages register theirs under the entry point
-``rag_harness.pipelines``, e.g. ``mine = my_package.my_pipeline:build``.
+It lies here, or in a folder here for experiments that share more, as ``textbook/t1_headings.py`` does. Two underlines
+make the id of a variant: ``textbook/t1__boost0.py`` is ``t1-boost0``. Such a file has a function
+``build(parts) -> Experiment``. Other packages register theirs under the entry point ``rag_harness.pipelines``, e.g.
+``mine = my_package.my_pipeline:build``.
 """
 
 from __future__ import annotations
@@ -21,14 +23,28 @@ if TYPE_CHECKING:
 
 # Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
 # where it needs it.
-_FILE = r"([a-z]\d+)_\w+"
+_FILE = r"([a-z]\d+)(?:__([a-z0-9]+)(?:_\w+)?|_[^\W_]\w*)"
+
+
+def _experiment_of(stem: str) -> str:
+    """Return the id of the experiment in a file of this name; empty where the file is none."""
+    match = re.fullmatch(_FILE, stem)
+    return "-".join(filter(None, match.groups())) if match else ""
+
+
+@lru_cache
+def _modules() -> dict[str, str]:
+    """Return the module of each experiment, below this one, from the names of the files; imports none of them."""
+    here = Path(__file__).parent
+    files = sorted([*here.glob("*.py"), *here.glob("*/*.py")])
+    found = {_experiment_of(file.stem): ".".join(file.relative_to(here).with_suffix("").parts) for file in files}
+    return {name: module for name, module in found.items() if name}
 
 
 @lru_cache
 def built_in() -> dict[str, str]:
-    """Return module names by experiment id, from the names of the files in this folder; imports none of them."""
-    stems = sorted(file.stem for file in Path(__file__).parent.glob("*.py"))
-    return {match[1]: stem for stem in stems if (match := re.fullmatch(_FILE, stem))}
+    """Return the names of the files of this package's experiments by their ids."""
+    return {name: module.rpartition(".")[2] for name, module in _modules().items()}
 
 
 def known_experiments() -> list[str]:
@@ -49,7 +65,7 @@ def builder(experiment: str) -> Callable[[Any], Any]:
         RegistryError: there is no such experiment; the message lists those that exist.
     """
     if experiment in built_in():
-        build: Callable[[Any], Any] = import_module(f"{__name__}.{built_in()[experiment]}").build
+        build: Callable[[Any], Any] = import_module(f"{__name__}.{_modules()[experiment]}").build
         return build
     if experiment in _registered():
         registered_build: Callable[[Any], Any] = _registered()[experiment].load()

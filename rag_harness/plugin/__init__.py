@@ -62,6 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "rag_experiment(id): the experiment whose trials a test that uses rag_result is about"
     )
     for experiment, module in built_in().items():
+        # A variant is no name that Python could write: rag_experiment("t1-boost0") marks it.
+        if "-" in experiment:
+            continue
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
     config.pluginmanager.register(activation.Waker(config), "rag_harness.waker")
     if is_used(config):

@@ -7,7 +7,7 @@ filled in; nothing else in braces is touched, so JSON may stand in a prompt.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,11 @@ from rag_harness.types import Hit, Message
 _SLOT = re.compile(r"\{(context|question)\}")
 
 
+def filename_of(hit: Hit) -> str:
+    """Return the label of a source that has no other: the file that it is from."""
+    return hit.chunk.doc_id
+
+
 @dataclass(frozen=True, slots=True)
 class Prompts:
     """The two templates of an experiment."""
@@ -25,16 +30,18 @@ class Prompts:
     system: str
     user: str
 
-    def messages(self, question: str, hits: Sequence[Hit] = ()) -> list[Message]:
-        """Fill in the question and the numbered context."""
-        values = {"question": question, "context": context_of(hits)}
+    def messages(
+        self, question: str, hits: Sequence[Hit] = (), label: Callable[[Hit], str] = filename_of
+    ) -> list[Message]:
+        """Fill in the question and the numbered context; ``label`` says what stands behind a source's number."""
+        values = {"question": question, "context": context_of(hits, label)}
         filled = _SLOT.sub(lambda slot: values[slot[1]], self.user)
         return [Message("system", self.system), Message("user", filled)]
 
 
-def context_of(hits: Sequence[Hit]) -> str:
-    """Number the chunks: ``[Source 1: returns-policy.md] text``."""
-    return "\n\n".join(f"[Source {n}: {hit.chunk.doc_id}] {hit.chunk.text}" for n, hit in enumerate(hits, 1))
+def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -> str:
+    """Number the chunks: ``[Source 1: returns-policy.md] text``. A label begins with the filename."""
+    return "\n\n".join(f"[Source {n}: {label(hit)}] {hit.chunk.text}" for n, hit in enumerate(hits, 1))
 
 
 def load_prompts(experiment: str, overrides: Path | None = None) -> Prompts:

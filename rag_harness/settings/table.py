@@ -152,6 +152,10 @@ class Settings:
     judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
     writer_model: str = option("", "chat model of role writer, which finds other words for questions", "nothing")
     writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
+    rewrite_model: str = option("", "chat model of role rewrite, which makes questions that stand alone", "nothing")
+    rewrite_base_url: str = option(
+        "", "OpenAI-compatible endpoint of role rewrite; default: the chat model's", "nothing"
+    )
     judge_repeats: int = option(
         0, "judge 50 of the rows so many times again, and say how often verdicts flip", "nothing", ge=0, le=20
     )
@@ -201,6 +205,7 @@ class Settings:
     openai_api_key: str = secret("key for OpenAI embeddings", "OPENAI_API_KEY")
     chat_api_key: str = secret("key for another chat endpoint", "RAG_CHAT_API_KEY")
     writer_api_key: str = secret("key for the writer's own endpoint", "RAG_WRITER_API_KEY")
+    rewrite_api_key: str = secret("key for the own endpoint of role rewrite", "RAG_REWRITE_API_KEY")
     judge_api_key: str = secret("key for the judge's own endpoint", "RAG_JUDGE_API_KEY")
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)

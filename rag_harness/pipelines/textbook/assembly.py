@@ -1,0 +1,138 @@
+"""How the experiments of the textbook are put together: what each sets, and the experiment that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rag_harness.files.sources import source_digest
+from rag_harness.pipelines import data_of
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.textbook.assistant import CANDIDATES, TOP_K, Assistant, Rules
+from rag_harness.pipelines.textbook.expansion import EXTRACTIVE, SummariesFirst
+from rag_harness.pipelines.textbook.floors import floor_of
+from rag_harness.pipelines.textbook.fusion import Fuse, Fused
+from rag_harness.protocols import ChatModel, Experiment, Retriever
+from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.types import Decision, IndexSpec, Query
+
+DATA = "textbook"
+TEMPERATURE, ANSWER_TOKENS = 0.3, 800
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What an experiment of the textbook sets, and another may set otherwise.
+
+    Attributes:
+        chunker: cuts the pages.
+        least: fewest tokens of a chunk; shorter ones are joined where the chunker can.
+        chunk_size: longest chunk in tokens. What the embedder cannot read whole it reads in windows.
+        overlap: tokens repeated between pieces of a section.
+        boost: what the score of a chunk with the selected text is multiplied by; 1 is no boost.
+        floor: calibrated, record, or a number; see ``floors.floor_of``.
+    """
+
+    chunker: str = "headings"
+    least: int = 500
+    chunk_size: int = 1_500
+    overlap: int = 200
+    boost: float = 2.0
+    floor: str = "calibrated"
+
+    def spec(self, parts: RunParts) -> IndexSpec:
+        """Return how the book becomes an index, with the run's embedder and index."""
+        settings = parts.settings
+        lengths = self.chunk_size, self.overlap
+        return IndexSpec(self.chunker, *lengths, settings.embed_model, settings.index, least=self.least, windows=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """What finds candidates: its name, the retriever, what it searches, and what every row should say of it."""
+
+    name: str
+    retriever: Retriever
+    searches: Sequence[Retrieval]
+    decisions: tuple[Decision, ...] = ()
+
+
+def nearest(_parts: RunParts, retrieval: Retrieval, _data: str) -> FirstStage:
+    """Return the first stage of ``t1``: the nearest chunks by cosine."""
+    return FirstStage("nearest", retrieval.dense, [retrieval])
+
+
+def fused(fuse: Fuse) -> Callable[[RunParts, Retrieval, str], FirstStage]:
+    """Return the first stage of ``t3``: nearest by cosine and best by words, fused."""
+    return lambda _parts, retrieval, _data: FirstStage(
+        fuse.__name__, Fused(retrieval.dense, retrieval.words, fuse), [retrieval]
+    )
+
+
+def summaries_first(parts: RunParts, retrieval: Retrieval, data: str) -> FirstStage:
+    """Return the first stage of ``t5``: summaries of the sections that ``retrieval`` holds, then those sections."""
+    summaries = parts.retrieval(replace(retrieval.spec, chunker="summaries"), data)
+    retriever = SummariesFirst(summaries.dense, retrieval.dense, lambda: retrieval.chunks)
+    return FirstStage("summaries first", retriever, [retrieval, summaries], (EXTRACTIVE,))
+
+
+def textbook(
+    name: str,
+    parts: RunParts,
+    design: Design,
+    first_stage: Callable[[RunParts, Retrieval, str], FirstStage] = nearest,
+) -> Experiment:
+    """Return the experiment ``name``: the assistant under ``design``, on the data that it is asked about."""
+    data = data_of(name, parts.settings)
+    retrieval, prompts = parts.retrieval(design.spec(parts), data), parts.prompts("t1")
+    floor, chosen = floor_of(retrieval.embedder.model, design.floor)
+    first = first_stage(parts, retrieval, data)
+    assistant = Assistant(
+        first.retriever,
+        parts.chat(temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
+        prompts,
+        Rules(design.boost, floor, (*first.decisions, chosen)),
+        _rewriter(parts),
+        lambda: retrieval.chunks,
+    )
+    return Experiment(
+        name,
+        assistant,
+        data=data,
+        ingredients={
+            **parts.made_of_retrieval(retrieval, data=data, top_k=TOP_K),
+            **parts.made_of_generation(prompts, temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
+            **_own(parts, design, floor),
+            "first_stage": first.name,
+            "searched": [[search.spec.chunker, search.identity()] for search in first.searches],
+        },
+        retriever=first.retriever,
+        prepare=_prepared(parts, first.searches),
+        answer_from=assistant.answer_from,
+        chunks=lambda: retrieval.chunks,
+    )
+
+
+def _prepared(parts: RunParts, searches: Sequence[Retrieval]) -> Callable[[Sequence[Query]], None]:
+    def prepare(queries: Sequence[Query]) -> None:
+        for search in searches:
+            parts.prepared(search)(queries)
+
+    return prepare
+
+
+def _rewriter(parts: RunParts) -> ChatModel | None:
+    """Return the model of role ``rewrite`` where one is named: the answer's own is not asked in its place."""
+    return parts.chat("rewrite", temperature=0.0) if parts.settings.rewrite_model else None
+
+
+def _own(parts: RunParts, design: Design, floor: float) -> dict[str, Any]:
+    settings = parts.settings
+    return {
+        "design": asdict(design),
+        "floor": floor,
+        "candidates": CANDIDATES,
+        "rewritten_by": [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else [],
+        "textbook": source_digest("rag_harness.pipelines.textbook"),
+    }

@@ -1,0 +1,79 @@
+"""Which chunks hold the text that a student has selected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+RUN_PERCENT = 60
+"""A chunk holds a selection where it has a run of so many of a hundred of its words: a page on a screen lacks the marks
+of its source, and a selection may reach into the next section."""
+
+_WORD = re.compile(r"\w+")
+
+
+class Selection:
+    """A selected text, ready to be looked for.
+
+    Args:
+        text: as the browser sent it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = folded(text)
+        self.words = _words(text)
+
+    @cached_property
+    def _runs(self) -> list[str]:
+        """Every run that is long enough, between blanks: one that is longer begins with one of them."""
+        length = self._needed
+        starts = range(len(self.words) - length + 1) if length else ()
+        return [f" {' '.join(self.words[start : start + length])} " for start in starts]
+
+    @property
+    def _needed(self) -> int:
+        return -(-len(self.words) * RUN_PERCENT // 100)
+
+    def is_in(self, text: str) -> bool:
+        """Whether ``text`` holds it: exactly after white space is folded, else by a long enough run of its words."""
+        if not self.text:
+            return False
+        if _stands_in(self.text, folded(text)):
+            return True
+        there = _words(text)
+        if len(there) < self._needed:
+            return False
+        line = f" {' '.join(there)} "
+        return any(run in line for run in self._runs)
+
+
+def selected_text(inputs: Any) -> Selection | None:
+    """Return what the student has selected; None where the query has no such input, or it is no text."""
+    value = inputs.get("selected_text")
+    return Selection(value) if isinstance(value, str) else None
+
+
+def folded(text: str) -> str:
+    """Return ``text`` with one blank for each run of white space, none around it."""
+    return " ".join(text.split())
+
+
+def _stands_in(part: str, text: str) -> bool:
+    """Whether ``text`` has ``part``, and cuts no word for it. (A pattern of 200,000 characters takes a second.)"""
+    at = text.find(part)
+    while at >= 0:
+        if not (_in_a_word(text, at) or _in_a_word(text, at + len(part))):
+            return True
+        at = text.find(part, at + 1)
+    return False
+
+
+def _in_a_word(text: str, border: int) -> bool:
+    """Whether the characters on both sides of ``border`` are of a word."""
+    return 0 < border < len(text) and _WORD.fullmatch(text[border - 1 : border + 1]) is not None
+
+
+def _words(text: str) -> Sequence[str]:
+    return _WORD.findall(text.casefold())

@@ -1,0 +1,107 @@
+"""The textbook's experiments from end to end, on a small book with data of its own and on the mock profile."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rag_harness.results.row import parse_row
+from tests.plugin.conftest import Suite
+from tests.unit.pipelines.textbook.book import PAGES
+
+TEST = """
+import pytest
+
+MARKS = [pytest.mark.t1, pytest.mark.t2, pytest.mark.t3, pytest.mark.t4, pytest.mark.t5]
+VARIANTS = [pytest.mark.rag_experiment("t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07", "t3-rrf")]
+pytestmark = [*MARKS, *VARIANTS]
+
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+    assert rag_result.decisions
+"""
+STEMS = (
+    "t1_headings",
+    "t1__boost0",
+    "t1__boost12",
+    "t1__boost15",
+    "t1__floor07",
+    "t2_fixed",
+    "t3_hybrid",
+    "t3__rrf",
+    "t4_sliding",
+    "t5_summaries",
+)
+SELECTED = "A queue of depth ten keeps ten messages."
+QUERIES: list[dict[str, Any]] = [
+    {"query_id": "q_direct_001", "query": "who gets messages of a topic", "ground_truth": "subscribers"},
+    {"query_id": "q_selected_001", "query": "how many", "inputs": {"selected_text": SELECTED}},
+    {"query_id": "q_selected_002", "query": "how many", "inputs": {"selected_text": " \n"}},
+    {"query_id": "q_history_001", "query": "and then?", "inputs": {"history": ["At stall?", "It grows hot."]}},
+    {"query_id": "q_negative_001", "query": "zebra", "query_type": "negative"},
+]
+PYPROJECT = """
+[tool.rag_harness.data.textbook]
+kb = "book"
+gates = ["t1: error_rate <= 0", "t3-rrf: error_rate <= 0"]
+"""
+
+
+@pytest.fixture
+def book(suite: Suite) -> Suite:
+    for name, text in PAGES.items():
+        file = suite.path / "book" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    pages = {"context_reference": ["module-1/chapter-1-nodes.md"]}
+    asked = [query if query.get("query_type") else {**pages, **query} for query in QUERIES]
+    (suite.path / "book" / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in asked))
+    (suite.path / "pyproject.toml").write_text(PYPROJECT)
+    suite.pytester.makepyfile(TEST)
+    return suite
+
+
+def outcomes(row: dict[str, Any]) -> dict[str, str]:
+    return {decision["name"]: decision["outcome"] for decision in row["decisions"]}
+
+
+def test_every_experiment_of_the_book(book: Suite) -> None:
+    result = book.run("--rag-attribute")
+    result.assert_outcomes(passed=len(STEMS) * len(QUERIES))
+    result.stdout.fnmatch_lines_random(["passed *t1: error_rate <= 0 *n=5*", "passed *t3-rrf: error_rate <= 0 *n=5*"])
+    for stem in STEMS:
+        rows = {row["query_id"]: row for row in book.rows(stem)}
+        assert len(rows) == len(QUERIES)
+        assert all(parse_row(json.dumps(row)).ok for row in rows.values())
+        assert len({row["fingerprint"] for row in rows.values()}) == 1
+    fingerprints = {row["fingerprint"] for stem in STEMS for row in book.rows(stem)}
+    assert len(fingerprints) == len(STEMS)
+
+
+def test_selected_by_their_marker_and_resumed(book: Suite) -> None:
+    book.pytester.makepyfile(
+        "import pytest\n@pytest.mark.t1\ndef test_one(rag_result):\n    assert rag_result.ok\n"
+        "@pytest.mark.t2\ndef test_other(rag_result):\n    assert rag_result.ok\n"
+    )
+    book.run("-m", "t1", "-n2").assert_outcomes(passed=len(QUERIES))
+    rows = {str(row["query_id"]): row for row in book.rows("t1_headings")}
+    assert book.rows("t2_fixed") == []
+    direct, selected, blank, history, _ = rows.values()
+    assert outcomes(direct) == {
+        "floor chosen": "calibrated",
+        "boost": "none",
+        "floor": "kept",
+        "confidence": "enough",
+        "answer": "answered",
+        "citations": "cited",
+        "disclaimer": "none",
+    }
+    assert outcomes(selected)["boost"] == "boosted"
+    assert outcomes(blank)["boost"] == "none"
+    assert outcomes(history)["history"] == "as it is"
+    assert all("retrieve" in {stage["name"] for stage in row["stages"]} for row in rows.values())  # type: ignore[attr-defined]
+    again = book.run("-m", "t1")
+    again.assert_outcomes(passed=len(QUERIES))
+    assert {row["finished_at"] for row in book.rows("t1_headings")} == {row["finished_at"] for row in rows.values()}

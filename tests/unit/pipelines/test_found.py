@@ -1,0 +1,36 @@
+"""Experiments are found by the names of their files, in the folder and in folders there."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness import pipelines
+from rag_harness.errors import RegistryError
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [
+        ("e3_filtered_rag", "e3"),
+        ("t10_long_name", "t10"),
+        ("t1__boost0", "t1-boost0"),
+        ("t1__boost0_without_it", "t1-boost0"),
+        ("assistant", ""),
+        ("__init__", ""),
+        ("t1", ""),
+        ("t1_", ""),
+        ("t1___x", ""),
+        ("text_t1_x", ""),
+    ],
+)
+def test_ids(stem: str, name: str) -> None:
+    assert pipelines._experiment_of(stem) == name
+
+
+def test_the_textbook_is_found() -> None:
+    found = pipelines.built_in()
+    assert {"e1", "t1", "t1-boost0", "t1-boost12", "t1-boost15", "t2", "t3", "t3-rrf", "t4", "t5"} <= found.keys()
+    assert pipelines.result_name("t1") == "t1_headings"
+    assert pipelines.builder("t3-rrf").__module__ == "rag_harness.pipelines.textbook.t3__rrf"
+    with pytest.raises(RegistryError, match=r"t1-boost1\b.*Did you mean 't1-boost1[25]'"):
+        pipelines.builder("t1-boost1")
