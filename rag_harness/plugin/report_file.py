@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.files.log import log
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -48,10 +50,16 @@ class ReportFile:
 
         try:
             write_report([self._session.output], self.file, format_of(self.file), tables=self._record.tables)
-            self._said = f"report: {self.file} ({size_said(self.file)})"
         except RagHarnessError as error:
-            # Somebody waits for that file: a run without it must not look like one with it.
-            session.config.hook.pytest_runtest_logreport(report=failure("write report", str(error)))
+            why = str(error)
+        except Exception as error:  # the run is paid for, judged and written: it must not end as an internal error
+            log.error("The report could not be written", exc_info=error)
+            why = f"{type(error).__name__}: {error}"
+        else:
+            self._said = f"report: {self.file} ({size_said(self.file)})"
+            return
+        # Somebody waits for that file: a run without it must not look like one with it.
+        session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:

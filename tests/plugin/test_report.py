@@ -81,6 +81,16 @@ def test_a_report_that_cannot_be_written_fails_the_run(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["*file/report.html cannot be written: *"])
 
 
+def test_an_error_that_nobody_foresaw_is_a_failure_and_not_the_end(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        "import rag_harness.page.written as written\n\n"
+        "def broken(*args, **more):\n    raise ZeroDivisionError('of a chart')\n\nwritten.write_report = broken\n"
+    )
+    result = suite.run("--rag-report=report.html", "--rag-gate=e3: error_rate <= 0.5")
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines(["*ZeroDivisionError: of a chart*", "passed *e3: error_rate*"])
+
+
 def test_nothing_is_written_where_nothing_was_run(suite: Suite) -> None:
     for args in (["--collect-only"], ["-k", "no such test"]):
         suite.run("--rag-report=report.html", *args).stdout.no_fnmatch_line("report: *")
