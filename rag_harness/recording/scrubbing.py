@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 from urllib.parse import quote
 
@@ -28,15 +29,8 @@ _SECRET_HEADER = re.compile(r"(?i)auth|key|token|secret|cookie|openai-(organizat
 
 def secrets_of(settings: Settings) -> list[str]:
     """Return the keys of a run."""
-    known = (
-        settings.chat_key,
-        settings.openrouter_api_key,
-        settings.openai_api_key,
-        settings.chat_api_key,
-        settings.judge_api_key,
-        settings.writer_api_key,
-        settings.qdrant_api_key,
-    )
+    keys = (getattr(settings, each.name) for each in fields(settings) if each.metadata.get("secret"))
+    known = (settings.chat_key, *keys)
     return [each for each in dict.fromkeys(known) if each]
 
 
