@@ -27,9 +27,17 @@ def told_apart(value: float, threshold: float, unit: str, same: bool) -> tuple[s
     return shown(value, unit, fewest), shown(threshold, unit, fewest)
 
 
-def bounds(low: float, high: float, unit: str, signed: bool = False) -> str:
-    """Write an interval, in the unit of the value beside it; an end that the cases are too few to bound is open."""
-    digits = _DIGITS.get(unit, 2)
+def value_said(value: float, unit: str = "share") -> str:
+    """Write a value with its unit, with as many digits as its unit has."""
+    return shown(value, unit, _DIGITS.get(unit, 3))
+
+
+def bounds(low: float, high: float, unit: str, signed: bool = False, digits: int = 2) -> str:
+    """Write an interval, in the unit of the value beside it; an end that the cases are too few to bound is open.
+
+    ``digits`` are those of a share or a score; other units have their own.
+    """
+    digits = _DIGITS.get(unit, digits)
     sign = "+" if signed else ""
     ends = ["…" if isinf(end) else f"{end:{sign}.{digits}f}" for end in (low, high)]
     return f"[{ends[0]}, {ends[1]}]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, isfinite
 
-from rag_harness.gates.units import bounds, shown
+from rag_harness.gates.units import bounds, value_said
 from rag_harness.measures import Measure
 from rag_harness.page.content import Cell
 from rag_harness.report.suite_table import SuiteTable
@@ -15,22 +15,11 @@ from rag_harness.stats import quantile, quantile_interval
 NONE = "–"
 """What stands where there is no value."""
 _LOPSIDED = 0.1
-_DIGITS = {"ms": 0, "usd": 4, "tokens": 0, "count": 1}
-
-
-def value_said(value: float, unit: str = "share") -> str:
-    """Return a value with its unit."""
-    return shown(value, unit, _DIGITS.get(unit, 3))
 
 
 def interval_said(low: float | None, high: float | None, unit: str = "share", signed: bool = False) -> str:
     """Return an interval; an end that is None is open."""
-    ends = -inf if low is None else low, inf if high is None else high
-    if unit in _DIGITS:
-        return bounds(*ends, unit, signed)
-    sign = "+" if signed else ""
-    said = [f"{end:{sign}.3f}" if isfinite(end) else "…" for end in ends]
-    return f"[{said[0]}, {said[1]}]"
+    return bounds(-inf if low is None else low, inf if high is None else high, unit, signed, digits=3)
 
 
 def measure_title(measure: Measure) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.plugin.derived import bench_of, derived_runs, print_section, tried
+from rag_harness.plugin.afterwards import tried
+from rag_harness.plugin.derived import bench_of, derived_runs, print_section
 
 if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
-
-from rag_harness.files.log import log
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pytest
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
     from rag_harness.protocols import Experiment
-
-_Found = TypeVar("_Found")
 
 
 @contextmanager
@@ -40,22 +36,6 @@ def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]
     from rag_harness.attribution.bench import Bench
 
     return Bench(experiment, session.fingerprint, session.parts.data)
-
-
-def tried(work: Callable[[], _Found]) -> tuple[_Found | None, str]:
-    """Return what ``work`` came to, or None and why it failed.
-
-    The run is paid for: it must not end as an internal error before its gates are judged and its files are written.
-    """
-    from rag_harness.errors import RagHarnessError
-
-    try:
-        return work(), ""
-    except (OSError, RagHarnessError) as error:
-        return None, str(error)
-    except Exception as error:
-        log.error("What comes after the tests failed", exc_info=error)
-        return None, f"{type(error).__name__}: {error}"
 
 
 def print_section(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from rag_harness.plugin.afterwards import after_tests
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
 from rag_harness.plugin.run_gates import RulesFor, RunGates
@@ -68,15 +69,7 @@ class GateKeeper:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Judge when all tests have run, also where one of ours stopped the run; not after Ctrl-C."""
-        try:
-            result = yield
-        except (pytest.UsageError, KeyboardInterrupt):
-            raise
-        except BaseException:
-            self._judge(session)
-            raise
-        self._judge(session)
-        return result
+        return (yield from after_tests(lambda: self._judge(session)))
 
     def _judge(self, session: pytest.Session) -> None:
         if not (self._used or self._recorder.arrived) or session.config.option.collectonly:

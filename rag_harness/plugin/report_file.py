@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rag_harness.files.log import log
+from rag_harness.plugin.afterwards import after_tests, tried
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,35 +31,21 @@ class ReportFile:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
-        try:
-            result = yield
-        except (pytest.UsageError, KeyboardInterrupt):
-            raise
-        except BaseException:
-            self._write(session)
-            raise
-        self._write(session)
-        return result
+        return (yield from after_tests(lambda: self._write(session)))
 
     def _write(self, session: pytest.Session) -> None:
         if not self._session.settings.report or not self._record.is_there:
             return
-        from rag_harness.errors import RagHarnessError
         from rag_harness.page.written import format_of, size_said, write_report
         from rag_harness.plugin.gating import failure
 
-        try:
-            write_report([self._session.output], self.file, format_of(self.file), tables=self._record.tables)
-        except RagHarnessError as error:
-            why = str(error)
-        except Exception as error:  # the run is paid for, judged and written: it must not end as an internal error
-            log.error("The report could not be written", exc_info=error)
-            why = f"{type(error).__name__}: {error}"
+        file, tables = self.file, self._record.tables
+        _, why = tried(lambda: write_report([self._session.output], file, format_of(file), tables=tables))
+        if why:
+            # Somebody waits for that file: a run without it must not look like one with it.
+            session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
         else:
-            self._said = f"report: {self.file} ({size_said(self.file)})"
-            return
-        # Somebody waits for that file: a run without it must not look like one with it.
-        session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
+            self._said = f"report: {file} ({size_said(file)})"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:

@@ -92,7 +92,7 @@ def abstention_lines(found: list[Abstention]) -> list[str]:
 
 def _abstention(name: str, table: SuiteTable) -> Abstention | None:
     confidence = _answered(table)
-    measure = next((each for each in RIGHT_BY if each in table.columns and table.values(each, {})), "")
+    measure = next((each for each in RIGHT_BY if table.has(each)), "")
     if not confidence or not measure:
         return None
     values = table.values(measure, {})

@@ -14,7 +14,7 @@ def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell
 
     Better is what both tests of ``cells`` call significant, after Holm's correction.
     """
-    having = {name for name, table in tables.items() if measure in table.columns and table.values(measure, {})}
+    having = {name for name, table in tables.items() if table.has(measure)}
     won = Counter(_winner(cell, tables) for cell in cells if _is_won(cell, measure) and cell.first in having)
     return next((name for name, wins in won.items() if wins == len(having) - 1), "")
 

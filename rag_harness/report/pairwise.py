@@ -88,11 +88,7 @@ def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]
 
 def on_measure(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str) -> list[Cell]:
     """Return a cell a pair of experiments with values of a measure that no judge gives: a family of its own."""
-    having = [
-        name
-        for name, table in sorted(tables.items())
-        if name != GOLDEN and measure in table.columns and table.values(measure, {})
-    ]
+    having = [name for name, table in sorted(tables.items()) if name != GOLDEN and table.has(measure)]
     return adjusted([_compared(tables, Cell(*pair, measure, "others")) for pair in _pairs(having, suites)])
 
 

@@ -120,6 +120,11 @@ class SuiteTable:
         chosen = np.flatnonzero(self._selected(where) & ~np.isnan(column.values))
         return {self.ids[n]: float(column.values[n]) for n in map(int, chosen)}
 
+    def has(self, measure: str) -> bool:
+        """Whether the table was made with a measure and some selected case has a value of it."""
+        column = self.columns.get(measure)
+        return column is not None and bool((self._selected({}) & ~np.isnan(column.values)).any())
+
     def absent(self, measure: str, where: Slice, /) -> Counter[str]:
         """Count the selected cases without a value, by the reason, as what they have: "no ground truth"."""
         column = self.columns[measure]

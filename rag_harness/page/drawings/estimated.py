@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import isfinite
 
-import numpy as np
-
 from rag_harness.charts import Estimate
+from rag_harness.gates.units import value_said
 from rag_harness.page.content import Cell
-from rag_harness.page.figures import NONE, interval_said, no_value, value_said
+from rag_harness.page.figures import NONE, interval_said, no_value
 from rag_harness.report.suite_table import SuiteTable
 
 STUDY = ("context_precision", "faithfulness", "answer_relevancy", "g_mean")
@@ -47,8 +46,3 @@ def said(found: Estimate | None, unit: str = "share") -> str:
     if found.low is None and found.high is None:
         return value_said(found.value, unit)
     return f"{value_said(found.value, unit)} {interval_said(found.low, found.high, unit)}"
-
-
-def has_values(table: SuiteTable, measure: str) -> bool:
-    """Whether some case has a value of a measure."""
-    return measure in table.columns and not bool(np.isnan(table.columns[measure].values).all())

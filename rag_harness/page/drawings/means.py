@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rag_harness.charts import Bars, Lines, Series, bars, lines
 from rag_harness.page.content import Cell, Figure, Table
-from rag_harness.page.drawings.estimated import PLAIN, STUDY, estimate, estimate_cell, has_values
+from rag_harness.page.drawings.estimated import PLAIN, STUDY, estimate, estimate_cell
 from rag_harness.page.figures import measure_title
 from rag_harness.page.run import Run
 from rag_harness.report.summary import SHORT
@@ -44,7 +44,7 @@ def grouped(run: Run) -> Figure | None:
 def _shown(run: Run) -> list[str]:
     """Return shares of which more is better that some experiment has: the study's, then others."""
     tables = run.experiments.values()
-    found = [name for name in (*STUDY, "factuality", *PLAIN) if any(has_values(table, name) for table in tables)]
+    found = [name for name in (*STUDY, "factuality", *PLAIN) if any(table.has(name) for table in tables)]
     return found[:_MOST]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rag_harness.charts import HeatMap, heat_map
 from rag_harness.page.content import Cell, Figure, Table, words
-from rag_harness.page.drawings.estimated import PLAIN, STUDY, has_values
+from rag_harness.page.drawings.estimated import PLAIN, STUDY
 from rag_harness.page.drawings.taxonomy import safe
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
@@ -25,9 +25,7 @@ _Means = tuple[float | None, ...]
 def slices(run: Run) -> Figure | None:
     """Return a heat map an experiment; None where the cases are all alike."""
     experiments = run.experiments
-    measures = [
-        name for name in (*STUDY, "factuality", *PLAIN) if any(has_values(t, name) for t in experiments.values())
-    ]
+    measures = [name for name in (*STUDY, "factuality", *PLAIN) if any(t.has(name) for t in experiments.values())]
     tables = {name: table for name, table in experiments.items() if 2 * len(_measures(table)) > len(measures)}
     found = list(dict.fromkeys(each for table in tables.values() for each in _slices(table)))[:_MOST_SLICES]
     if len(found) < 2:
@@ -45,7 +43,7 @@ def slices(run: Run) -> Figure | None:
 
 
 def _measures(table: SuiteTable) -> list[str]:
-    return [name for name in (*STUDY, "factuality", *PLAIN) if has_values(table, name)]
+    return [name for name in (*STUDY, "factuality", *PLAIN) if table.has(name)]
 
 
 def _slices(table: SuiteTable) -> Iterator[_Slice]:

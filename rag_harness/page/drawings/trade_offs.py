@@ -6,7 +6,7 @@ import numpy as np
 
 from rag_harness.charts import Estimate, Point, Scatter, scatter
 from rag_harness.page.content import Cell, Figure, Table, words
-from rag_harness.page.drawings.estimated import QUALITY, estimate, has_values, said
+from rag_harness.page.drawings.estimated import QUALITY, estimate, said
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import SHORT
@@ -30,7 +30,7 @@ def quality_for_money(run: Run) -> Figure | None:
 
 
 def _figure(run: Run, taken: dict[str, Estimate], ident: str, title: str, label: str, unit: str) -> Figure | None:
-    measure = next((m for m in QUALITY if sum(has_values(run.tables[name], m) for name in taken) > 1), "")
+    measure = next((m for m in QUALITY if sum(run.tables[name].has(m) for name in taken) > 1), "")
     if not measure:
         return None
     quality = {name: estimate(run.tables[name], measure) for name in taken}

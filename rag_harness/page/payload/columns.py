@@ -71,7 +71,7 @@ def of_row(row: ExperimentResult | None) -> tuple[Any, ...]:
 
 def _measures(table: SuiteTable) -> list[Measure]:
     """Return the measures that a trial of the table has a value of."""
-    return [column.measure for name, column in table.columns.items() if table.values(name, {})]
+    return [column.measure for name, column in table.columns.items() if table.has(name)]
 
 
 def _said(measure: Measure) -> dict[str, Any]:

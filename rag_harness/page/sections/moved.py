@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_harness.gates.units import value_said
 from rag_harness.page.content import Cell, Table, Tone
-from rag_harness.page.figures import counted, measure_title, value_said
+from rag_harness.page.figures import counted, measure_title
 from rag_harness.page.run import Run
 from rag_harness.report.misses import cut
 from rag_harness.types import TrialId

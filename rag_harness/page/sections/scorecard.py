@@ -44,7 +44,7 @@ def measures_of(tables: Sequence[SuiteTable]) -> list[Measure]:
     """Return judged measures, those compared without a judge, all others, of which there is a value."""
     judged = [name for table in tables for name in judged_in_order(table)]
     known = {name: column.measure for table in tables for name, column in table.columns.items()}
-    valued = [name for name in known if any(name in table.columns and table.values(name, {}) for table in tables)]
+    valued = [name for name in known if any(table.has(name) for table in tables)]
     rest = [name for name in (*UNJUDGED, *_FURTHER, *known) if name in valued]
     return [known[name] for name in dict.fromkeys([*judged, *rest])]
 
@@ -103,7 +103,7 @@ def _missing(run: Run, measures: Sequence[Measure]) -> Iterator[str]:
     by_reason: dict[tuple[str, str], list[str]] = {}
     for name, table in run.experiments.items():
         for measure in measures:
-            if measure.name not in table.columns or not table.values(measure.name, {}):
+            if not table.has(measure.name):
                 by_reason.setdefault((name, why_none(table, measure.name)), []).append(measure.name)
     for (name, why), found in by_reason.items():
         yield f"{name} has no {listed(found)}: {why or 'no case is of the kind that it is about'}."

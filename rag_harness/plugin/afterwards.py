@@ -1,0 +1,41 @@
+"""What comes after the last test: when it is done, and how it fails without ending a run that is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+import pytest
+
+from rag_harness.files.log import log
+
+_Found = TypeVar("_Found")
+
+
+def after_tests(work: Callable[[], None]) -> Generator[None, object, object]:
+    """Wrap the loop of tests: do ``work`` when all have run, also where one of ours stopped them; not after Ctrl-C."""
+    try:
+        result = yield
+    except (pytest.UsageError, KeyboardInterrupt):
+        raise
+    except BaseException:
+        work()
+        raise
+    work()
+    return result
+
+
+def tried(work: Callable[[], _Found]) -> tuple[_Found | None, str]:
+    """Return what ``work`` came to, or None and why it failed.
+
+    The run is paid for: it must not end as an internal error before its gates are judged and its files are written.
+    """
+    from rag_harness.errors import RagHarnessError
+
+    try:
+        return work(), ""
+    except (OSError, RagHarnessError) as error:
+        return None, str(error)
+    except Exception as error:
+        log.error("What comes after the tests failed", exc_info=error)
+        return None, f"{type(error).__name__}: {error}"
