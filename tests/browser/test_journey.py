@@ -19,7 +19,7 @@ def test_from_the_verdict_to_a_failed_claim_by_keyboard_alone(opened: Opened, st
     page = opened(study_page)
     press_until(page, "Tab", "a.skip")
     page.keyboard.press("Enter")
-    assert page.url.endswith("#verdict")
+    arrived(page, "#verdict")
     assert "failed" in page.locator("#verdict").inner_text()
     press_until(page, "Tab", "[data-field=q]", presses=300)
     page.keyboard.type("e3")
@@ -43,9 +43,10 @@ def test_keys_are_told_and_found(opened: Opened, study_page: Path) -> None:
     page = opened(study_page, "#trials")
     page.keyboard.press("?")
     help_ = page.locator("[data-help][open]")
+    help_.wait_for()
     assert all(key in help_.inner_text() for key in ("j", "k", "Enter", "Esc", "/", "s", "?"))
     page.keyboard.press("Escape")
-    assert page.locator("[data-help][open]").count() == 0
+    page.locator("[data-help][open]").wait_for(state="detached")
     page.keyboard.press("/")
     assert focused(page, "[data-field=q]")
 
@@ -57,7 +58,7 @@ def test_a_deep_link_survives_a_reload(opened: Opened, study_page: Path) -> None
     before = trials_of(page)
     page.reload()
     page.locator("[data-panel] h3", has_text="e3-q003").wait_for()
-    assert page.url.endswith(at)
+    arrived(page, at)
     assert trials_of(page) == before
     assert page.locator("tr[aria-current] a").inner_text() == "e3-q003"
 
@@ -88,7 +89,7 @@ def test_filters_narrow_and_are_taken_off(opened: Opened, study_page: Path) -> N
     page.locator("[data-count]", has_text="12 of 36").wait_for()
     page.get_by_role("button", name="Remove the filter Type: negative").click()
     page.locator("[data-count]", has_text="36 trials").wait_for()
-    assert page.url.endswith("#trials")
+    arrived(page, "#trials")
 
 
 def test_a_range_and_words_filter(opened: Opened, study_page: Path) -> None:
@@ -139,7 +140,7 @@ def test_back_undoes_a_step_and_forward_does_it_again(opened: Opened, study_page
     page.go_back()
     page.locator("[data-panel]").wait_for(state="hidden")
     page.go_back()
-    assert page.locator("th[aria-sort]").count() == 0
+    page.locator("th[aria-sort]").wait_for(state="detached")
     page.go_forward()
     page.locator("th[aria-sort]").wait_for()
 
@@ -160,6 +161,11 @@ def test_evidence_and_citations_lead_to_the_chunk(opened: Opened, study_page: Pa
     )
     page.locator("[data-part=answer]").get_by_role("button", name="Source 1").first.click()
     assert focused(page, "[data-chunk='1']")
+
+
+def arrived(page: Page, at: str) -> None:
+    """Wait for the address: the browser changes it some time after the key or the click that asked for it."""
+    page.wait_for_function("at => location.href.endsWith(at)", arg=at)
 
 
 def press_until(page: Page, key: str, selector: str, presses: int = ENOUGH, of_page: bool = False) -> None:
