@@ -50,7 +50,8 @@ class RunParts:
 
     def _open_cassettes(self) -> Cassettes:
         settings = self.settings
-        return Cassettes(settings.path(settings.cassettes) / settings.profile, secrets_of(settings), self.scrub)
+        folder = settings.path(settings.cassettes) / settings.profile
+        return Cassettes(folder, secrets_of(settings), self.scrub, settings.abridge)
 
     def flush(self) -> None:
         """Write what is waiting in the stores, where any was opened."""

@@ -74,6 +74,9 @@ class Settings:
     mode: Mode = option("auto", "auto, replay, record or live", "nothing")
     dry_run: bool = option(False, "the same as mode replay", "nothing", env="DRY_RUN", flag=False)
     rerecord: bool = option(False, "in mode record, call again what is recorded", "nothing")
+    abridge: bool = option(
+        False, "in mode record, keep of each long paragraph of a request its first words and a digest", "nothing"
+    )
     overwrite: bool = option(False, "start result files anew instead of resuming", "nothing", env="OVERWRITE")
 
     chat_model: str = option("", "chat model; default: the profile's", "generation")
