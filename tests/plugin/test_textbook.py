@@ -14,13 +14,25 @@ from tests.unit.pipelines.textbook.book import PAGES
 TEST = """
 import pytest
 
-MARKS = [pytest.mark.t1, pytest.mark.t2, pytest.mark.t3, pytest.mark.t4, pytest.mark.t5]
-VARIANTS = [pytest.mark.rag_experiment("t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07", "t3-rrf")]
-pytestmark = [*MARKS, *VARIANTS]
 
+@pytest.mark.t1
+@pytest.mark.t2
+@pytest.mark.t3
+@pytest.mark.t4
+@pytest.mark.t5
 def test_answers(rag_result):
     assert rag_result.ok, rag_result.why
     assert rag_result.decisions
+
+@pytest.mark.t1
+@pytest.mark.rag_experiment("t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07")
+def test_variants(rag_result):
+    test_answers(rag_result)
+
+@pytest.mark.t3
+@pytest.mark.rag_experiment("t3-rrf")
+def test_variant_of_t3(rag_result):
+    test_answers(rag_result)
 """
 STEMS = (
     "t1_headings",
@@ -65,6 +77,11 @@ def book(suite: Suite) -> Suite:
 
 def outcomes(row: dict[str, Any]) -> dict[str, str]:
     return {decision["name"]: decision["outcome"] for decision in row["decisions"]}
+
+
+def test_a_marker_beside_rag_experiment_selects_and_names_nothing(book: Suite) -> None:
+    book.run("-m", "t3").assert_outcomes(passed=6 * len(QUERIES), deselected=4 * len(QUERIES))
+    assert len(book.rows("t3__rrf")) == len(book.rows("t3_hybrid")) == len(book.rows("t1_headings")) == len(QUERIES)
 
 
 def test_every_experiment_of_the_book(book: Suite) -> None:
