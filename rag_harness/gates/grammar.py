@@ -200,7 +200,9 @@ def _otherwise(text: str, right: str) -> tuple[str, str]:
     if not otherwise:
         raise _wrong(text, f"nothing stands behind 'else'; write {_ELSE_EXAMPLE}, or leave 'else' out")
     if _LATE_CONFIDENCE.fullmatch(otherwise):
-        raise _wrong(text, "a confidence stands before 'else', behind it it is text; write >= 0.8 @95% else switch to e2")
+        raise _wrong(
+            text, "a confidence stands before 'else', behind it it is text; write >= 0.8 @95% else switch to e2"
+        )
     return condition, otherwise
 
 

@@ -14,7 +14,7 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
 
 _HEAD = ("assumption", "measured", "95 % interval", "n", "verdict", "what to do")
-_NOTE = "What to do was written behind the gate (else) before the run; a value that could not be had decides nothing."
+_NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
 
 
 def decisions(runs: Sequence[Run]) -> Section | None:
@@ -45,11 +45,11 @@ def _measured(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
 
 
 def _to_do(said: Mapping[str, Any], gate: Gate | None) -> str:
-    state, reason, text = said["state"], said.get("reason") or "", said["otherwise"]
+    state, reason, text = said["state"], said.get("reason") or "", str(said["otherwise"])
     if state == "passed":
         return "keep"
     if state not in ("failed", "inconclusive"):
         return reason
-    if gate is None or is_due(state, gate.op, said.get("value"), said.get("threshold")):
-        return str(text) if state == "failed" else f"undecided: {reason}; would be: {text}"
-    return f"undecided: {reason}; would be: {text}"
+    # What another version writes cannot be held against its value here: the state has to do.
+    due = state == "failed" if gate is None else is_due(state, gate.op, said.get("value"), said.get("threshold"))
+    return text if due else f"undecided: {reason}; would be: {text}"
