@@ -8,6 +8,7 @@ import pytest
 
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Rules, Verdict, judge, parse_gate, verdict_lines
+from rag_harness.gates.early_stop import EarlyStop
 from rag_harness.gates.grammar import Reference
 from rag_harness.gates.reading import measures_by_suite, read_gates
 from tests.unit.test_gates import Scores, of
@@ -27,6 +28,7 @@ MRR = Gate("e3", (), "mrr@5", ">=", 0.8)
         ("e3: mrr@5 >= 0.8 else a, or else b: k >= 10 @ 3", replace(MRR, otherwise="a, or else b: k >= 10 @ 3")),
         ("e3: p95(mrr@5) >= 0.8 else y", replace(MRR, quantile=95, otherwise="y")),
         ("e3: mrr@5 >= elsewhere", replace(MRR, right=Reference("elsewhere"))),
+        ("e3: mrr@5 >= someelse", replace(MRR, right=Reference("someelse"))),
         ("else: mrr@5 >= 0.8", replace(MRR, suite="else")),
         ("e3[topic=this or else that]: mrr@5 >= 0.8", replace(MRR, slice=(("topic", "this or else that"),))),
     ],
@@ -52,6 +54,7 @@ def test_the_condition_is_the_gate_without_it() -> None:
         ("t1: zero_result_rate <= else", "there is no threshold before 'else'"),
         ("t1: zero_result_rate else use t2", "no comparison in 'zero_result_rate else use t2'"),
         ("else use t2", "no comparison in 'else use t2'"),
+        ("t1: zero_result_rate <= 0.15else use t2", "'0.15else use t2' on the right is no number"),
         (f"{FLOOR} Else use t2", "'0.15 Else use t2' on the right is no number"),
         (f"{FLOOR} else use t2 @95%", "a confidence stands before 'else'"),
         (f"{FLOOR} else @ 95 %", "a confidence stands before 'else'"),
@@ -137,3 +140,8 @@ def test_lines_are_aligned_by_the_conditions_alone() -> None:
     assert " ".join(" ".join(said).split()) == f"what to do: {long}"
     assert all(len(line) <= 100 for line in said[:-1])
     assert said[-1].strip().startswith("https://"), "an address is not cut"
+
+
+def test_what_cannot_be_settled_early_names_the_condition_alone() -> None:
+    with pytest.raises(SettingsError, match="^Gate 'e3: mrr@5 >= 0.8' cannot be settled early"):
+        EarlyStop(parse_gate("e3: mrr@5 >= 0.8 else x", 5), 20)

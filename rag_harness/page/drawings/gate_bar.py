@@ -26,7 +26,7 @@ def gate_bar(said: Mapping[str, Any], gate: Gate, tone: Tone, ident: str) -> str
     ends = None if low is None else min(low, value), None if high is None else max(high, value)
     bar = IntervalBar(
         ident=ident,
-        title=gate.condition,
+        title=str(gate),
         value=Estimate(value, *ends),
         span=_span([value, threshold, *(end for end in ends if end is not None)], gate, said.get("unit", "share")),
         threshold=threshold,
