@@ -78,6 +78,17 @@ def test_questions_of_its_golden_set_are_a_slice(book: Suite) -> None:
     )
 
 
+def test_its_gates_say_what_to_do_too(book: Suite) -> None:
+    said = PYPROJECT.replace("tutor: error_rate <= 0", "tutor: error_rate >= 1 else ask two tutors")
+    (book.path / "pyproject.toml").write_text(said)
+    result = book.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["failed *tutor: error_rate >= 1 *n=1*", " *what to do: ask two tutors"])
+    result = book.run("--rag-kb=kb")
+    result.stdout.fnmatch_lines(["not judged *tutor: error_rate >= 1 *set for book, this run is on kb"])
+    assert "two tutors" not in result.stdout.str()
+
+
 def test_its_gates_are_not_judged_on_another_knowledge_base(book: Suite) -> None:
     result = book.run("--rag-kb=kb")
     result.stdout.fnmatch_lines(["not judged *tutor: error_rate <= 0 *set for book, this run is on kb"])
