@@ -36,6 +36,7 @@ STEMS = (
     "t5_summaries",
 )
 SECTIONS = 6
+CHAT = "--rag-chat-model=embedded/extractive"
 SELECTED = "A queue of depth ten keeps ten messages."
 QUERIES: list[dict[str, Any]] = [
     {"query_id": "q_direct_001", "query": "who gets messages of a topic", "ground_truth": "subscribers"},
@@ -123,8 +124,10 @@ def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Su
         file.unlink()
     book.pytester.makepyfile(test_t5=ONLY_T5)
     with counting_server(0.01, lambda body: "A summary.") as server:
-        writer = ("--rag-writer-model=some/writer", f"--rag-writer-base-url={server.url}")
-        book.run(*writer, "--rag-mode=record", "-n2", "--rag-concurrency=4").assert_outcomes(passed=len(QUERIES))
+        writer = ("--rag-writer-model=some/writer", f"--rag-writer-base-url={server.url}", CHAT)
+        recorded = book.run(*writer, "--rag-mode=record", "-n2", "--rag-concurrency=4")
+        recorded.assert_outcomes(passed=len(QUERIES))
+        recorded.stdout.fnmatch_lines([f"rag: recording: {SECTIONS} answers to ask for, 0 are recorded*"])
         # The sections of the small book, each once, though two processes needed them.
         assert sorted(server.calls.values()) == [1] * SECTIONS
         assert server.most <= 4
@@ -132,6 +135,6 @@ def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Su
     rows = [json.loads(line) for line in (book.path / "replayed" / "t5_summaries.jsonl").read_text().splitlines()]
     said = {decision["outcome"] for row in rows for decision in row["decisions"] if decision["name"] == "summaries"}
     assert said == {"written by some/writer"}
-    missing = book.run(writer[0] + "2", writer[1], "--rag-mode=replay", "--rag-output=missing")
+    missing = book.run(writer[0] + "2", *writer[1:], "--rag-mode=replay", "--rag-output=missing")
     missing.assert_outcomes(failed=len(QUERIES))
     missing.stdout.fnmatch_lines(["*Record it: --rag-profile=mock --rag-mode=record*"])

@@ -140,7 +140,7 @@ def test_without_a_writer_they_are_extractive(tmp_path: Path) -> None:
 def test_the_fingerprint_knows_who_wrote_them_and_what_was_asked(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "t5.summary.system.md").write_text("Say less.")
-    writer = {"writer_model": "mock/placeholder"}
+    writer: dict[str, Any] = {"writer_model": "mock/placeholder"}
     others: list[dict[str, Any]] = [
         {},
         writer,
