@@ -153,7 +153,7 @@ class Settings:
     )
     judge_model: str = option("", "chat model that judges; default: the profile's, else the chat model", "judging")
     judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
-    writer_model: str = option("", "chat model of role writer, which finds other words for questions", "nothing")
+    writer_model: str = option("", "chat model of role writer: other words for questions, summaries for t5", "nothing")
     writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
     rewrite_model: str = option("", "chat model of role rewrite, which makes questions that stand alone", "nothing")
     rewrite_base_url: str = option(
