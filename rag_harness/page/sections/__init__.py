@@ -17,7 +17,7 @@ from rag_harness.page.sections.slices import slices
 from rag_harness.page.sections.verdict import verdict
 
 SectionOf: TypeAlias = Callable[[Sequence[Run]], "Section | None"]
-SECTIONS: tuple[SectionOf, ...] = (verdict, scorecard, diff, charts, differences, slices, failures, method)
+SECTIONS: tuple[SectionOf, ...] = (verdict, scorecard, slices, diff, charts, differences, failures, method)
 
 
 def sections_of(runs: Sequence[Run]) -> list[Section]:
