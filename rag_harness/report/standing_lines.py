@@ -17,17 +17,18 @@ _TIE = "\N{NO-BREAK SPACE}"
 FEW = 10
 """Cases, below which a test says little; it is said."""
 _HEAD = (
-    "means and differences with 95 % intervals, best minus the other over the same cases; a winner beats every other; "
-    "p, the larger of both tests, by Holm over {} tests: all pairs on all slices, for the same cases pick the best"
+    "the best of each slice, its mean and its lead over the same cases, with 95 % intervals; a winner beats every "
+    "other; p, the larger of t and permutation test, is by Holm over {}: all pairs on all slices"
 )
 
 
 def standing_lines(found: Standings) -> list[str]:
     """Return the lines; none where no two experiments were asked about the same data."""
-    lines = wrap(_HEAD.format(found.tests), _WIDTH) if found.found else []
+    tests = _kept_together(f"{found.tests} tests")
+    lines = _wrapped(_HEAD.format(tests)) if found.found else []
     for (data, _), group in groupby(found.found, lambda each: (each.data, each.measure)):
         lines += _group(list(group), f" on {data}" if found.several else "")
-    return [_cut(line) for line in [*lines, *(part for why in found.blank for part in wrap(why, _WIDTH))]]
+    return [_cut(line) for line in [*lines, *(part for why in found.blank for part in _wrapped(why))]]
 
 
 def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
@@ -40,8 +41,7 @@ def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
     for name, each in zip(names, group, strict=True):
         best = "all" if each.is_level else each.best
         yield f"{name:<{width}}  {each.cases:>{cases}}  {best} {mean_said(each)}"
-        told = wrap("; ".join(_told(each)), _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-        yield from (line.replace(_TIE, " ") for line in told)
+        yield from _wrapped("; ".join(_told(each)), "  ")
 
 
 def mean_said(each: Standing) -> str:
@@ -113,6 +113,11 @@ def _names(cells: Sequence[Cell], each: Standing) -> str:
 
 def _of(n: int, each: Standing) -> str:
     return f" (n={n})" if n < each.cases else ""
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    lines = wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace(_TIE, " ") for line in lines]
 
 
 def _kept_together(text: str) -> str:

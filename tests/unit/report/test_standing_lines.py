@@ -30,7 +30,7 @@ def lines(tables: dict[str, SuiteTable], *asked: str, **more: dict[str, str]) ->
 def test_a_winner_with_its_lead_and_how_many_tests_there_were() -> None:
     found = lines(WON)
     head = " ".join(found[:4])
-    assert "best minus the other over the same cases" in head
+    assert "a winner beats every other; p, the larger of t and permutation test" in head
     assert "by Holm over 6 tests: all pairs on all slices" in head
     place = next(n for n, line in enumerate(found) if line.startswith("kind=direct"))
     assert found[place - 1].split() == ["token_f1", "cases", "best"]
