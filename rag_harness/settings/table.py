@@ -169,6 +169,12 @@ class Settings:
         ge=0,
         le=100,
     )
+    slices: tuple[str, ...] = option(
+        (),
+        "say on each slice which experiment wins: keys of the queries, and maybe measures: "
+        '"query_type, topic: recall@5", repeatable',
+        "nothing",
+    )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"

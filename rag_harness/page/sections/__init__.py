@@ -14,10 +14,11 @@ from rag_harness.page.sections.differences import differences
 from rag_harness.page.sections.failures import failures
 from rag_harness.page.sections.method import method
 from rag_harness.page.sections.scorecard import scorecard
+from rag_harness.page.sections.slices import slices
 from rag_harness.page.sections.verdict import verdict
 
 SectionOf: TypeAlias = Callable[[Sequence[Run]], "Section | None"]
-SECTIONS: tuple[SectionOf, ...] = (verdict, decisions, scorecard, diff, charts, differences, failures, method)
+SECTIONS: tuple[SectionOf, ...] = (verdict, decisions, scorecard, slices, diff, charts, differences, failures, method)
 
 
 def sections_of(runs: Sequence[Run]) -> list[Section]:
