@@ -23,8 +23,8 @@ def study(**shifts: float) -> dict[str, SuiteTable]:
 WON = study(t1=0.0, t2=0.02, t3=0.3)
 
 
-def lines(tables: dict[str, SuiteTable], *asked: str, **more: dict[str, str]) -> list[str]:
-    return standing_lines(stand(tables, *(asked or ("kind",)), **more))
+def lines(tables: dict[str, SuiteTable], *asked: str, data: dict[str, str] | None = None) -> list[str]:
+    return standing_lines(stand(tables, *(asked or ("kind",)), data=data))
 
 
 def test_a_winner_with_its_lead_and_how_many_tests_there_were() -> None:
