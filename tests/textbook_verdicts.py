@@ -1,4 +1,4 @@
-"""Are the verdicts of a run on the textbook those that its page tells? ``python -m tests.textbook_verdicts SUMMARY PAGE``.
+"""Are the verdicts of a run on the textbook those of its page? ``python -m tests.textbook_verdicts SUMMARY PAGE``.
 
 Standard library only: it runs in an installation of the core.
 """
