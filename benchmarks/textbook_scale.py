@@ -78,10 +78,11 @@ def milliseconds(work: Callable[[str], object], texts: Sequence[str]) -> list[fl
 
 
 def one_round(parts: RunParts, retrieval: Retrieval, number: int) -> dict[str, list[float]]:
-    """Time searches and answers. Blanks behind a query make a text without a vector of the same tokens."""
+    """Time searches and answers. Blanks behind a query make a text of the same tokens that no store has a vector of."""
+    blanks = " " * (2 * number + os.getpid() % 997)
     own, all_queries = texts_of(BOOK), [*texts_of(BOOK), *texts_of(STUDY)]
-    searched = [query + " " * number for query in islice(all_queries, QUERIES)]
-    answered = [query + " " * (number + 100) for query in own]
+    searched = [query + blanks for query in islice(all_queries, QUERIES)]
+    answered = [f"{query} {blanks}" for query in own]
     pipeline = experiment("t1", parts).pipeline
 
     def search(text: str) -> object:
