@@ -28,12 +28,13 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\bbetween (?P<one>[^,.;?!]{1,200}?) and (?P<other>[^,.;?!]{1,200})", re.IGNORECASE)
-_AGAINST = re.compile(r",? (?:compared (?:to|with)|versus|vs\.?|as opposed to) ", re.IGNORECASE)
+_AGAINST = re.compile(r",? (?:compared (?:to|with)|versus|vs|as opposed to) ", re.IGNORECASE)
 _VERSIONS = (
     r"\b(?:(?:19|20)\d\d|used to be|no longer|up to date|outdated|superseded|(?:current|latest|newest|old|older|new|"
     r"previous|former) (?:version|policy|policies|rules?|terms|edition))\b"
 )
 _DATED = re.compile(_VERSIONS, re.IGNORECASE)
+_VS = re.compile(r"\bvs\.(?=\s)", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 
 
@@ -45,7 +46,7 @@ def subquestions(text: str) -> list[str]:
     take it?" finds nothing by itself. Where there is nothing to part and the question names a year, or versions of a
     rule, which of them is current is a question too. A text that no rule knows is its own only part.
     """
-    told, asked = _told_and_asked(" ".join(text.split()))
+    told, asked = _told_and_asked(_VS.sub("vs", " ".join(text.split())))
     parts = [part for question in asked for part in _parts(question)]
     if len(parts) == 1:
         parts = _sides(parts[0])
