@@ -26,7 +26,7 @@ class HitMetadata(FrozenModel):
     version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
     date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
     markup: Text | None = Field(
-        None, description="'taken off' where the text has lost the page's marks; null where it is the page's own"
+        None, description="'taken off' where the text has lost the page's marks, null where it has them"
     )
 
 
