@@ -40,6 +40,8 @@ Metadata = Mapping[str, Any]
 
 GOLDEN = "golden"
 """The suite that tests retrieval alone: what stands in the experiment's place in ids, rows, files and gates."""
+UNMARKED = "taken off"
+"""What the metadata of a chunk say of ``markup`` where its text has lost the page's marks."""
 NEGATIVE = "negative"
 """The query type whose cases the documents do not answer, unless a case says otherwise."""
 

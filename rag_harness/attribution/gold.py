@@ -8,6 +8,7 @@ from typing import Literal
 
 from rag_harness.attribution.right import figures_of, needed_quotes, plain_terms, share
 from rag_harness.attribution.shelf import Shelf, says
+from rag_harness.measures.quotes import as_shown
 from rag_harness.reader.prompt import Source
 from rag_harness.reader.versions import SAME_THING, versions
 from rag_harness.results.row import ExperimentResult
@@ -71,6 +72,7 @@ class GoldFacts:
 
 def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFacts:
     """Return what the gold says about a row; without a ``shelf`` what index and pages hold is not known."""
+    case = as_shown(case, row)
     superseded = _superseded(case, row, shelf)
     return GoldFacts(
         tuple(_quotes(case, row, shelf)),

@@ -14,6 +14,7 @@ from rag_harness.judges.spent import Spent, spending
 from rag_harness.local_work import inline
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Support
+from rag_harness.measures.quotes import as_shown
 from rag_harness.once import Once
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
@@ -149,7 +150,7 @@ class Judging:
             contexts=tuple(chunk.text for chunk in row.retrieved_chunks),
             ground_truth=case.ground_truth,
             gold_pages=tuple(pages),
-            quotes=tuple(evidence.quote for evidence in case.evidence),
+            quotes=tuple(evidence.quote for evidence in as_shown(case, row).evidence),
             abstained=row.abstained,
             answerable=case.answerable,
         )

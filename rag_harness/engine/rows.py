@@ -176,6 +176,7 @@ def _retrieved(hit: Hit) -> RetrievedChunk:
         section=" > ".join(chunk.section),
         version=_said(page.get("version")),
         date=_said(page.get("effective_date", page.get("date"))),
+        markup=_said(page.get("markup")),
     )
     return RetrievedChunk(
         chunk_id=chunk.chunk_id,

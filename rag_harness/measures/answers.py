@@ -7,6 +7,7 @@ import string
 from collections import Counter
 
 from rag_harness.measures.measure import RowMeasure, Score
+from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 
@@ -66,6 +67,7 @@ class EvidenceRecall(RowMeasure):
     """Quotes that stand in one of the chunks of the prompt / quotes, white space folded; case and punctuation count.
 
     What TREC calls nugget recall, by exact match. A quote that a chunk border cuts is not found: no chunk says it.
+    Of a row whose chunks have lost their marks quotes are looked for without theirs.
     """
 
     called, needs = "evidence_recall", ("retrieval",)
@@ -75,7 +77,7 @@ class EvidenceRecall(RowMeasure):
         return "" if _quotes(case) else "no evidence quotes"
 
     def score(self, case: Case, row: ExperimentResult) -> Score:
-        quotes, texts = _quotes(case), [_folded(chunk.text) for chunk in row.retrieved_chunks]
+        quotes, texts = _quotes(as_shown(case, row)), [_folded(chunk.text) for chunk in row.retrieved_chunks]
         return Score(sum(any(quote in text for text in texts) for quote in quotes) / len(quotes))
 
 

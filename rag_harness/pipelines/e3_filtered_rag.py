@@ -9,7 +9,7 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Experiment, Reranker, Retriever
 from rag_harness.retrieval.retrievers import RerankedRetriever
-from rag_harness.types import PipelineOutput, Query
+from rag_harness.types import IndexSpec, PipelineOutput, Query
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,14 @@ def build(parts: RunParts) -> Experiment:
     return filtered("e3", parts)
 
 
-def filtered(name: str, parts: RunParts, reasoning: bool = False) -> Experiment:
-    """Return the experiment ``name`` of this shape, with its own prompts."""
-    settings, retrieval, prompts = parts.settings, parts.retrieval(), parts.prompts(name)
+def filtered(
+    name: str, parts: RunParts, reasoning: bool = False, spec: IndexSpec | None = None, prompted_as: str = ""
+) -> Experiment:
+    """Return the experiment ``name`` of this shape, over an index of ``spec``, the options' where none is given.
+
+    Its prompts are its own, or those of the experiment ``prompted_as``.
+    """
+    settings, retrieval, prompts = parts.settings, parts.retrieval(spec), parts.prompts(prompted_as or name)
     reranker, generator = retrieval.reranker(), Generator(parts.chat(), prompts, reasoning)
     return Experiment(
         name,

@@ -25,6 +25,9 @@ class HitMetadata(FrozenModel):
     section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
     version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
     date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
+    markup: Text | None = Field(
+        None, description="'taken off' where the text has lost the page's marks, null where it has them"
+    )
 
 
 class RetrievedChunk(FrozenModel):

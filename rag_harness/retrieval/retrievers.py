@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -63,21 +63,29 @@ class HybridRetriever:
     depth: int = 100
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
-        scores: dict[str, float] = {}
-        hits: dict[str, Hit] = {}
-        signals: dict[str, dict[str, float]] = {}
-        for retriever in self.retrievers:
-            for hit in retriever.retrieve(query, max(k, self.depth)):
-                scores[hit.chunk.chunk_id] = scores.get(hit.chunk.chunk_id, 0.0) + 1 / (RRF_K + hit.rank)
-                hits.setdefault(hit.chunk.chunk_id, hit)
-                signals.setdefault(hit.chunk.chunk_id, {}).update(hit.scores)
-        best = sorted(scores, key=lambda chunk_id: -scores[chunk_id])[:k]
-        return [
-            replace(
-                hits[name], score=scores[name], rank=n, source="hybrid", scores={"rrf": scores[name], **signals[name]}
-            )
-            for n, name in enumerate(best, 1)
-        ]
+        return fused((retriever.retrieve(query, max(k, self.depth)) for retriever in self.retrievers), k, "hybrid")
+
+
+def fused(rankings: Iterable[Sequence[Hit]], k: int, source: str) -> list[Hit]:
+    """Return the best ``k`` of several rankings, each scored by the sum of 1 / (60 + its rank) over them.
+
+    A signal that a chunk has in several of them is the highest of those. Of equal chunks the one that was found first
+    goes first.
+    """
+    scores: dict[str, float] = {}
+    hits: dict[str, Hit] = {}
+    signals: dict[str, dict[str, float]] = {}
+    for hit in (hit for ranking in rankings for hit in ranking):
+        name = hit.chunk.chunk_id
+        scores[name] = scores.get(name, 0.0) + 1 / (RRF_K + hit.rank)
+        hits.setdefault(name, hit)
+        known = signals.setdefault(name, {})
+        known.update({signal: max(value, known.get(signal, value)) for signal, value in hit.scores.items()})
+    best = sorted(scores, key=lambda name: -scores[name])[:k]
+    return [
+        replace(hits[name], score=scores[name], rank=n, source=source, scores={"rrf": scores[name], **signals[name]})
+        for n, name in enumerate(best, 1)
+    ]
 
 
 @dataclass(frozen=True)

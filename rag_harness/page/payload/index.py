@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.garbage import uncollected
+from rag_harness.measures.quotes import as_shown
 from rag_harness.page.payload.cases import Cases
 from rag_harness.page.payload.columns import Columns, of_row
 from rag_harness.page.payload.details import Chunk, Details
@@ -86,7 +87,7 @@ class _Gathering:
         rows: dict[int, tuple[Any, ...]] = {}
         try:
             for position, row, judged in rows_of(run, name):
-                quotes = [quote.quote for quote in cases[position].case.evidence]
+                quotes = [quote.quote for quote in as_shown(cases[position].case, row).evidence]
                 found[position] = details.of(row, judged, quotes, causes.get(row.query_id), _gaps(table, position))
                 rows[position] = of_row(row)
             for position, case_id in enumerate(table.ids):

@@ -1,0 +1,105 @@
+"""A question -> the questions that it is made of, by rules: for pipelines that plan their searches without a model.
+
+English only, and shallow: what no rule recognises stays whole. The rules look at the words of one question, and
+never at the documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+MOST = 3
+"""Questions in all, the one that was asked among them."""
+VERSION = "Which version is current, and from which date does it hold?"
+_FEWEST_WORDS = 3
+
+_TO = r"(?:(?:from|by|until|till|for|at|in|on|to|with)\s+)?"
+_ASKING = rf"{_TO}(?:what|which|who|whose|whom|when|where|why|how)\b"
+_VERB = (
+    r"(?:do|does|did|am|is|are|was|were|can|could|will|would|should|shall|must|may|might|have|has|had)(?:n['’]t)?\s+"
+    r"(?:i|we|you|he|she|it|they|there|this|that|these|those|the|a|an|my|our|your|his|her|its|their|one|any)\b"
+)
+_ASKS = re.compile(rf"{_ASKING}|{_VERB}", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.?!;]*(?:[.?!](?!\s|$)[^.?!;]*)*[.?!;]*\s*")
+# Behind a mere comma "who", "which", "when" and "where" mostly tell of what is before it.
+_JOINT = re.compile(
+    rf",? (?:and|or|but|then) (?:also |then |if so,? )?(?={_ASKING}|{_VERB})|, (?={_TO}(?:what|why|how)\b)",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\bbetween (?P<one>[^,.;?!]{1,200}?) and (?P<other>[^,.;?!]{1,200})", re.IGNORECASE)
+_AGAINST = re.compile(r",? (?:compared (?:to|with)|versus|vs|as opposed to) ", re.IGNORECASE)
+_VERSIONS = (
+    r"\b(?:(?:19|20)\d\d|used to be|no longer|up to date|outdated|superseded|(?:current|latest|newest|old|older|new|"
+    r"previous|former) (?:version|policy|policies|rules?|terms|edition))\b"
+)
+_DATED = re.compile(_VERSIONS, re.IGNORECASE)
+_VS = re.compile(r"\bvs\.(?=\s)", re.IGNORECASE)
+_WORD = re.compile(r"\w+(?:['’]\w+)?")
+
+
+def subquestions(text: str) -> list[str]:
+    """Return the questions to search for: ``text`` as it stands first, then its parts; never more than ``MOST``.
+
+    Two questions in one are parted: by sentences, or where a second question word or an inverted verb follows a
+    conjunction. So are the two sides of a comparison. What was told before them goes with each part, since "where do I
+    take it?" finds nothing by itself. Where there is nothing to part and the question names a year, or versions of a
+    rule, which of them is current is a question too. A text that no rule knows is its own only part.
+    """
+    told, asked = _told_and_asked(_VS.sub("vs", " ".join(text.split())))
+    parts = [part for question in asked for part in _parts(question)]
+    if len(parts) == 1:
+        parts = _sides(parts[0])
+    if len(parts) < 2:
+        parts = [f"{text.strip()} {VERSION}"] if _DATED.search(text) else []
+        told = []
+    found = [" ".join([*told, part]) for part in _joined(parts, MOST - 1)]
+    return _different([text, *found])
+
+
+def _told_and_asked(text: str) -> tuple[list[str], list[str]]:
+    """Return the sentences that ask nothing, and the questions; what ends with no mark may be one, too."""
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(text) if _WORD.search(sentence)]
+    marked = any(sentence.endswith("?") for sentence in sentences)
+    told, asked = list[str](), list[str]()
+    for sentence in sentences:
+        asks = sentence.endswith("?") if marked else _ASKS.match(sentence)
+        (asked if asks else told).append(sentence)
+    return told, asked
+
+
+def _parts(sentence: str) -> list[str]:
+    """Return the questions of one sentence; what is too short to be one stays with what is beside it."""
+    pieces, start = list[str](), 0
+    for joint in _JOINT.finditer(sentence):
+        if _is_one(sentence[start : joint.start()]) and _is_one(sentence[joint.end() :]):
+            pieces.append(sentence[start : joint.start()])
+            start = joint.end()
+    return [*pieces, sentence[start:]]
+
+
+def _is_one(part: str) -> bool:
+    return len(_WORD.findall(part)) >= _FEWEST_WORDS and _ASKS.search(part) is not None
+
+
+def _sides(question: str) -> list[str]:
+    """Return a comparison with one of its two sides each; the question alone where it compares nothing."""
+    between = _BETWEEN.search(question)
+    if between:
+        begin, end = question[: between.start()], question[between.end() :]
+        return [f"{begin}{between[side]}{end}" for side in ("one", "other")]
+    sides = _AGAINST.split(question, maxsplit=1)
+    return sides if all(map(_WORD.search, sides)) else [question]
+
+
+def _joined(parts: Sequence[str], most: int) -> list[str]:
+    """Return ``parts``, the last ones in one where there are more than ``most``: nothing that was asked is dropped."""
+    return [*parts[: most - 1], " and ".join(parts[most - 1 :])] if len(parts) > most else list(parts)
+
+
+def _different(texts: Sequence[str]) -> list[str]:
+    """Return the first text, and those after it whose words are no repetition."""
+    by_words: dict[str, str] = {}
+    for text in texts:
+        by_words.setdefault(" ".join(_WORD.findall(text.casefold())), text)
+    return list(by_words.values())

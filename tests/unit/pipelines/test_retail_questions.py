@@ -1,0 +1,114 @@
+"""``e3-plain`` and ``e4-plan``: each differs from its experiment in the one thing that it asks about."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.pipelines import experiment
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import PipelineOutput, Query
+
+PAGES = {
+    "returns.md": "# Returns\n\nYou can return a **lamp** within [45 days](x.md).\n\n## Refunds\n\n- within *5* days\n",
+    "shipping.md": "# Shipping\n\n| Zone | Express |\n|---|---|\n| 1 | €9.90 |\n",
+    "warranty.md": "# Warranty\n\nThe warranty lasts 2 years.\n",
+}
+TWO = "How long may I return a lamp and what does express delivery cost?"
+ONE = "How long may I return a lamp?"
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "kb").mkdir()
+    for name, text in PAGES.items():
+        (tmp_path / "kb" / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def parts_of(root: Path, **changes: Any) -> RunParts:
+    chosen = {"profile": "mock", "kb_dir": "kb", "top_k": 2, "candidates": 3, **changes}
+    return RunParts(load_settings(chosen, rootdir=root))
+
+
+def answered(built: Experiment, text: str = ONE) -> PipelineOutput:
+    return asyncio.run(built.pipeline.answer(Query("q", text)))  # type: ignore[no-any-return]
+
+
+def test_plain_is_e3_over_the_same_cuts_without_marks(kb: Path) -> None:
+    parts = parts_of(kb)
+    e3, plain = (experiment(name, parts) for name in ("e3", "e3-plain"))
+    assert e3.chunks is not None
+    assert plain.chunks is not None
+    marked = {chunk.chunk_id: chunk for chunk in e3.chunks()}
+    for chunk in plain.chunks():
+        assert (chunk.start, chunk.end) == (marked[chunk.chunk_id].start, marked[chunk.chunk_id].end)
+        assert not set("#*|[]") & set(chunk.text)
+    differing = {key for key in e3.ingredients if e3.ingredients[key] != plain.ingredients[key]}
+    assert differing == {"chunker", "cut_by"}
+    assert plain.pipeline.generator == e3.pipeline.generator
+    output = answered(plain)
+    assert {hit.chunk.metadata["markup"] for hit in output.context} == {"taken off"}
+
+
+def test_a_plan_of_one_search_is_e4(kb: Path) -> None:
+    parts = parts_of(kb)
+    e4, plan = (answered(experiment(name, parts)) for name in ("e4", "e4-plan"))
+    assert plan.retrieved == e4.retrieved
+    assert plan.context == e4.context
+    assert plan.calls[0].messages == e4.calls[0].messages
+    assert [decision.outcome for decision in plan.decisions] == ["by rules"]
+
+
+def test_searches_are_fused_and_reranked_against_the_question(kb: Path) -> None:
+    built = experiment("e4-plan", parts_of(kb))
+    asked: list[str] = []
+    inner = built.pipeline.unplanned.reranker.inner
+    rerank = inner.rerank
+    inner.rerank = lambda query, hits: asked.append(query) or rerank(query, hits)
+    output = answered(built, TWO)
+    assert asked == [TWO]
+    assert (len(output.retrieved), len(output.context)) == (3, 2)
+    assert {hit.source for hit in output.retrieved} == {"planned"}
+    assert [hit.rank for hit in output.retrieved] == [1, 2, 3]
+    assert all({"rrf", "dense", "planned"} <= set(hit.scores) for hit in output.retrieved)
+    searches = {stage.name: stage.detail for stage in output.stages}["plan"]["searches"]
+    assert searches == [TWO, "How long may I return a lamp", "what does express delivery cost?"]
+    assert output.answer.reasoning_steps
+
+
+def test_every_search_of_the_rules_is_embedded_before_the_first_trial(kb: Path) -> None:
+    parts = parts_of(kb)
+    embedded: list[str] = []
+    embedder = parts.embedder()
+    embed = embedder.embed_queries
+    embedder.embed_queries = lambda texts: embedded.extend(texts) or embed(texts)  # type: ignore[method-assign,func-returns-value]
+    built = experiment("e4-plan", parts)
+    assert built.prepare is not None
+    built.prepare([Query("q1", TWO), Query("q2", ONE)])
+    assert set(embedded) == {TWO, ONE, "How long may I return a lamp", "what does express delivery cost?"}
+
+
+def test_a_rewriter_is_an_ingredient(kb: Path) -> None:
+    bare, named = (
+        experiment("e4-plan", parts_of(kb, **changes)).ingredients
+        for changes in ({}, {"rewrite_model": "mock/placeholder", "rewrite_base_url": "http://127.0.0.1:9/v1"})
+    )
+    assert bare["rewritten_by"] == []
+    assert named["rewritten_by"] == ["mock/placeholder", "http://127.0.0.1:9/v1"]
+    assert bare["planning"]
+
+
+def test_the_retrieve_step_alone_plans_by_rules(kb: Path) -> None:
+    built = experiment("e4-plan", parts_of(kb))
+    assert built.retriever is not None
+    both, one = (built.retriever.retrieve(text, 3) for text in (TWO, ONE))
+    assert {hit.source for hit in both} == {"planned"}
+    assert {hit.source for hit in one} == {"dense"}
