@@ -1,0 +1,117 @@
+"""One reading of many files: the process that parses them, and what was parsed before."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from rag_harness.files.atomic import write_atomically
+from rag_harness.files.sources import source_digest
+from rag_harness.ingest.isolated import Child
+from rag_harness.ingest.parsed import Parsed, unpacked
+from rag_harness.ingest.places import read_bytes
+
+_LIBRARIES = ("pypdf", "charset-normalizer")
+_CHECK = 16
+"""Bytes in front of what is kept: its own digest."""
+
+
+@dataclass
+class Reading:
+    """Parses each content once: what came of it is kept under the digest of its bytes and of whatever parsed it.
+
+    Attributes:
+        folder: where it is kept; None keeps nothing.
+        writes: whether anything may be written there.
+        parsed: files that were parsed.
+    """
+
+    folder: Path | None = None
+    writes: bool = False
+    parsed: int = 0
+    child: Child = field(default_factory=Child)
+
+    def parse(self, kind: str, file: Path) -> Parsed:
+        """Return what came of ``file``.
+
+        Raises:
+            UnreadableError, OSError: it cannot be read.
+        """
+        data = read_bytes(file)
+        place = self._place(kind, data)
+        answer = _kept(place) if place else None
+        if answer is None:
+            self.parsed += 1
+            answer = self.child.answer(kind, data)
+            if place and self.writes:
+                _keep(place, answer)
+        return unpacked(answer)
+
+    def _place(self, kind: str, data: bytes) -> Path | None:
+        if self.folder is None:
+            return None
+        digest = blake2b(data, digest_size=16).hexdigest()
+        return self.folder / "parsed" / f"{kind}-{_parser()}" / digest[:2] / digest[2:]
+
+
+_current: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def reading(folder: Path | None = None, writes: bool = False) -> Iterator[Reading]:
+    """Let loaders share one process while the block lasts, and find and keep what was parsed in ``folder``."""
+    made = Reading(folder, writes)
+    token = _current.set(made)
+    try:
+        yield made
+    finally:
+        _current.reset(token)
+        made.child.close()
+
+
+def parsed(kind: str, file: Path) -> Parsed:
+    """Return what came of ``file``, parsed as ``kind`` in another process, with the reading that is going on if any.
+
+    Raises:
+        UnreadableError, OSError: it cannot be read.
+    """
+    here = _current.get()
+    if here is not None:
+        return here.parse(kind, file)
+    with reading() as alone:
+        return alone.parse(kind, file)
+
+
+@lru_cache
+def _parser() -> str:
+    """Name what decides what comes of a file: this room's source, and whose parsers it calls."""
+    made_by = [source_digest("rag_harness.ingest"), platform.python_version(), *map(_version, _LIBRARIES)]
+    return blake2b("\0".join(made_by).encode(), digest_size=8).hexdigest()
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+def _kept(place: Path) -> bytes | None:
+    with suppress(OSError):
+        content = place.read_bytes()
+        # A power cut leaves zeros in a file that was renamed in time.
+        if blake2b(content[_CHECK:], digest_size=_CHECK).digest() == content[:_CHECK]:
+            return content[_CHECK:]
+    return None
+
+
+def _keep(place: Path, answer: bytes) -> None:
+    with suppress(OSError):  # the disk is full, or refuses: it is parsed again next time
+        write_atomically(place, blake2b(answer, digest_size=_CHECK).digest() + answer)
