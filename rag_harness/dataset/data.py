@@ -8,13 +8,19 @@ from pathlib import Path
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.golden import GoldenEntry, read_golden
-from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.dataset.knowledge_base import digest_of, read_folder, read_knowledge_base
+from rag_harness.dataset.library import Keeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
+
+
+def keeping_of(settings: Settings) -> Keeping:
+    """Return where a run keeps what it parsed: beside its vectors, unless its mode keeps nothing."""
+    return Keeping(settings.path(settings.cache_dir), writes=access_of(settings).keeps != "nothing")
 
 
 class DataSets:
@@ -65,6 +71,7 @@ class Data:
 
     def __init__(self, settings: Settings, name: str = "") -> None:
         self._settings, self.name = settings, name
+        self._unread: tuple[Unread, ...] = ()
 
     @cached_property
     def collection(self) -> BeirDataset | None:
@@ -86,9 +93,20 @@ class Data:
         """The pages of the knowledge base."""
         if self.collection is not None:
             return self.collection.documents
-        documents = read_knowledge_base(self._settings.path(self._settings.kb_dir))
+        folder, keeping = self._settings.path(self._settings.kb_dir), keeping_of(self._settings)
+        if self._settings.unreadable == "skip":
+            library = read_folder(folder, keeping)
+            self._unread, documents = library.unread, list(library.documents)
+        else:
+            documents = read_knowledge_base(folder, keeping)
         log.info("Read %d documents from %s", len(documents), self._settings.kb_dir)
         return documents
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """The files that could not be read and were left out, where the settings say so."""
+        _ = self.documents
+        return self._unread
 
     @cached_property
     def digest(self) -> str:

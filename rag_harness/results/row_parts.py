@@ -25,6 +25,7 @@ class HitMetadata(FrozenModel):
     section: Text = Field(description="headings above the chunk, outermost first, joined by ' > '")
     version: Text | None = Field(None, description="of the page, null where the knowledge base names none")
     date: Text | None = Field(None, description="from which the page holds; null where the knowledge base names none")
+    page: int | None = Field(None, description="of the file that the chunk begins on; null where it has no pages")
 
 
 class RetrievedChunk(FrozenModel):

@@ -1,0 +1,95 @@
+"""MinHash and LSH: which texts share most of their runs of words, without comparing each with each.
+
+Broder 1997, "On the resemblance and containment of documents"; bands as in Leskovec, Rajaraman, Ullman, "Mining of
+Massive Datasets", 3.4. Candidates only: whoever asks compares their runs exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+RUN = 3
+"""Words."""
+PERMUTATIONS, ROWS = 128, 8
+"""Of a signature; of a band. A pair with Jaccard 0.9 shares one of the 16 bands with probability 0.9999, with 0.8
+0.95, with 0.5 0.06."""
+_MOST_TRIED = 20
+"""Texts of a band that another is compared with: of a thousand alike, one is enough."""
+_WORD = re.compile(r"\w+")
+
+_random = np.random.default_rng(20)
+_FACTORS = _random.integers(0, 1 << 63, PERMUTATIONS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_SHIFTS = _random.integers(0, 1 << 63, PERMUTATIONS, dtype=np.uint64)
+
+Runs = npt.NDArray[np.uint64]
+
+
+class Hashing:
+    """Texts -> hashes of their runs; remembers those of words."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def runs(self, text: str) -> Runs:
+        """Return the sorted hashes of the different runs of words; a shorter text is one run. Shape (n,)."""
+        words = _WORD.findall(text.casefold())
+        hashes = np.array([self._word(word) for word in words], dtype=np.uint64)
+        length = min(RUN, len(words))
+        mixed = np.zeros(max(0, len(words) - length + 1), dtype=np.uint64)
+        for at in range(length):
+            mixed = _mixed(mixed + hashes[at : at + len(mixed)])
+        return np.unique(mixed)
+
+    def _word(self, word: str) -> int:
+        found = self._known.get(word)
+        if found is None:
+            data = word.encode("utf-8", "surrogatepass")
+            found = self._known[word] = crc32(data) << 32 | crc32(data, 1)
+        return found
+
+
+def _mixed(values: Runs) -> Runs:
+    """Spread 64 bits, as the end of SplitMix64 does; overflow is meant."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def signature(runs: Runs) -> npt.NDArray[np.uint32]:
+    """Return the least hash of ``runs``, of which there is one at least, under each permutation. Shape (128,)."""
+    permuted: Runs = (runs[:, None] * _FACTORS + _SHIFTS) >> np.uint64(32)
+    sketch: npt.NDArray[np.uint32] = permuted.min(axis=0).astype(np.uint32)
+    return sketch
+
+
+def resemblance(first: Runs, second: Runs) -> float:
+    """Return the Jaccard similarity of two sets of runs, exactly."""
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / max(1, len(first) + len(second) - shared)
+
+
+class Bands:
+    """What was added, found again by those that are like it."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+
+    def near(self, sketch: npt.NDArray[np.uint32]) -> list[int]:
+        """Return the numbers of those that share a band, in the order in which they were added."""
+        found = (number for key in _keys(sketch) for number in self._buckets.get(key, ())[:_MOST_TRIED])
+        return sorted(set(found))
+
+    def add(self, number: int, sketch: npt.NDArray[np.uint32]) -> None:
+        """Add a text under its number."""
+        for key in _keys(sketch):
+            self._buckets[key].append(number)
+
+
+def _keys(sketch: npt.NDArray[np.uint32]) -> Iterator[tuple[int, bytes]]:
+    return ((start, sketch[start : start + ROWS].tobytes()) for start in range(0, PERMUTATIONS, ROWS))
