@@ -42,7 +42,8 @@ def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:
             below = place.relative_to(above).as_posix()
             known = read_structure(place / "structure.json")
             sources, refused = sources_in(place, known, "" if below == "." else f"{below}/")
-            yield from (*sources, *refused)
+            yield from sources
+            yield from refused
         else:
             fault = fault_of_place(place, place.parent) or _fault_of_kind(place)
             yield Unread(place, fault) if fault else Source(place, place.relative_to(above).as_posix())

@@ -31,17 +31,19 @@ def load(file: Path, doc_id: str) -> Document:
 def parse(data: bytes) -> Parsed:
     """Return the text of ``data`` with the offset at which each page begins; a page that cannot be read is empty."""
     reader = _opened(data)
-    texts, unread, length = [], [], 0
-    for number, text in enumerate(_pages(reader), 1):
-        if text is None:
-            unread.append(number)
-        texts.append(text or "")
+    texts: list[str] = []
+    unread: dict[int, str] = {}
+    length = 0
+    for number, page in enumerate(_pages(reader), 1):
+        if isinstance(page, Exception):
+            unread[number] = f"{type(page).__name__}: {page}"
+        texts.append("" if isinstance(page, Exception) else page)
         length += len(texts[-1])
         if length > OUTPUT_BYTES:
             raise UnreadableError(f"holds more than {OUTPUT_BYTES >> 20} MB of text. Split it")
     if not any(texts):
-        why = "none of them can be read" if unread else "a scan? Recognise its text first"
-        raise UnreadableError(f"no text in its {len(texts)} pages: {why}")
+        why = next(iter(unread.values()), "a scan? Recognise its text first")
+        raise UnreadableError(f"no text in its {len(texts)} pages: {why}"[:300])
     return Parsed(checked(BETWEEN.join(texts)), _title(reader), tuple(_starts(texts)), unread_pages=tuple(unread))
 
 
@@ -52,19 +54,21 @@ def _opened(data: bytes) -> Any:
     if reader.is_encrypted and not reader.decrypt(""):
         raise UnreadableError("is encrypted. Save it without its password")
     count = len(reader.pages)
+    if not count:
+        raise UnreadableError("has no page. Remove it, or save it anew")
     if count > PAGES:
         raise UnreadableError(f"has {count} pages, more than {PAGES}. Split it")
     return reader
 
 
-def _pages(reader: Any) -> Iterator[str | None]:
+def _pages(reader: Any) -> Iterator[str | Exception]:
     for number in range(len(reader.pages)):
         try:
             yield _clean(reader.pages[number].extract_text())
         except MemoryError:
             raise
-        except Exception:  # pypdf raises what it likes at a damaged page; the others may be whole
-            yield None
+        except Exception as error:  # pypdf raises what it likes at a damaged page; the others may be whole
+            yield error
 
 
 def _clean(text: str) -> str:

@@ -46,7 +46,7 @@ def garbage(text: str) -> str:
         "neither letters nor digits": (1 - _count(_LETTER, text) / solid, 1 - LEAST_LETTERS),
         "lines that are the same": (_repeated(text), MOST_REPEATED),
     }
-    found = [f"{share:.0%} {what}" for what, (share, most) in shares.items() if share > most]
+    found = [f"{min(share, 1):.0%} {what}" for what, (share, most) in shares.items() if share > most]
     return "garbage: " + ", ".join(found) if found else ""
 
 
