@@ -140,9 +140,8 @@ def ingest(folder: Path, cache: Path) -> tuple[str, float, list[int]]:
 def show(name: str, run: tuple[str, float, list[int]]) -> None:
     said, took, (own, child) = run
     numbers = dict(re.findall(r"^(\w+) +([^\n]+)$", said, re.MULTILINE))
-    print(
-        f"| {name} | {took:.1f} | {own} | {child} | {numbers['read']} | {numbers['chunks']} | {numbers['coverage'][:7]} |"
-    )
+    found = [numbers["read"], numbers["chunks"], numbers["coverage"].split()[0]]
+    print(f"| {name} | {took:.1f} | {own} | {child} | {' | '.join(found)} |", flush=True)
 
 
 def main() -> None:

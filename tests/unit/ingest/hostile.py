@@ -75,7 +75,7 @@ def _webpages() -> dict[str, bytes]:
 
 
 def _portable() -> dict[str, bytes]:
-    zeros = zlib.compress(b"\0" * (200 << 20), 9)
+    zeros = zlib.compress(b"\0" * (100 << 20), 1)
     bomb = zlib.compress(zlib.compress(zeros, 9), 9)
     whole = book(*["A page of some book. " * 20] * 5)
     catalog, pages = b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
@@ -194,7 +194,11 @@ def _changed(content: bytes, seed: int) -> bytes:
 
 def _odd(folder: Path, outside: Path) -> dict[str, Write]:
     def sparse(size: int) -> Write:
-        return lambda file: file.open("wb").truncate(size) and None
+        def write(file: Path) -> None:
+            file.touch()
+            os.truncate(file, size)
+
+        return write
 
     def link(target: Path | str) -> Write:
         return lambda file: file.symlink_to(target)
