@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
-from rag_harness.ingest import load, page_files, refused_files
+from rag_harness.ingest import files_below, load
 from rag_harness.ingest.places import shown
 from rag_harness.ingest.reading import reading
 from rag_harness.types import Document, Metadata
@@ -59,9 +59,14 @@ def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> 
 
     ``below`` stands before that path in the ids of documents.
     """
-    refused = [Unread(file, why) for file, why in refused_files(folder)]
-    paths = {file: file.relative_to(folder).as_posix() for file in page_files(folder)}
-    return [Source(file, f"{below}{path}", known.get(path)) for file, path in paths.items()], refused
+    sources, refused = [], []
+    for file, fault in files_below(folder):
+        path = file.relative_to(folder).as_posix()
+        if fault:
+            refused.append(Unread(file, fault))
+        else:
+            sources.append(Source(file, f"{below}{path}", known.get(path)))
+    return sources, refused
 
 
 def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: Keeping) -> Library:

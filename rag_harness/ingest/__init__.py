@@ -27,12 +27,12 @@ def page_files(folder: Path) -> Iterator[Path]:
 
     Links that lead out of the folder are none of them, nor is what is no regular file.
     """
-    return (file for file in _named(folder) if file.is_file() and not fault_of_place(file, folder))
+    return (file for file, fault in files_below(folder) if not fault)
 
 
-def refused_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield what is called like a page and is not opened, each with the reason."""
-    return ((file, fault) for file in _named(folder) if (fault := fault_of_place(file, folder)))
+def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what is called like a page, in the order of paths, each with the reason why it is not opened, if any."""
+    return ((file, fault_of_place(file, folder)) for file in sorted(_named(folder)))
 
 
 def is_readable(file: Path) -> bool:
@@ -41,7 +41,7 @@ def is_readable(file: Path) -> bool:
 
 
 def _named(folder: Path) -> Iterator[Path]:
-    return (file for file in sorted(folder.rglob("*")) if is_readable(file) and not file.is_dir())
+    return (file for file in folder.rglob("*") if is_readable(file) and not file.is_dir())
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:

@@ -11,6 +11,10 @@ MOST_BYTES = 64 << 20
 """Of one file. A folder of documents has none that long; a sparse file claims to be any length."""
 
 
+_FORGES = ("Cc", "Cs", "Zl", "Zp")
+"""Categories of characters: control, half of one, ends of lines and paragraphs."""
+
+
 def fault_of_place(file: Path, folder: Path) -> str:
     """Say why ``file`` is not opened as a document of ``folder``; empty where nothing speaks against it.
 
@@ -18,10 +22,10 @@ def fault_of_place(file: Path, folder: Path) -> str:
     written: in prompts, results and reports.
     """
     name = file.relative_to(folder).as_posix()
-    if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
+    if not name.isprintable() and any(unicodedata.category(each) in _FORGES for each in name):
         return "its name has control characters or is no Unicode. Rename it"
     try:
-        if not file.resolve().is_relative_to(folder.resolve()):
+        if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
             return "a link that leads out of the folder. Copy the file into it"
         return "" if file.is_file() else "no regular file, or a link to nothing. Remove it"
     except (OSError, RuntimeError) as error:  # a circle of links

@@ -11,6 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from zlib import crc32
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import source_digest
@@ -19,8 +20,8 @@ from rag_harness.ingest.parsed import Parsed, unpacked
 from rag_harness.ingest.places import read_bytes
 
 _LIBRARIES = ("pypdf", "charset-normalizer")
-_CHECK = 16
-"""Bytes in front of what is kept: its own digest."""
+_CHECK = 20
+"""Bytes in front of what is kept: is all of it there?"""
 
 
 @dataclass
@@ -107,11 +108,15 @@ def _kept(place: Path) -> bytes | None:
     with suppress(OSError):
         content = place.read_bytes()
         # A power cut leaves zeros in a file that was renamed in time.
-        if blake2b(content[_CHECK:], digest_size=_CHECK).digest() == content[:_CHECK]:
+        if content[:_CHECK] == _check(memoryview(content)[_CHECK:]):
             return content[_CHECK:]
     return None
 
 
 def _keep(place: Path, answer: bytes) -> None:
     with suppress(OSError):  # the disk is full, or refuses: it is parsed again next time
-        write_atomically(place, blake2b(answer, digest_size=_CHECK).digest() + answer)
+        write_atomically(place, _check(answer) + answer)
+
+
+def _check(answer: bytes | memoryview) -> bytes:
+    return b"%08x%012x" % (crc32(answer), len(answer))

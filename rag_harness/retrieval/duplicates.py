@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 
 from rag_harness.files.sources import source_digest
 from rag_harness.protocols import Stores
 from rag_harness.recording.store import key_of
-from rag_harness.retrieval.minhash import Bands, Hashing, resemblance, signature
+from rag_harness.retrieval.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
 from rag_harness.types import Chunk
 
 USUAL = 0.9
@@ -33,14 +34,14 @@ class Duplicate:
     share: float
 
 
-def duplicates(chunks: Sequence[Chunk], least: float, stores: Stores) -> list[Duplicate]:
-    """Return the near-duplicates among ``chunks``, in their order; what was found of the same chunks is kept.
+def duplicates(chunks: Sequence[Chunk], least: float, stores: Stores, digest: str = "") -> list[Duplicate]:
+    """Return the near-duplicates among ``chunks``, in their order; what was found is kept under the chunks' ``digest``.
 
     A chunk is one where it shares at least ``least`` of its runs with an earlier chunk of another document that is
     none itself, and has the same figures and negations: of two versions neither is a duplicate.
     """
     store = stores.open("duplicates", "minhash", source_digest("rag_harness.retrieval.duplicates"))
-    key = key_of(f"{least:g}", _digest(chunks))
+    key = key_of(f"{least:g}", digest or _digest(chunks))
     kept = store.get([key])[0]
     if kept is None:
         found = list(_pairs(chunks, least))
@@ -56,21 +57,39 @@ def _digest(chunks: Sequence[Chunk]) -> str:
     return state.hexdigest()
 
 
-def _pairs(chunks: Sequence[Chunk], least: float) -> list[tuple[int, int, float]]:
-    hashing, bands, found = Hashing(), Bands(), []
+def _pairs(chunks: Sequence[Chunk], least: float) -> Iterator[tuple[int, int, float]]:
+    hashing = Hashing()
+    numbers, sketches = _sketched(chunks, hashing)
+    gone: set[int] = set()
+    for row, rows in candidates(sketches).items():
+        number, others = numbers[row], [numbers[other] for other in rows]
+        share, like = _likest(number, [other for other in others if other not in gone], chunks, hashing, least)
+        if share:
+            gone.add(number)
+            yield number, like, share
+
+
+def _sketched(chunks: Sequence[Chunk], hashing: Hashing) -> tuple[list[int], npt.NDArray[np.uint32]]:
+    numbers, sketches = [], []
     for number, chunk in enumerate(chunks):
         runs = hashing.runs(chunk.text)
-        if len(runs) + 2 < SHORT:
-            continue
-        sketch = signature(runs)
-        near = (other for other in bands.near(sketch) if chunks[other].doc_id != chunk.doc_id)
-        shares = ((resemblance(runs, hashing.runs(chunks[other].text)), other) for other in near)
-        share, like = max(((s, o) for s, o in shares if s >= least and _same(chunk, chunks[o])), default=(0.0, -1))
-        if like >= 0:
-            found.append((number, like, share))
-        else:
-            bands.add(number, sketch)
-    return found
+        if len(runs) + RUN > SHORT:
+            numbers.append(number)
+            sketches.append(signature(runs))
+    return numbers, np.array(sketches, dtype=np.uint32).reshape(-1, PERMUTATIONS)
+
+
+def _likest(
+    number: int, others: Sequence[int], chunks: Sequence[Chunk], hashing: Hashing, least: float
+) -> tuple[float, int]:
+    chunk, found = chunks[number], [(0.0, -1)]
+    runs = hashing.runs(chunk.text)
+    for other in others:
+        if chunks[other].doc_id != chunk.doc_id and _same(chunk, chunks[other]):
+            share = resemblance(runs, hashing.runs(chunks[other].text))
+            found += [(share, -other)] if share >= least else []
+    share, like = max(found)
+    return share, -like
 
 
 def _same(one: Chunk, other: Chunk) -> bool:

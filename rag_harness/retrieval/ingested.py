@@ -54,7 +54,9 @@ def _about_chunks(documents: Sequence[Document], retrieval: Retrieval) -> Iterat
 def _about_duplicates(retrieval: Retrieval) -> Iterator[str]:
     drops = retrieval.settings.near_duplicates
     with retrieval.building():
-        found = duplicates(retrieval.cut, drops or USUAL, retrieval.stores)
+        # What the index holds has a digest already: hashing all chunks again takes as long as opening the index.
+        digest = retrieval.content_digest if retrieval.indexed is retrieval.cut else ""
+        found = duplicates(retrieval.cut, drops or USUAL, retrieval.stores, digest)
     if drops:
         yield f"dropped   {len(found):,} near-duplicates of chunks of earlier documents"
     elif found:

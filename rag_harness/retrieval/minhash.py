@@ -20,7 +20,7 @@ PERMUTATIONS, ROWS = 128, 8
 """Of a signature; of a band. A pair with Jaccard 0.9 shares one of the 16 bands with probability 0.9999, with 0.8
 0.95, with 0.5 0.06."""
 _MOST_TRIED = 20
-"""Texts of a band that another is compared with: of a thousand alike, one is enough."""
+"""Texts of a band that another is compared with, the first ones: of a thousand alike, one is enough."""
 _WORD = re.compile(r"\w+")
 
 _random = np.random.default_rng(20)
@@ -74,22 +74,19 @@ def resemblance(first: Runs, second: Runs) -> float:
     return shared / max(1, len(first) + len(second) - shared)
 
 
-class Bands:
-    """What was added, found again by those that are like it."""
-
-    def __init__(self) -> None:
-        self._buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
-
-    def near(self, sketch: npt.NDArray[np.uint32]) -> list[int]:
-        """Return the numbers of those that share a band, in the order in which they were added."""
-        found = (number for key in _keys(sketch) for number in self._buckets.get(key, ())[:_MOST_TRIED])
-        return sorted(set(found))
-
-    def add(self, number: int, sketch: npt.NDArray[np.uint32]) -> None:
-        """Add a text under its number."""
-        for key in _keys(sketch):
-            self._buckets[key].append(number)
+def candidates(sketches: npt.NDArray[np.uint32]) -> dict[int, list[int]]:
+    """Return for each row of ``sketches``, of shape (n, 128), the earlier rows that share a band with it, if any."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for start in range(0, PERMUTATIONS, ROWS):
+        for group in _alike(np.ascontiguousarray(sketches[:, start : start + ROWS])):
+            for at, number in enumerate(group[1:], 1):
+                found[number].update(group[: min(at, _MOST_TRIED)])
+    return {number: sorted(found[number]) for number in sorted(found)}
 
 
-def _keys(sketch: npt.NDArray[np.uint32]) -> Iterator[tuple[int, bytes]]:
-    return ((start, sketch[start : start + ROWS].tobytes()) for start in range(0, PERMUTATIONS, ROWS))
+def _alike(band: npt.NDArray[np.uint32]) -> Iterator[list[int]]:
+    """Yield the numbers of rows that are equal, in order, of two and more."""
+    rows = band.view(np.dtype((np.void, band.dtype.itemsize * band.shape[1]))).ravel()
+    order = np.argsort(rows, kind="stable")
+    borders = np.flatnonzero(rows[order][1:] != rows[order][:-1]) + 1
+    return (group.tolist() for group in np.split(order, borders) if len(group) > 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rag_harness.errors import UnreadableError
-from rag_harness.ingest import isolated, load, page_files, places, reading, refused_files
+from rag_harness.ingest import files_below, isolated, load, page_files, places, reading
 from rag_harness.ingest.isolated import Child
 from rag_harness.ingest.parsed import Parsed, packed, packed_fault, unpacked
 from rag_harness.ingest.reading import reading as shared
@@ -138,7 +138,7 @@ def test_links_and_names_that_are_refused(tmp_path: Path) -> None:
     (folder / "two\nlines.md").write_text("x")
     (folder / "folder.md").mkdir()
     assert [file.name for file in page_files(folder)] == ["inside.md", "page.md"]
-    refused = {file.name: why for file, why in refused_files(folder)}
+    refused = {file.name: why for file, why in files_below(folder) if why}
     assert set(refused) == {"leads_out.md", "nowhere.md", "circle.md", "two\nlines.md"}
     assert "leads out of the folder" in refused["leads_out.md"]
     assert "control characters" in refused["two\nlines.md"]
