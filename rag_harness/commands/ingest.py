@@ -40,6 +40,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     """Bring an index up to the documents, and say what came of them."""
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
+    from rag_harness.garbage import uncollected
     from rag_harness.retrieval.ingested import summary_lines
     from rag_harness.settings.loading import load_settings
     from rag_harness.work import listening
@@ -47,7 +48,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     began = monotonic()
     given: dict[str, Any] = {name: said for name in _OPTIONS if (said := getattr(chosen, name)) is not None}
     settings = load_settings(given)
-    with listening(_Progress()):
+    with listening(_Progress()), uncollected():
         library = read_paths(chosen.paths, keeping_of(settings))
         retrieval = _indexed(library, settings) if library.documents else None
     print("\n".join(summary_lines(library, retrieval, monotonic() - began)))

@@ -11,7 +11,7 @@ from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.knowledge_base import digest_of, read_folder, read_knowledge_base
 from rag_harness.dataset.library import Keeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
-from rag_harness.errors import SettingsError, unknown
+from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest
 from rag_harness.settings import Settings, access_of
@@ -97,6 +97,9 @@ class Data:
         if self._settings.unreadable == "skip":
             library = read_folder(folder, keeping)
             self._unread, documents = library.unread, list(library.documents)
+            if not documents:
+                lines = [each.line for each in library.unread]
+                raise DataError("\n".join([*lines, f"No file of {folder} can be read: there is nothing to ask about."]))
         else:
             documents = read_knowledge_base(folder, keeping)
         log.info("Read %d documents from %s", len(documents), self._settings.kb_dir)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from zlib import crc32
@@ -58,7 +58,7 @@ class Reading:
     def _place(self, kind: str, data: bytes) -> Path | None:
         if self.folder is None:
             return None
-        digest = blake2b(data, digest_size=16).hexdigest()
+        digest = sha256(data).hexdigest()  # which processors have an instruction for
         return self.folder / "parsed" / f"{kind}-{_parser()}" / digest[:2] / digest[2:]
 
 

@@ -24,8 +24,8 @@ _MOST_TRIED = 20
 _WORD = re.compile(r"\w+")
 
 _random = np.random.default_rng(20)
-_FACTORS = _random.integers(0, 1 << 63, PERMUTATIONS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-_SHIFTS = _random.integers(0, 1 << 63, PERMUTATIONS, dtype=np.uint64)
+_FACTORS = _random.integers(0, 1 << 31, PERMUTATIONS, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+_SHIFTS = _random.integers(0, 1 << 32, PERMUTATIONS, dtype=np.uint32)
 
 Runs = npt.NDArray[np.uint64]
 
@@ -63,8 +63,10 @@ def _mixed(values: Runs) -> Runs:
 
 def signature(runs: Runs) -> npt.NDArray[np.uint32]:
     """Return the least hash of ``runs``, of which there is one at least, under each permutation. Shape (128,)."""
-    permuted: Runs = (runs[:, None] * _FACTORS + _SHIFTS) >> np.uint64(32)
-    sketch: npt.NDArray[np.uint32] = permuted.min(axis=0).astype(np.uint32)
+    # 32 bits, which processors multiply eight at a time; overflow is meant.
+    permuted = np.multiply.outer(_FACTORS, (runs >> np.uint64(32)).astype(np.uint32))
+    permuted += _SHIFTS[:, None]
+    sketch: npt.NDArray[np.uint32] = permuted.min(axis=1)
     return sketch
 
 

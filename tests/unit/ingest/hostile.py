@@ -111,7 +111,7 @@ def _portable() -> dict[str, bytes]:
         "many_objects.pdf": pdf([b"<< >>"] * 100_000),
         "count.pdf": pdf([catalog, b"<< /Type /Pages /Kids [] /Count 2147483647 >>"]),
         "kids.pdf": pdf([catalog, b"<< /Type /Pages /Count 200000 /Kids [" + b"3 0 R " * 200_000 + b"] >>", page]),
-        "drawn_often.pdf": pages_of([packed(b"BT /F1 1 Tf " + b"(a) Tj " * 5_000_000 + b"ET")]),
+        "drawn_often.pdf": pages_of([packed(b"BT /F1 1 Tf " + b"(a) Tj " * 2_000_000 + b"ET")]),
         "saved_often.pdf": pages_of([packed(b"q " * 2_000_000)]),
         "operands.pdf": pages_of([packed(b"1 " * 5_000_000 + b"Tj")]),
         "strings.pdf": pages_of([packed(b"BT /F1 1 Tf " + b"(" * 500_000 + b" ET")]),

@@ -25,7 +25,7 @@ def stream(content: bytes, about: bytes = b"") -> bytes:
 
 def packed(content: bytes) -> bytes:
     """Return a stream that was compressed."""
-    return stream(zlib.compress(content, 9), b"/Filter /FlateDecode")
+    return stream(zlib.compress(content, 1), b"/Filter /FlateDecode")
 
 
 def drawing(text: str) -> bytes:

@@ -15,15 +15,15 @@ from tests.unit.ingest.hostile import SECRET, corpus
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and limits of other systems")
 
-SLOW = {
-    "open_quotes.html",
-    "open_comments.html",
-    "open_tags.html",
-    "open_instructions.html",
-    "angles.html",
-    "rows.html",
-}
-SLOW |= {"columns.html", "bombs.pdf", "operands.pdf", "drawn_often.pdf", "bomb_of_runs.pdf", "same_attributes.html"}
+_NAMES = (
+    "nested.html nested_closed.html attributes.html open_title.html open_nav.html hidden.html closes_hidden.html "
+    "nul.html utf16.html lying_charset.html colspan.html bomb.pdf bomb_once.pdf kids_circle.pdf kids_two.pdf chain.pdf "
+    "itself.pdf form_circle.pdf arrays.pdf encrypted.pdf no_table.pdf cut_5.pdf text.pdf binary.txt nul.txt "
+    "mojibake.txt same_lines.txt shift_jis.txt bytes.md nul.md sparse.txt sparse.pdf fifo.txt fifo.pdf leads_out.md "
+    "leads_out.txt leads_out.pdf leads_up.html leads_to_device.txt leads_nowhere.pdf leads_to_itself.txt"
+)
+QUICK = frozenset(_NAMES.split()) | {"line\nbreak.txt"}
+"""Files of every sort that are read or refused in no time."""
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def check(folder: Path, left_out: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def check(folder: Path, names: frozenset[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sources, refused = sources_in(folder, {})
-    sources = [source for source in sources if source.doc_id not in left_out]
+    sources = [source for source in sources if source.doc_id in names]
+    refused = [each for each in refused if each.file.name in names]
     took: dict[str, float] = {}
     read = library._read
 
@@ -49,8 +50,8 @@ def check(folder: Path, left_out: set[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(library, "_read", timed)
     found = read_library(sources, refused, Keeping())
-    names = sorted([each.doc_id for each in found.documents] + [each.file.name for each in found.unread])
-    assert names == sorted({file.name for file in folder.iterdir()} - left_out)
+    came = [*(each.doc_id for each in found.documents), *(each.file.name for each in found.unread)]
+    assert sorted(came) == sorted(names)
     assert max(took.values()) < WALL_SECONDS + 2
     assert all(each.why and each.line.isprintable() for each in found.unread)
     assert not [each.doc_id for each in found.documents if SECRET in each.text]
@@ -73,12 +74,11 @@ def check(folder: Path, left_out: set[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_part_of_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = sorted(file.name for file in folder.iterdir())
-    changed = {name for name in names if name.startswith("changed_")}
-    check(folder, SLOW | changed, monkeypatch)
+    check(folder, QUICK, monkeypatch)
 
 
 @pytest.mark.long
 def test_all_two_hundred(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(list(folder.iterdir())) >= 200
-    check(folder, set(), monkeypatch)
+    names = frozenset(file.name for file in folder.iterdir())
+    assert len(names) >= 200
+    check(folder, names, monkeypatch)
