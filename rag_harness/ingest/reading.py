@@ -11,6 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from rag_harness.files.atomic import write_atomically
@@ -18,6 +19,9 @@ from rag_harness.files.sources import source_digest
 from rag_harness.ingest.isolated import Child
 from rag_harness.ingest.parsed import Parsed, unpacked
 from rag_harness.ingest.places import read_bytes
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 _LIBRARIES = ("pypdf", "charset-normalizer")
 _CHECK = 20
@@ -38,6 +42,7 @@ class Reading:
     writes: bool = False
     parsed: int = 0
     child: Child = field(default_factory=Child)
+    _turn: FileLock | None = None
 
     def parse(self, kind: str, file: Path) -> Parsed:
         """Return what came of ``file``.
@@ -48,12 +53,32 @@ class Reading:
         data = read_bytes(file)
         place = self._place(kind, data)
         answer = _kept(place) if place else None
+        if answer is None and place and self.writes:
+            # Processes of one run read the same folder at once: whoever is first parses, the others find it done.
+            self._wait_for_turn(place)
+            answer = _kept(place)
         if answer is None:
             self.parsed += 1
             answer = self.child.answer(kind, data)
             if place and self.writes:
                 _keep(place, answer)
         return unpacked(answer)
+
+    def end(self) -> None:
+        """End the process, and let others parse."""
+        self.child.close()
+        if self._turn is not None:
+            self._turn.release()
+
+    def _wait_for_turn(self, place: Path) -> None:
+        if self._turn is None:
+            from filelock import FileLock
+
+            with suppress(OSError):  # what cannot be locked cannot be kept either, and each parses for itself
+                place.parent.mkdir(parents=True, exist_ok=True)
+                lock = FileLock(place.parents[1] / "parsing.lock")
+                lock.acquire()
+                self._turn = lock
 
     def _place(self, kind: str, data: bytes) -> Path | None:
         if self.folder is None:
@@ -74,7 +99,7 @@ def reading(folder: Path | None = None, writes: bool = False) -> Iterator[Readin
         yield made
     finally:
         _current.reset(token)
-        made.child.close()
+        made.end()
 
 
 def parsed(kind: str, file: Path) -> Parsed:

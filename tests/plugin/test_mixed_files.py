@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.plugin.conftest import Suite
 from tests.unit.ingest.pdfs import book
 
@@ -14,7 +16,8 @@ def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite
     suite.write_queries([{"query_id": "a", "query": "warranty", "context_reference": ["warranty.pdf"]}])
     suite.run().assert_outcomes(passed=1)
     (row,) = suite.rows()
-    pages = {chunk["metadata"]["filename"]: chunk["metadata"]["page"] for chunk in row["retrieved_chunks"]}
+    chunks: Any = row["retrieved_chunks"]
+    pages = {chunk["metadata"]["filename"]: chunk["metadata"]["page"] for chunk in chunks}
     assert pages["warranty.pdf"] == 1
     assert pages["returns.md"] is None
 

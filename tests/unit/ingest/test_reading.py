@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,23 @@ def test_what_was_kept_and_is_damaged_is_parsed_again(tmp_path: Path, damage: by
         with shared(tmp_path / "cache", writes=True) as going_on:
             assert load(files["a_txt"], "x").text == "text"
         assert going_on.parsed == now
-        (kept,) = (file for file in (tmp_path / "cache").rglob("*") if file.is_file())
+        (kept,) = (file for file in (tmp_path / "cache").rglob("*") if file.is_file() and file.suffix != ".lock")
         if now and kept.read_bytes() != damage and not (tmp_path / "damaged").exists():
             kept.write_bytes(damage)
             (tmp_path / "damaged").touch()
+
+
+def test_processes_that_read_the_same_folder_parse_each_file_once(tmp_path: Path) -> None:
+    files = write(tmp_path, a_txt=b"text", b_html=b"<p>more")
+
+    def read() -> int:
+        with shared(tmp_path / "cache", writes=True) as going_on:
+            assert [load(file, "x").text for file in files.values()] == ["text", "more\n"]
+        return going_on.parsed
+
+    with ThreadPoolExecutor(3) as readers:
+        parsed = [each.result(30) for each in [readers.submit(read) for _ in range(3)]]
+    assert sorted(parsed) == [0, 0, 2]
 
 
 def test_another_parser_parses_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
