@@ -55,6 +55,9 @@ def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> 
 
 
 ALONE: dict[str, Command] = {
+    "ingest": Command(
+        "read documents of any kind, cut, embed and index them, and say what came of it", "commands.ingest"
+    ),
     "compare": Command("set two runs against each other, case by case", "report.compared"),
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
     "explain": Command("say why trials of a run failed, and what to do", "attribution.commands"),

@@ -4,6 +4,7 @@
     ├── PrerequisiteError        the run cannot start: a key, a file, a package or an option is missing or wrong
     │   ├── SettingsError        an option has a value that cannot be used
     │   ├── DataError            a document, query or golden file is malformed; names file and line
+    │   │   └── UnreadableError  no text can be had of a file; whoever knows its name puts it in front
     │   └── RegistryError        a name that no registered part answers to
     ├── ChunkTooLongError        a chunk is longer than the embedder reads
     ├── ModelOutputError         a model answered, but not in a form that can be used
@@ -38,6 +39,10 @@ class SettingsError(PrerequisiteError):
 
 class DataError(PrerequisiteError):
     """Input files are malformed; the message lists every problem with file and line."""
+
+
+class UnreadableError(DataError):
+    """No text can be had of a file, or not within the limits; the message says why, without the file's name."""
 
 
 class RegistryError(PrerequisiteError):

@@ -40,13 +40,11 @@ def start(folder: Path, kb: str) -> Started:
     """Write a test file, the ini keys and a golden set to fill in; what is there is left alone.
 
     Raises:
-        DataError: there is no Markdown below the knowledge base's folder.
+        DataError: there is no document below the knowledge base's folder.
     """
     pages = list(page_files(folder / kb)) if (folder / kb).is_dir() else []
     if not pages:
-        raise DataError(
-            f"No Markdown page in {folder / kb}. Name the folder of your documents: rag-harness init --kb DIR"
-        )
+        raise DataError(f"No document in {folder / kb}. Name the folder of your documents: rag-harness init --kb DIR")
     done = Started()
     _write(folder / "test_retrieval.py", TEST, done)
     _write(folder / "golden.json", _golden_example(pages[0], folder / kb), done)

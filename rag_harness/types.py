@@ -48,12 +48,16 @@ NEGATIVE = "negative"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of the knowledge base. ``doc_id`` is its path below the knowledge base, with ``/``."""
+    """A file of the knowledge base. ``doc_id`` is its path below the knowledge base, with ``/``.
+
+    ``pages`` are the offsets in ``text`` at which its pages begin, where it has pages.
+    """
 
     doc_id: str
     text: str
     title: str
     metadata: Metadata = field(default_factory=dict)
+    pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,19 @@ from pathlib import Path
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.golden import GoldenEntry, read_golden
-from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.dataset.knowledge_base import digest_of, read_folder, read_knowledge_base
+from rag_harness.dataset.library import Keeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
-from rag_harness.errors import SettingsError, unknown
+from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
+
+
+def keeping_of(settings: Settings) -> Keeping:
+    """Return where a run keeps what it parsed: beside its vectors, unless its mode keeps nothing."""
+    return Keeping(settings.path(settings.cache_dir), writes=access_of(settings).keeps != "nothing")
 
 
 class DataSets:
@@ -67,6 +73,7 @@ class Data:
 
     def __init__(self, settings: Settings, name: str = "", own_golden: bool = False) -> None:
         self._settings, self.name, self._own_golden = settings, name, own_golden
+        self._unread: tuple[Unread, ...] = ()
 
     @cached_property
     def collection(self) -> BeirDataset | None:
@@ -88,9 +95,23 @@ class Data:
         """The pages of the knowledge base."""
         if self.collection is not None:
             return self.collection.documents
-        documents = read_knowledge_base(self._settings.path(self._settings.kb_dir))
+        folder, keeping = self._settings.path(self._settings.kb_dir), keeping_of(self._settings)
+        if self._settings.unreadable == "skip":
+            library = read_folder(folder, keeping)
+            self._unread, documents = library.unread, list(library.documents)
+            if not documents:
+                lines = [each.line for each in library.unread]
+                raise DataError("\n".join([*lines, f"No file of {folder} can be read: there is nothing to ask about."]))
+        else:
+            documents = read_knowledge_base(folder, keeping)
         log.info("Read %d documents from %s", len(documents), self._settings.kb_dir)
         return documents
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """The files that could not be read and were left out, where the settings say so."""
+        _ = self.documents
+        return self._unread
 
     @cached_property
     def digest(self) -> str:

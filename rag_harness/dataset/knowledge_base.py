@@ -7,9 +7,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from rag_harness.dataset.library import Keeping, Library, read_library, sources_in
 from rag_harness.errors import DataError
-from rag_harness.ingest import load, page_files
+from rag_harness.registry import registered
 from rag_harness.types import Document
+
+NOWHERE = Keeping()
 
 _KEPT_KEYS = (
     "id",
@@ -25,32 +28,46 @@ _KEPT_KEYS = (
 )
 
 
-def read_knowledge_base(folder: Path) -> list[Document]:
+def read_knowledge_base(folder: Path, keeping: Keeping = NOWHERE) -> list[Document]:
     """Read every file below ``folder`` that there is a loader for, except README.md, ordered by path.
 
     Raises:
-        DataError: the folder is missing or holds no page, or files cannot be read as UTF-8; every file is named.
+        DataError: the folder is missing or holds no page, or files cannot be read; every file is named.
+    """
+    library = read_folder(folder, keeping)
+    if library.unread:
+        raise DataError("\n".join([*(each.line for each in library.unread), *_remedy(library)]))
+    return list(library.documents)
+
+
+def read_folder(folder: Path, keeping: Keeping = NOWHERE) -> Library:
+    """Read what can be read below ``folder``, and name what cannot.
+
+    Raises:
+        DataError: the folder is missing, or there is nothing in it that a loader reads, or no text in that.
     """
     if not folder.is_dir():
         raise DataError(f"No folder {folder}. Name your own with --rag-kb DIR or KB_DIR.")
-    structure = _read_structure(folder / "structure.json")
-    documents, problems = [], []
-    for file in page_files(folder):
-        doc_id = file.relative_to(folder).as_posix()
-        try:
-            documents.append(load(file, doc_id, structure.get(doc_id)))
-        except UnicodeDecodeError as error:
-            problems.append(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.")
-        except OSError as error:
-            problems.append(f"{file}: cannot be read: {error.strerror}.")
-    if problems:
-        raise DataError("\n".join(problems))
-    if not any(document.text.strip() for document in documents):
-        raise DataError(f"No Markdown page with text in {folder}: a knowledge base is one or more .md files.")
-    return documents
+    sources, refused = sources_in(folder, read_structure(folder / "structure.json"))
+    library = read_library(sources, refused, keeping)
+    if not library.unread and not any(document.text.strip() for document in library.documents):
+        kinds = ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
+        raise DataError(f"No page with text in {folder}: a knowledge base is one or more files of {kinds}.")
+    return library
 
 
-def _read_structure(file: Path) -> dict[str, dict[str, Any]]:
+def _remedy(library: Library) -> list[str]:
+    """Say how to go on without them; who has nothing but Markdown has one slip to mend."""
+    mixed = any(each.file.suffix.lower() != ".md" for each in library.unread)
+    return ["Mend or remove these files, or leave them out of the run: --rag-unreadable=skip"] if mixed else []
+
+
+def read_structure(file: Path) -> dict[str, dict[str, Any]]:
+    """Return the metadata of pages by their path; empty where there is no such file.
+
+    Raises:
+        DataError: it cannot be read.
+    """
     if not file.is_file():
         return {}
     try:
@@ -67,7 +84,8 @@ def digest_of(documents: list[Document]) -> str:
     """Return a digest of all pages and their metadata, for the fingerprint."""
     state = blake2b(digest_size=16)
     for document in documents:
-        for part in (document.doc_id, document.text, json.dumps(dict(document.metadata), sort_keys=True)):
+        pages = [json.dumps(document.pages)] if document.pages else []
+        for part in (document.doc_id, document.text, json.dumps(dict(document.metadata), sort_keys=True), *pages):
             encoded = part.encode("utf-8", "surrogatepass")
             state.update(len(encoded).to_bytes(8, "big") + encoded)
     return state.hexdigest()

@@ -175,6 +175,7 @@ def _retrieved(hit: Hit) -> RetrievedChunk:
         filename=chunk.doc_id,
         section=" > ".join(chunk.section),
         version=_said(page.get("version")),
+        page=page.get("page") if isinstance(page.get("page"), int) else None,
         date=_said(page.get("effective_date", page.get("date"))),
         markup=_said(page.get("markup")),
     )

@@ -1,7 +1,8 @@
 """Files -> documents: one loader a suffix, found under the entry point ``rag_harness.loaders``.
 
-A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot:
-``rst = my_package.rst:load``. It raises UnicodeDecodeError or OSError for a file that cannot be read.
+A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower case:
+``rst = my_package.rst:load``. It raises UnicodeDecodeError, OSError or ``UnreadableError`` for a file that cannot be
+read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from rag_harness.ingest.places import fault_of_place
 from rag_harness.registry import registered, resolve
 from rag_harness.types import Document, Metadata
 
@@ -21,16 +23,30 @@ LEFT_OUT = "README.md"
 
 
 def page_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below ``folder`` that a loader reads, in the order of their paths."""
-    known = {f".{suffix}" for suffix in registered("loaders")}
-    return (
-        file for file in sorted(folder.rglob("*")) if file.suffix in known and file.name != LEFT_OUT and file.is_file()
-    )
+    """Yield the files below ``folder`` that a loader reads, in the order of their paths.
+
+    Links that lead out of the folder are none of them, nor is what is no regular file.
+    """
+    return (file for file, fault in files_below(folder) if not fault)
+
+
+def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what is called like a page, in the order of paths, each with the reason why it is not opened, if any."""
+    return ((file, fault_of_place(file, folder)) for file in sorted(_named(folder)))
+
+
+def is_readable(file: Path) -> bool:
+    """Return whether there is a loader for files called so."""
+    return file.suffix.lower().lstrip(".") in registered("loaders") and file.name != LEFT_OUT
+
+
+def _named(folder: Path) -> Iterator[Path]:
+    return (file for file in folder.rglob("*") if is_readable(file) and not file.is_dir())
 
 
 def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:
     """Read ``file`` with the loader of its suffix; ``metadata`` goes over what the loader found, its title too."""
-    document = _loader(file.suffix.lstrip("."))(file, doc_id)
+    document = _loader(file.suffix.lower().lstrip("."))(file, doc_id)
     if not metadata:
         return document
     title = str(metadata.get("title") or document.title)

@@ -35,7 +35,22 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
         else ""
     )
     said = f"profile {settings.profile}, mode {settings.mode}, {_answers_by(selected, settings)}"
-    return f"rag: {len(trials)} trials, {said}{asked}{_judged_by(session, selected)}"
+    return f"rag: {len(trials)} trials, {said}{asked}{_judged_by(session, selected)}{_unread(session, selected)}"
+
+
+def _unread(session: RagSession, selected: Collected) -> str:
+    """Name the documents that this run goes without, where it was told to."""
+    if session.settings.unreadable != "skip":
+        return ""
+    from rag_harness.errors import PrerequisiteError
+
+    try:
+        data = {session.data_of(trial.experiment) for trial in selected.trials}
+        lines = [each.line for name in sorted(data) for each in session.data.get(name).unread]
+    except PrerequisiteError:
+        return ""  # whoever prepares the experiment says so
+    more = [f"and {len(lines) - MOST_ERRORS} more, in the log"] if len(lines) > MOST_ERRORS else []
+    return "".join(f"\nrag: left out: {line}" for line in [*lines[:MOST_ERRORS], *more])
 
 
 def _judged_by(session: RagSession, selected: Collected) -> str:

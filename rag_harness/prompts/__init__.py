@@ -19,8 +19,9 @@ _SLOT = re.compile(r"\{(context|question)\}")
 
 
 def filename_of(hit: Hit) -> str:
-    """Return the label of a source that has no other: the file that it is from."""
-    return hit.chunk.doc_id
+    """Return the label of a source that has no other: the file that it is from, and the page where it has pages."""
+    page = hit.chunk.metadata.get("page")
+    return f"{hit.chunk.doc_id}, page {page}" if page else hit.chunk.doc_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import PrerequisiteError
 from rag_harness.protocols import Store, Tokenizer
 from rag_harness.recording.store import key_of
-from rag_harness.types import Chunk, Document
+from rag_harness.types import Chunk, Document, Metadata
 
 FORMAT = 1
 """Of what is stored. The digest of the chunker's source says the rest."""
@@ -101,7 +102,13 @@ def _chunks(document: Document, cuts: list[Any]) -> list[Chunk]:
             section=tuple(section),
             index=index,
             repeated_header=header,
-            metadata={**document.metadata, **own} if own else document.metadata,
+            metadata=_about(document, start, own),
         )
         for index, (name, start, end, header, section, text, own) in enumerate(cuts)
     ]
+
+
+def _about(document: Document, start: int, own: dict[str, Any]) -> Metadata:
+    """Return a chunk's metadata: its document's, its own, and the page that it begins on where there are pages."""
+    page = {"page": bisect_right(document.pages, start)} if document.pages else {}
+    return {**document.metadata, **page, **own} if own or page else document.metadata

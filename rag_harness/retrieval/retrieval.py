@@ -18,6 +18,7 @@ from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker
 from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.building import alone
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
+from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
@@ -77,6 +78,16 @@ class Retrieval:
     @cached_property
     def chunks(self) -> list[Chunk]:
         """The pages, cut into chunks; the embedder reads them whole, except where the spec has windows."""
+        least = self.settings.near_duplicates
+        if not least:
+            return self.cut
+        left_out = {duplicate.chunk.chunk_id for duplicate in duplicates(self.cut, least, self.stores)}
+        log.info("Left out %d chunks that are like another", len(left_out))
+        return [chunk for chunk in self.cut if chunk.chunk_id not in left_out]
+
+    @cached_property
+    def cut(self) -> list[Chunk]:
+        """All chunks that the pages were cut into, near-duplicates among them."""
         documents, lengths = self._documents(), self._lengths
         named = [self.spec.chunker, lengths.max_tokens, lengths.overlap, *([lengths.least] if lengths.least else [])]
         kept = self.stores.open("chunks", self.embedder.model, "-".join([*map(str, named), self._source]))

@@ -20,6 +20,7 @@ Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
 VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
+Unreadable = Literal["stop", "skip"]
 Population = Literal["like", "finite"]
 
 
@@ -58,8 +59,13 @@ class Settings:
     What a dataclass would write for 60 fields is written by hand: compiling it took 2 ms of every suite's start.
     """
 
-    kb_dir: str = path_option("data/kb", "folder of Markdown pages", "data", env="KB_DIR")
+    kb_dir: str = path_option("data/kb", "folder of documents: Markdown, text, HTML, PDF", "data", env="KB_DIR")
     queries: str = path_option("", "queries.jsonl; default: the one in the knowledge base's folder", "data")
+    unreadable: Unreadable = option(
+        "stop",
+        "a document that cannot be read: stop names all and runs nothing, skip leaves them out and says so",
+        "data",
+    )
     output: str = path_option("output", "folder for result files", "nothing")
     prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md", "data")
     logs: str = path_option("logs", "folder for the log file", "nothing")
@@ -106,6 +112,13 @@ class Settings:
     candidates: int = option(20, "chunks that the first stage hands to the reranker", "reranking", ge=1)
     chunk_size: int = option(512, "longest chunk in tokens", "retrieval", ge=16)
     chunk_overlap: int = option(128, "tokens repeated between pieces of a long section", "retrieval", ge=0)
+    near_duplicates: float = option(
+        0.0,
+        "leave out chunks that share so much of their words with one of an earlier document, 0.9 say; 0 keeps all",
+        "retrieval",
+        ge=0,
+        le=1,
+    )
 
     golden: str = path_option(
         "golden.json", "golden set: JSON, or CSV with query,expected_document_id,justification", "data"

@@ -43,7 +43,9 @@ def test_empty_knowledge_base(suite: Suite, args: tuple[str, ...]) -> None:
     for page in (suite.path / "kb").glob("*.md"):
         page.unlink()
     result = suite.run(*args)
-    result.stdout.fnmatch_lines(["No Markdown page with text in *kb: a knowledge base is one or more .md files."])
+    result.stdout.fnmatch_lines(
+        ["No page with text in *kb: a knowledge base is one or more files of *.md, .pdf, .txt."]
+    )
     assert result.ret == pytest.ExitCode.INTERRUPTED
     _assert_clean(result)
 

@@ -31,7 +31,7 @@ def test_readme_is_no_page_at_any_depth(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     write(tmp_path, b=b"# B", README=b"# About")
     write(tmp_path / "deep" / "er", a=b"# A", README=b"# About")
-    (tmp_path / "notes.txt").write_text("no page")
+    (tmp_path / "notes.rst").write_text("no page")
     (tmp_path / "folder.md").mkdir()
     assert [page.doc_id for page in read_knowledge_base(tmp_path)] == ["b.md", "deep/er/a.md"]
 
@@ -83,7 +83,7 @@ def test_a_missing_folder_says_how_to_name_one(tmp_path: Path) -> None:
 def test_a_folder_without_a_page_is_refused(tmp_path: Path, pages: dict[str, bytes]) -> None:
     write(tmp_path, **pages)
     assert data_error(tmp_path) == (
-        f"No Markdown page with text in {tmp_path}: a knowledge base is one or more .md files."
+        f"No page with text in {tmp_path}: a knowledge base is one or more files of .htm, .html, .md, .pdf, .txt."
     )
 
 

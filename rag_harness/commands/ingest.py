@@ -1,0 +1,83 @@
+"""``rag-harness ingest``: documents of any kind -> parsed, cut, embedded, indexed; and what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.commands import FOUND
+
+if TYPE_CHECKING:
+    from rag_harness.dataset.library import Library
+    from rag_harness.retrieval.retrieval import Retrieval
+    from rag_harness.settings import Settings
+
+_OPTIONS = {
+    "profile": "named set of models, as --rag-profile of a test run",
+    "mode": "auto, replay, record or live",
+    "cache_dir": "folder of what was parsed, cut, embedded and indexed",
+    "embed_model": "embedding model; default: the profile's",
+    "chunker": "how documents are cut",
+    "chunk_size": "longest chunk in tokens",
+    "chunk_overlap": "tokens repeated between pieces of a long section",
+    "near_duplicates": "leave out chunks that share so much of their words with one of an earlier document",
+}
+
+
+def ingest_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``ingest`` takes."""
+    about = "a folder, as --rag-kb takes it; or files and folders, which become one collection"
+    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help=about)
+    for name, help_ in _OPTIONS.items():
+        flag = name.replace("_", "-")
+        parser.add_argument(f"--rag-{flag}", f"--{flag}", dest=name, help=help_)
+
+
+def run_ingest(chosen: argparse.Namespace) -> int:
+    """Bring an index up to the documents, and say what came of them."""
+    from rag_harness.dataset.collection import read_paths
+    from rag_harness.dataset.data import keeping_of
+    from rag_harness.garbage import uncollected
+    from rag_harness.retrieval.ingested import summary_lines
+    from rag_harness.settings.loading import load_settings
+    from rag_harness.work import listening
+
+    began = monotonic()
+    given: dict[str, Any] = {name: said for name in _OPTIONS if (said := getattr(chosen, name)) is not None}
+    settings = load_settings(given)
+    with listening(_Progress()), uncollected():
+        library = read_paths(chosen.paths, keeping_of(settings))
+        retrieval = _indexed(library, settings) if library.documents else None
+    print("\n".join(summary_lines(library, retrieval, monotonic() - began)))
+    return FOUND if library.unread else 0
+
+
+def _indexed(library: Library, settings: Settings) -> Retrieval:
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.retrieval.retrieval import Retrieval, spec_of
+
+    parts, spec = RunParts(settings), spec_of(settings)
+    made = Retrieval(spec, lambda: library.documents, settings, parts.stores, parts.embedder(spec.embedder))
+    made.prepare([])
+    return made
+
+
+class _Progress:
+    """One line on a terminal that is written anew; elsewhere a line every half a minute."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._every, self._said = (0.1, 0.0) if self._terminal else (30.0, monotonic())
+
+    def __call__(self, what: str, done: int, total: int, unit: str) -> None:
+        if monotonic() - self._said < self._every and done < total:
+            return
+        line = f"{what} {done:,}/{total:,} {unit}"
+        if self._terminal:
+            print(f"\r\x1b[K{line if done < total else ''}", end="", file=sys.stderr, flush=True)
+        elif done < total:
+            print(line, file=sys.stderr, flush=True)
+        self._said = monotonic()

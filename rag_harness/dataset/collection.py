@@ -1,0 +1,54 @@
+"""Files and folders that somebody names one by one -> one collection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rag_harness.dataset.knowledge_base import read_folder, read_structure
+from rag_harness.dataset.library import Keeping, Library, Source, Unread, read_library, sources_in
+from rag_harness.errors import DataError
+from rag_harness.ingest import is_readable
+from rag_harness.ingest.places import fault_of_place
+from rag_harness.registry import registered
+
+
+def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
+    """Read files and folders as one collection.
+
+    A single folder is read as ``--rag-kb`` reads it. Otherwise documents are named by their paths below the folder that
+    holds all.
+
+    Raises:
+        DataError: one of them does not exist, or the single folder has nothing that a loader reads.
+    """
+    missing = [str(path) for path in paths if not os.path.lexists(path)]
+    if missing:
+        raise DataError(f"No file or folder {', '.join(missing)}.")
+    if len(paths) == 1 and paths[0].is_dir():
+        return read_folder(paths[0], keeping)
+    places = [path.absolute() for path in paths]
+    above = Path(os.path.commonpath([place if place.is_dir() else place.parent for place in places]))
+    found = list(_found(places, above))
+    sources = {each.file: each for each in found if isinstance(each, Source)}
+    refused = {each.file: each for each in found if isinstance(each, Unread)}
+    return read_library(list(sources.values()), list(refused.values()), keeping)
+
+
+def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:
+    for place in places:
+        if place.is_dir():
+            below = place.relative_to(above).as_posix()
+            known = read_structure(place / "structure.json")
+            sources, refused = sources_in(place, known, "" if below == "." else f"{below}/")
+            yield from sources
+            yield from refused
+        else:
+            fault = fault_of_place(place, place.parent) or _fault_of_kind(place)
+            yield Unread(place, fault) if fault else Source(place, place.relative_to(above).as_posix())
+
+
+def _fault_of_kind(file: Path) -> str:
+    kinds = ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
+    return "" if is_readable(file) else f"no loader reads it: there are some for {kinds}"

@@ -1,0 +1,109 @@
+"""Files of any kind that a loader reads -> documents, and by name what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.files.log import log
+from rag_harness.ingest import files_below, load
+from rag_harness.ingest.places import shown
+from rag_harness.ingest.reading import reading
+from rag_harness.types import Document, Metadata
+from rag_harness.work import report
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read, and the id that its document gets."""
+
+    file: Path
+    doc_id: str
+    metadata: Metadata | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file without a document, and why."""
+
+    file: Path
+    why: str
+
+    @property
+    def line(self) -> str:
+        """What a person reads of it, on one line."""
+        return f"{shown(str(self.file))}: {shown(self.why)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What came of a reading. ``parsed`` files were parsed, for nobody had kept what comes of their content."""
+
+    documents: tuple[Document, ...]
+    unread: tuple[Unread, ...]
+    parsed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where what was parsed is kept: ``folder`` None is nowhere; without ``writes`` it is only looked up."""
+
+    folder: Path | None = None
+    writes: bool = False
+
+
+def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[Source], list[Unread]]:
+    """Return the files of a folder, and those that are not opened; ``known`` is the metadata by path below it.
+
+    ``below`` stands before that path in the ids of documents.
+    """
+    sources, refused = [], []
+    for file, fault in files_below(folder):
+        path = file.relative_to(folder).as_posix()
+        if fault:
+            refused.append(Unread(file, fault))
+        else:
+            sources.append(Source(file, f"{below}{path}", known.get(path)))
+    return sources, refused
+
+
+def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: Keeping) -> Library:
+    """Read every file, in order; one that cannot be read stops no other."""
+    documents: list[Document] = []
+    unread = list(refused)
+    with reading(keeping.folder, keeping.writes) as going_on:
+        for number, source in enumerate(sources):
+            report("reading", number, len(sources), "files")
+            found = _read(source)
+            if isinstance(found, Unread):
+                log.warning("Not read: %s", found.line)
+                unread.append(found)
+            else:
+                _tell_hidden(found)
+                documents.append(found)
+        report("reading", len(sources), len(sources), "files")
+    return Library(tuple(documents), tuple(unread), going_on.parsed)
+
+
+def _read(source: Source) -> Document | Unread:
+    try:
+        return load(source.file, source.doc_id, source.metadata)
+    except UnicodeDecodeError as error:
+        return Unread(source.file, f"not UTF-8 at byte {error.start}. Save the file as UTF-8")
+    except OSError as error:
+        return Unread(source.file, f"cannot be read: {error.strerror}")
+    except DataError as error:
+        return Unread(source.file, str(error).rstrip("."))
+    except PrerequisiteError:
+        raise  # a loader without its package: no other file of the kind can be read either
+    except Exception as error:  # a loader of the user's own
+        log.warning("The loader of %s failed", source.doc_id, exc_info=True)
+        return Unread(source.file, f"its loader failed: {type(error).__name__}: {error}")
+
+
+def _tell_hidden(document: Document) -> None:
+    hidden = document.metadata.get("hidden_characters")
+    if hidden:
+        log.warning("%s: %d characters of hidden text were left out", shown(document.doc_id), hidden)

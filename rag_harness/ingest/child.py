@@ -1,0 +1,65 @@
+"""The process that reads files: asked over its input, answers over its output, and is killed without harm.
+
+A question is a line ``<kind> <bytes>`` and the bytes of the file; an answer a line
+``<bytes> more`` and those bytes, packed; ``last`` instead of ``more`` where the process ends behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import BinaryIO
+
+from rag_harness.errors import UnreadableError
+from rag_harness.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_file, limit_process
+from rag_harness.ingest.parsed import Parsed, packed, packed_fault
+
+KINDS = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
+"""Each kind of file with the module beside this one that parses it: ``parse(data) -> Parsed``."""
+
+_LONGEST_MESSAGE = 300
+
+
+def serve() -> None:
+    """Answer until the input ends, or memory did not suffice: what is left of it then is nobody's to say."""
+    questions, answers = sys.stdin.buffer, _own_output()
+    limit_process()
+    while question := questions.readline(100):
+        kind, size = question.split()
+        limit_next_file()
+        try:
+            answer = _answer(kind.decode(), questions.read(int(size)))
+        except MemoryError:
+            fault = packed_fault(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read. Split it")
+            _send(answers, fault, b"last")
+            return
+        _send(answers, answer, b"more")
+
+
+def _own_output() -> BinaryIO:
+    """Keep the pipe for answers: whatever a library prints goes nowhere."""
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    return answers
+
+
+def _answer(kind: str, data: bytes) -> bytes:
+    try:
+        parse: Callable[[bytes], Parsed] = import_module(f"rag_harness.ingest.{KINDS[kind]}").parse
+        answer = packed(parse(data))
+    except MemoryError:
+        raise
+    except UnreadableError as error:
+        return packed_fault(str(error))
+    except Exception as error:
+        return packed_fault(f"cannot be parsed: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
+    return answer if len(answer) <= OUTPUT_BYTES else packed_fault(f"holds more than {OUTPUT_BYTES >> 20} MB of text")
+
+
+def _send(answers: BinaryIO, answer: bytes, follows: bytes) -> None:
+    answers.write(b"%d %s\n" % (len(answer), follows) + answer)
+    answers.flush()

@@ -1,0 +1,162 @@
+"""What a reader of a page would not see, as far as a page says so itself: its attributes and its own style sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+Attributes = Mapping[str, str]
+Declarations = Mapping[str, str]
+
+_LONGEST = 20_000
+"""Characters of a style that are read; and of a style sheet five times as many."""
+_BRACE = re.compile(r"[{}]")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SIMPLE = re.compile(r"[a-z0-9]*[.#]?[\w-]+")
+_NUMBER = re.compile(r"-?\d*\.?\d+")
+_RGB = re.compile(r"rgba?\((\d+)[, ]+(\d+)[, ]+(\d+)(?:[,/ ]+([\d.]+%?))?\)")
+_NAMED = {"white": "#ffffff", "black": "#000000", "transparent": ""}
+_FAR, _FAR_EM = 500, 30
+"""Pixels, or any other unit, by which something is pushed off the page; letters."""
+_PLACES = ("left", "right", "top", "bottom", "margin-left", "margin-top")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How text would look where it stands. ``gone`` stays with all that is inside, the others may be taken back.
+
+    ``ink`` and ``paper`` are colours as ``#rrggbb``; empty ink cannot be seen.
+    """
+
+    gone: bool = False
+    invisible: bool = False
+    tiny: bool = False
+    ink: str = "#000000"
+    paper: str = "#ffffff"
+
+    @property
+    def hidden(self) -> bool:
+        """Whether nobody would see text that looks like this."""
+        return self.gone or self.invisible or self.tiny or self.ink in ("", self.paper)
+
+
+class Sheet:
+    """The rules of a page's own style sheets for a tag, a class or an id; others are not understood."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, dict[str, str]] = {}
+
+    def add(self, text: str) -> None:
+        """Read the text of a ``<style>``."""
+        for selectors, body in _rules(_COMMENT.sub("", text[: 5 * _LONGEST])):
+            declared = declarations(body)
+            for selector in selectors.lower().split(","):
+                if _SIMPLE.fullmatch(selector.strip()):
+                    self._rules.setdefault(selector.strip(), {}).update(declared)
+
+    def of(self, tag: str, attributes: Attributes) -> dict[str, str]:
+        """Return what the rules say of an element."""
+        if not self._rules:
+            return {}
+        found: dict[str, str] = {}
+        for selector in _selectors(tag, attributes):
+            found |= self._rules.get(selector, {})
+        return found
+
+
+def _rules(sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield selectors and bodies of the rules that always hold: what ``@media print`` hides is seen on a screen."""
+    depth, end, head = 0, 0, sheet[:0]
+    for brace in _BRACE.finditer(sheet):
+        if brace[0] == "{":
+            head = sheet[end : brace.start()].rpartition(";")[2].strip() if depth == 0 else "@"
+            depth, end = depth + 1, brace.end()
+        else:
+            if depth == 1 and not head.startswith("@"):
+                yield head, sheet[end : brace.start()]
+            depth, end = max(0, depth - 1), brace.end()
+
+
+def declarations(style: str) -> dict[str, str]:
+    """Return the properties of a ``style`` with their values, in lower case."""
+    pairs = (part.partition(":") for part in style[:_LONGEST].lower().split(";"))
+    return {name.strip(): value.replace("!important", "").strip() for name, colon, value in pairs if colon}
+
+
+def look_of(tag: str, attributes: Attributes, around: Look, sheet: Sheet) -> Look:
+    """Return how text in an element looks that stands in ``around``."""
+    look = around
+    if "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true":
+        look = replace(look, gone=True)
+    style = sheet.of(tag, attributes) | declarations(attributes.get("style", ""))
+    style = _attributes_of_old(attributes) | style
+    return _styled(look, style) if style else look
+
+
+def _styled(look: Look, style: Declarations) -> Look:
+    return Look(
+        look.gone or _is_gone(style),
+        style["visibility"] in ("hidden", "collapse") if "visibility" in style else look.invisible,
+        _below(style["font-size"], 2) if "font-size" in style else look.tiny,
+        _colour(style.get("color", ""), look.ink),
+        _colour(style.get("background-color") or style.get("background", ""), look.paper) or look.paper,
+    )
+
+
+def _is_gone(style: Declarations) -> bool:
+    def said(name: str) -> str:
+        return style.get(name, "")
+
+    return (
+        said("display") == "none"
+        or _below(said("opacity"), 0.05)
+        or (said("overflow") in ("hidden", "clip") and any(_below(said(side), 2) for side in ("height", "width")))
+        or _far(said("text-indent"))
+        or (said("position") in ("absolute", "fixed") and any(_far(said(place)) for place in _PLACES))
+        or said("clip").replace(" ", "").startswith(("rect(0", "rect(1px,1px"))
+        or said("clip-path").replace(" ", "").startswith(("inset(50%", "inset(100%", "circle(0"))
+        or "scale(0)" in said("transform")
+    )
+
+
+def _below(value: str, limit: float) -> bool:
+    number = _NUMBER.match(value)
+    # A font of 1em or 60% is no small one, and one of 0.01em is.
+    relative = value.endswith(("em", "%")) and limit > 1
+    return number is not None and abs(float(number[0])) < (0.1 if relative else limit)
+
+
+def _far(value: str) -> bool:
+    number = _NUMBER.match(value)
+    return number is not None and float(number[0]) <= -(_FAR_EM if value.endswith("em") else _FAR)
+
+
+def _colour(value: str, otherwise: str) -> str:
+    word = value.split(maxsplit=1)[0] if value and not value.startswith("rgb") else value
+    if word in _NAMED:
+        return _NAMED[word]
+    rgb = _RGB.match(value)
+    if rgb:
+        faint = rgb[4] is not None and float(rgb[4].rstrip("%") or 1) == 0
+        return "" if faint else "#" + "".join(f"{min(255, int(part)):02x}" for part in rgb.groups()[:3])
+    if re.fullmatch(r"#[0-9a-f]{3}", word):
+        return "#" + "".join(2 * digit for digit in word[1:])
+    if re.fullmatch(r"#[0-9a-f]{6}", word):
+        return word
+    # A name that is none of those above, a gradient, a variable: some colour, which is neither ink nor paper.
+    return otherwise if not word or word in ("inherit", "none", "initial") else word
+
+
+def _attributes_of_old(attributes: Attributes) -> dict[str, str]:
+    """Return what ``<font color>`` and ``<body bgcolor>`` say, as a style says it."""
+    named = {"color": attributes.get("color", ""), "background-color": attributes.get("bgcolor", "")}
+    return {name: value.strip().lower() for name, value in named.items() if value}
+
+
+def _selectors(tag: str, attributes: Attributes) -> Iterator[str]:
+    yield tag
+    for name in attributes.get("class", "").lower().split()[:50]:
+        yield from (f".{name}", f"{tag}.{name}")
+    if attributes.get("id"):
+        yield from (f"#{attributes['id'].lower()}", f"{tag}#{attributes['id'].lower()}")

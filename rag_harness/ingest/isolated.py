@@ -1,0 +1,119 @@
+"""Parses files in a process of its own: a file that hangs, crashes or eats memory costs one message that says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from rag_harness.errors import UnreadableError
+from rag_harness.ingest.limits import OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
+
+# Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
+# come last, for the package may lie where only this process looks.
+_START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.ingest.child import serve; serve()"
+
+
+class Child:
+    """One process for many files, started when it is first needed, and again after it died."""
+
+    def __init__(self, seconds: float = WALL_SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self.started = 0
+
+    def answer(self, kind: str, data: bytes) -> bytes:
+        """Return what came of the bytes of a file, packed; of one that cannot be read, why.
+
+        Raises:
+            UnreadableError: the process did not live to say, or took too long.
+        """
+        process = self._running()
+        exchange = _Exchange(process, kind, data)
+        exchange.start()
+        exchange.join(self._seconds)
+        if exchange.is_alive():
+            self.close()
+            raise UnreadableError(f"took more than {self._seconds:g} s to read. Split it, or remove it")
+        if exchange.answer is None:
+            raise UnreadableError(self._death())
+        if exchange.last:
+            self.close()
+        return exchange.answer
+
+    def close(self) -> None:
+        """End the process, and whatever it may have started."""
+        if self._process is not None:
+            _kill(self._process)
+            self._process = None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            places = [str(Path(place).absolute()) for place in sys.path if place]
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", _START, *places],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self.started += 1
+        return self._process
+
+    def _death(self) -> str:
+        process, self._process = self._process, None
+        assert process is not None
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)  # its answers end a moment before it does, and only then it has a status
+        _kill(process)
+        if hasattr(signal, "SIGXCPU") and process.returncode == -signal.SIGXCPU:
+            return f"took more than {PROCESSOR_SECONDS} s of the processor to read. Split it, or remove it"
+        return f"ended the process that read it (status {process.returncode}). Remove it, or save it anew"
+
+
+class _Exchange(Thread):
+    """A question and its answer; None where there came none. A thread, so that it can be given up."""
+
+    def __init__(self, process: subprocess.Popen[bytes], kind: str, data: bytes) -> None:
+        super().__init__(daemon=True, name="rag-ingest")
+        self._process, self._question = process, b"%s %d\n" % (kind.encode(), len(data))
+        self._data = data
+        self.answer: bytes | None = None
+        self.last = False
+
+    def run(self) -> None:
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        with suppress(OSError, ValueError):
+            to.write(self._question)
+            to.write(self._data)
+            to.flush()
+        with suppress(OSError, ValueError):
+            self.answer = self._read(back)
+
+    def _read(self, back: IO[bytes]) -> bytes | None:
+        size, follows = back.readline(30).split()
+        self.last = follows == b"last"
+        answer = back.read(min(int(size), OUTPUT_BYTES))
+        return answer if len(answer) == int(size) else None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()

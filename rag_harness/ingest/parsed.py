@@ -1,0 +1,59 @@
+"""What came of a file: its text and what is known of it, as bytes for the pipe and for the cache."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.errors import UnreadableError
+from rag_harness.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file's text. ``pages`` are offsets at which its pages begin; ``hidden`` counts characters nobody would see."""
+
+    text: str
+    title: str = ""
+    pages: tuple[int, ...] = ()
+    hidden: int = 0
+    unread_pages: tuple[int, ...] = ()
+
+    def document(self, file: Path, doc_id: str) -> Document:
+        """Return the document; what is nothing is left out of its metadata."""
+        known = {"hidden_characters": self.hidden, "unread_pages": list(self.unread_pages)}
+        about = {key: value for key, value in known.items() if value}
+        return Document(doc_id, self.text, self.title or file.stem, about, self.pages)
+
+
+def packed(parsed: Parsed) -> bytes:
+    """Return ``parsed`` as a line of JSON and then the text, which need not be parsed again."""
+    about = [parsed.title, list(parsed.pages), parsed.hidden, list(parsed.unread_pages)]
+    return _line(about) + parsed.text.encode("utf-8", "surrogatepass")
+
+
+def packed_fault(fault: str) -> bytes:
+    """Return why a file cannot be read, to be told apart from what was read."""
+    return _line(fault)
+
+
+def unpacked(data: bytes) -> Parsed:
+    """Return what was packed.
+
+    Raises:
+        UnreadableError: a fault was packed.
+        ValueError: these are bytes of something else.
+    """
+    head, line_end, text = data.partition(b"\n")
+    about = json.loads(head)
+    if isinstance(about, str):
+        raise UnreadableError(about)
+    if not line_end or not isinstance(about, list):
+        raise ValueError("neither text nor fault")
+    title, pages, hidden, unread = about
+    return Parsed(text.decode("utf-8", "surrogatepass"), str(title), tuple(pages), int(hidden), tuple(unread))
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"

@@ -1,0 +1,57 @@
+"""Where a file lies: is it one, does it lie in its folder, can its name be told? Nothing is opened to find out."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+from rag_harness.errors import UnreadableError
+
+MOST_BYTES = 64 << 20
+"""Of one file. A folder of documents has none that long; a sparse file claims to be any length."""
+
+
+_FORGES = ("Cc", "Cs", "Zl", "Zp")
+"""Categories of characters: control, half of one, ends of lines and paragraphs."""
+
+
+def fault_of_place(file: Path, folder: Path) -> str:
+    """Say why ``file`` is not opened as a document of ``folder``; empty where nothing speaks against it.
+
+    A link may point to another place in the folder. A name with a line break would forge lines wherever names are
+    written: in prompts, results and reports.
+    """
+    name = file.relative_to(folder).as_posix()
+    if not name.isprintable() and any(unicodedata.category(each) in _FORGES for each in name):
+        return "its name has control characters or is no Unicode. Rename it"
+    try:
+        if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
+            return "a link that leads out of the folder. Copy the file into it"
+        return "" if file.is_file() else "no regular file, or a link to nothing. Remove it"
+    except (OSError, RuntimeError) as error:  # a circle of links
+        return f"cannot be looked at: {_said(error)}. Remove it, or mend its rights"
+
+
+def read_bytes(file: Path) -> bytes:
+    """Read a file whole.
+
+    Raises:
+        UnreadableError: it is longer than ``MOST_BYTES``.
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as stream:
+        # What the system says first, for a sparse file; and what comes, for one that grows meanwhile.
+        too_long = file.stat().st_size > MOST_BYTES
+        data = b"" if too_long else stream.read(MOST_BYTES + 1)
+    if too_long or len(data) > MOST_BYTES:
+        raise UnreadableError(f"longer than {MOST_BYTES >> 20} MB. Split it")
+    return data
+
+
+def shown(name: str) -> str:
+    """Return a name that is safe to print: control characters and what is no Unicode are written out."""
+    return name.encode("unicode_escape").decode() if not name.isprintable() else name
+
+
+def _said(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error).partition("\n")[0]

@@ -1,0 +1,25 @@
+"""Plain text: as it is, in whatever charset; what looks like Markdown in it is cut like Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.ingest.charset import decoded
+from rag_harness.ingest.parsed import Parsed
+from rag_harness.ingest.quality import checked
+from rag_harness.ingest.reading import parsed
+from rag_harness.types import Document
+
+
+def load(file: Path, doc_id: str) -> Document:
+    """Read a text file.
+
+    Raises:
+        UnreadableError, OSError: it cannot be read, or is no text.
+    """
+    return parsed("txt", file).document(file, doc_id)
+
+
+def parse(data: bytes) -> Parsed:
+    """Return the text of ``data``."""
+    return Parsed(checked(decoded(data)))

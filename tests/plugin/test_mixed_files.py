@@ -1,0 +1,30 @@
+"""Every experiment takes a folder of mixed files; what a run goes without is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.plugin.conftest import Suite
+from tests.unit.ingest.pdfs import book
+
+
+def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite) -> None:
+    kb = suite.path / "kb"
+    (kb / "shipping.md").rename(kb / "shipping.txt")
+    (kb / "warranty.md").unlink()
+    (kb / "warranty.pdf").write_bytes(book("About lamps.", "The warranty lasts 2 years."))
+    suite.write_queries([{"query_id": "a", "query": "warranty", "context_reference": ["warranty.pdf"]}])
+    suite.run().assert_outcomes(passed=1)
+    (row,) = suite.rows()
+    chunks: Any = row["retrieved_chunks"]
+    pages = {chunk["metadata"]["filename"]: chunk["metadata"]["page"] for chunk in chunks}
+    assert pages["warranty.pdf"] == 1
+    assert pages["returns.md"] is None
+
+    (kb / "broken.pdf").write_bytes(b"no PDF")
+    stopped = suite.run()
+    stopped.stdout.fnmatch_lines(["*kb/broken.pdf: cannot be parsed: *", "*--rag-unreadable=skip*"])
+    assert "Traceback" not in stopped.stdout.str()
+    skipped = suite.run("--rag-unreadable=skip")
+    skipped.assert_outcomes(passed=1)
+    skipped.stdout.fnmatch_lines(["rag: left out: *kb/broken.pdf: cannot be parsed: *"])

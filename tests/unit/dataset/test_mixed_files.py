@@ -1,0 +1,133 @@
+"""A knowledge base of files of any kind: what cannot be read is named, and pages come with their chunks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.dataset.data import DataSets
+from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.files.log import close_log, open_log
+from rag_harness.ingest import _loader
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.prompts import context_of
+from rag_harness.settings import Settings
+from rag_harness.types import Document, Hit
+from tests.unit.ingest.pdfs import book
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    kb = tmp_path / "kb"
+    kb.mkdir()
+    (kb / "a.md").write_text("# Returns\n\nWithin 45 days.\n")
+    (kb / "B.TXT").write_text("Express costs 9 euros.")
+    (kb / "c.htm").write_text("<title>Care</title><p>Wash it cold.<p hidden>secret")
+    (kb / "d.pdf").write_bytes(book("The warranty lasts 2 years.", "It ends with a sale.", title="Terms"))
+    return kb
+
+
+def settings(folder: Path, unreadable: str = "stop") -> Settings:
+    return Settings(
+        rootdir=str(folder.parent), kb_dir="kb", profile="mock", embed_model="mock/hash", unreadable=unreadable
+    )
+
+
+def test_files_of_all_kinds_are_documents(folder: Path) -> None:
+    found = {page.doc_id: page for page in read_knowledge_base(folder)}
+    assert {name: page.title for name, page in found.items()} == {
+        "B.TXT": "B",
+        "a.md": "Returns",
+        "c.htm": "Care",
+        "d.pdf": "Terms",
+    }
+    assert found["d.pdf"].pages == (0, 29)
+
+
+def test_every_file_that_cannot_be_read_is_named_and_the_way_on(folder: Path) -> None:
+    (folder / "e.pdf").write_bytes(b"no PDF")
+    (folder / "f.txt").write_bytes(bytes(100))
+    (folder / "g.md").write_bytes(b"caf\xe9")
+    with pytest.raises(DataError) as caught:
+        read_knowledge_base(folder)
+    e, f, g, remedy = str(caught.value).splitlines()
+    assert e.startswith(f"{folder / 'e.pdf'}: cannot be parsed: PdfStreamError")
+    assert f.startswith(f"{folder / 'f.txt'}: holds NUL bytes")
+    assert g == f"{folder / 'g.md'}: not UTF-8 at byte 3. Save the file as UTF-8."
+    assert remedy.endswith("leave them out of the run: --rag-unreadable=skip")
+
+
+def test_they_are_left_out_where_that_is_asked_for(folder: Path) -> None:
+    (folder / "e.pdf").write_bytes(b"no PDF")
+    data = DataSets(settings(folder, "skip")).get()
+    assert [page.doc_id for page in data.documents] == ["B.TXT", "a.md", "c.htm", "d.pdf"]
+    assert [each.file.name for each in data.unread] == ["e.pdf"]
+
+
+def test_nothing_but_failures_is_no_knowledge_base_that_could_be_asked(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.write_bytes(b"\0\xff" if file.suffix != ".md" else b"\xff")
+    with pytest.raises(DataError, match=r"(?s)B\.TXT: .*a\.md: .*No file of .*kb can be read"):
+        _ = DataSets(settings(folder, "skip")).get().documents
+
+
+def test_a_loader_that_fails_names_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(file: Path, doc_id: str) -> Document:
+        raise KeyError(doc_id)
+
+    monkeypatch.setattr("rag_harness.ingest._loader", lambda suffix: load if suffix == "txt" else _loader(suffix))
+    with pytest.raises(DataError, match=r"B\.TXT: its loader failed: KeyError: 'B\.TXT'\."):
+        read_knowledge_base(folder)
+
+
+def test_a_loader_without_its_package_stops(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(file: Path, doc_id: str) -> Document:
+        raise PrerequisiteError("pip install it")
+
+    monkeypatch.setattr("rag_harness.ingest._loader", lambda suffix: load)
+    with pytest.raises(PrerequisiteError, match="pip install it"):
+        read_knowledge_base(folder)
+
+
+def test_hidden_text_is_logged(folder: Path, tmp_path: Path) -> None:
+    open_log(tmp_path / "logs")
+    try:
+        read_knowledge_base(folder)
+    finally:
+        close_log()
+    (log,) = (tmp_path / "logs").iterdir()
+    assert "c.htm: 6 characters of hidden text were left out" in log.read_text()
+
+
+def test_chunks_know_their_page_when_they_are_cut_and_when_they_are_remembered(folder: Path) -> None:
+    for _ in range(2):
+        parts = RunParts(settings(folder))
+        retrieval = parts.retrieval()
+        pages = {chunk.doc_id: chunk.metadata.get("page") for chunk in retrieval.chunks}
+        assert pages == {"B.TXT": None, "a.md": None, "c.htm": None, "d.pdf": 1}
+        parts.flush()
+
+
+def test_the_page_of_a_chunk_is_that_of_its_first_character(tmp_path: Path) -> None:
+    pages = ["word " * 300, "other " * 300, "last " * 300]
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.pdf").write_bytes(book(*("\n".join([page[:80]] * 30) for page in pages)))
+    retrieval = RunParts(settings(tmp_path / "kb")).retrieval()
+    (document,) = DataSets(settings(tmp_path / "kb")).get().documents
+    found = [(chunk.start, chunk.metadata["page"]) for chunk in retrieval.chunks]
+    assert {page for _, page in found} >= {1, 2}
+    assert all(document.pages[page - 1] <= start < [*document.pages, 10**9][page] for start, page in found)
+
+
+def test_a_citation_says_the_page(folder: Path) -> None:
+    chunks = RunParts(settings(folder)).retrieval().chunks
+    context = context_of([Hit(chunk, 1.0, 1) for chunk in chunks if chunk.doc_id in ("a.md", "d.pdf")])
+    assert "[Source 1: a.md] " in context
+    assert "[Source 2: d.pdf, page 1] The warranty" in context
+
+
+def test_pages_count_in_the_digest() -> None:
+    one, other = Document("a", "b", "c", {}, (0, 1)), Document("a", "b", "c", {}, (0,))
+    assert len({digest_of([one]), digest_of([other]), digest_of([Document("a", "b", "c")])}) == 3
