@@ -50,6 +50,31 @@ _SILENT = frozenset("cannot never longer least latest even both neither any most
 _BREAKS = frozenset(",;:()")
 
 
+_MEASURES = {
+    "time": (
+        (1, "second seconds sec secs"), (60, "minute minutes min mins"), (3600, "hour hours h hrs"),
+        (86400, "day days"), (604800, "week weeks"),
+    ),
+    "nights": ((1, "night nights"),),
+    "months": ((1, "month months"), (12, "year years")),
+    "mass": ((1, "g gram grams"), (1000, "kg kilo kilos kilogram kilograms"), (1_000_000, "t tonne tonnes")),
+    "length": ((1, "mm"), (10, "cm"), (1000, "m metre metres meter meters"), (1_000_000, "km")),
+    "volume": ((1, "ml"), (1000, "l litre litres liter liters")),
+    "power": ((1, "w watt watts"), (1000, "kw")), "energy": ((1, "wh"), (1000, "kwh")),
+    "charge": ((1, "mah"), (1000, "ah")), "voltage": ((1, "v volt volts"),), "pressure": ((1, "bar"),),
+    "bytes": ((1, "kb"), (1000, "mb"), (1_000_000, "gb"), (1_000_000_000, "tb")),
+    "temperature": ((1, "degree degrees °"),), "light": ((1, "lm lumen lumens"),), "noise": ((1, "db"),),
+    "percent": ((1, "% percent"),),
+}  # fmt: skip
+UNITS = {
+    word: (dimension, float(factor))
+    for dimension, measures in _MEASURES.items()
+    for factor, words in measures
+    for word in words.split()
+}
+"""What a unit measures and its size in the smallest unit of that. Months have no length in days."""
+
+
 class Token(NamedTuple):
     """A word, a number or a mark, in lower case, with its place in the text."""
 
