@@ -55,7 +55,7 @@ class Sides:
         self.theirs_only = theirs - ours - first.above
 
     def alike(self, weights: Weights) -> float:
-        """Return the share of the weight that both have, in [0, 1]; 0 where it is not two words, one of them telling."""
+        """Return the share of the weight that both have, in [0, 1]; 0 without two words, one of them telling."""
         shared = (self.ours - self.ours_only) | (self.theirs - self.theirs_only)
         if len(shared) < 2 or not shared - LIGHT:
             return 0.0

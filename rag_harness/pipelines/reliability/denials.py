@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_harness.pipelines.reliability.vocabulary import listed
+
 HISTORY = re.compile(
     r"\b(?:formerly|former|previously|previous|used to|earlier|older|in the past|back then|at that time|was replaced"
     r"|were replaced|superseded|obsolete|originally|once was"
@@ -14,17 +16,15 @@ HISTORY = re.compile(
 )
 """What was, not what is."""
 EXAMPLE = re.compile(r"\b(?:for example|for instance|e\.g|say you|suppose|imagine|example)\b", re.I)
-HEDGES = frozenset("most mostly usually typically normally generally often average".split())
-RESTRICTS = frozenset("only except otherwise else other".split())
-OBLIGES = frozenset("must required needed need needs have has mandatory obligatory".split())
-_LIFTS = frozenset("needn't have need required necessary obliged".split())
-_NOT = frozenset("not never cannot neither".split())
-_FORBIDS = frozenset("forbidden prohibited".split())
-_NONE = frozenset("no without none nobody nothing only".split())
+HEDGES = listed("most mostly usually typically normally generally often average")
+RESTRICTS = listed("only except otherwise else other")
+OBLIGES = listed("must required needed need needs have has mandatory obligatory")
+_LIFTS = listed("needn't have need required necessary obliged")
+_NOT = listed("not never cannot neither")
+_FORBIDS = listed("forbidden prohibited")
+_NONE = listed("no without none nobody nothing only")
 # "not only", "not until": what follows is said, not denied.
-_SOFTENS = frozenset(
-    "only just always all every necessarily yet more less later earlier fewer longer until before even".split()
-)
+_SOFTENS = listed("only just always all every necessarily yet more less later earlier fewer longer until before even")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.pipelines.reliability.vocabulary import NUMBER_WORDS, Token, term
+from rag_harness.pipelines.reliability.vocabulary import NUMBER_WORDS, Token, listed, term
 
 DASHES = frozenset("-–—")
 DATED = frozenset(("date", "clock", "day of the month", "year"))
 """Dimensions of which the word before a figure tells its role: open from, open until."""
-UPPER = frozenset("within most maximum max until till by below under latest before up less fewer younger".split())
-LOWER = frozenset("least minimum min from over above exceeds more after since beyond starting".split())
-_ABOUT = frozenset("about around roughly approximately nearly almost circa".split())
+UPPER = listed("within most maximum max until till by below under latest before up less fewer younger")
+LOWER = listed("least minimum min from over above exceeds more after since beyond starting")
+_ABOUT = listed("about around roughly approximately nearly almost circa")
 _FEWER = frozenset(("less", "fewer"))
 _NOT = frozenset(("no", "not"))
 _OR_MORE = re.compile(r"(?:\w+ )?or (?:more|later|newer|higher|above|over)\b|and (?:up|above|over)\b|\+")

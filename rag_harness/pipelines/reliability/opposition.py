@@ -91,7 +91,7 @@ def _affirmed(first: Statement, denial: Denial, second: Statement, weights: Weig
 
 
 def _says_the_same(sides: Sides, denial: Denial, weights: Weights) -> bool:
-    """Return whether the verb is there, and all that the denial is of: "outlet items cannot" leaves the others alone."""
+    """Return whether the verb is there, and all that the denial is of: "outlet items cannot" says no more."""
     verb = frozenset(denial.terms[:2]) & (sides.theirs | sides.second.above)
     if not verb or sides.ours_only - LIGHT:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rag_harness.pipelines.reliability.vocabulary import term, tokens
 
@@ -136,4 +137,4 @@ def _rows(text: str, lines: list[Span], above: frozenset[str]) -> Iterator[Passa
 
 def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
     bars = [bar.start() for bar in _BAR.finditer(text, start, end)]
-    return tuple((left + 1, right) for left, right in zip(bars, bars[1:], strict=False))
+    return tuple((left + 1, right) for left, right in pairwise(bars))

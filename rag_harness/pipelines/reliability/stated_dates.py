@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 
 from rag_harness.pipelines.reliability.figure import DASHES, LOWER, UPPER, Figure, value, word, words
-from rag_harness.pipelines.reliability.vocabulary import Token
+from rag_harness.pipelines.reliability.vocabulary import Token, listed
 
 _SHORT = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTHS = frozenset(
-    "january february march april may june july august september october november december sept".split()
+_MONTHS = listed(
+    "january february march april may june july august september october november december sept"
 ) | frozenset(_SHORT)
-_AFTER_MAY = frozenset("until to and or each every at is".split())
+_AFTER_MAY = listed("until to and or each every at is")
 _ROLES = dict.fromkeys(("to", "till", "by", "before", "latest", "and", *DASHES), "until") | dict.fromkeys(
     ("starting", "since", "after"), "from"
 )

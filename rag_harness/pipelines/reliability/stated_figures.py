@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rag_harness.pipelines.reliability.figure import DASHES, DATED, Figure, figure, value, word, words
 from rag_harness.pipelines.reliability.stated_dates import dated, year
-from rag_harness.pipelines.reliability.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, term
+from rag_harness.pipelines.reliability.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, listed, term
 
 MOST_FIGURES = 10
 """Of a statement; what comes after them is not compared."""
@@ -18,11 +18,11 @@ _CURRENCIES = {
     for sign, names in (("€", "€ eur euro euros"), ("$", "usd dollar dollars"), ("£", "£ gbp pound pounds"))
     for name in names.split()
 }
-_ADJECTIVES = frozenset("full whole calendar consecutive more further additional extra paid".split())
-_MODALS = frozenset("can may must will should to we you they it i not and or".split())
-_BEFORE_FREE = frozenset("is are be for completely always remains".split())
-_NEEDS = frozenset("requires require needs need least from".split())
-_REACHED = frozenset("since from least of".split())
+_ADJECTIVES = listed("full whole calendar consecutive more further additional extra paid")
+_MODALS = listed("can may must will should to we you they it i not and or")
+_BEFORE_FREE = listed("is are be for completely always remains")
+_NEEDS = listed("requires require needs need least from")
+_REACHED = listed("since from least of")
 _OR_LATER = re.compile(r"or (?:later|newer|higher|above)\b|and (?:up|later|newer|above)\b")
 
 
@@ -157,8 +157,9 @@ def _joined(figures: Sequence[Figure], found: Sequence[Token]) -> list[Figure]:
     for stated in figures:
         if joined and _linked(joined[-1], stated, found):
             first = joined.pop()
-            stated = replace(stated, low=first.low, bound="", first=first.first)
-        joined.append(stated)
+            joined.append(replace(stated, low=first.low, bound="", first=first.first))
+        else:
+            joined.append(stated)
     return joined
 
 
@@ -166,4 +167,9 @@ def _linked(first: Figure, second: Figure, found: Sequence[Token]) -> bool:
     between = words(found, first.last + 1, second.first)
     links = between in (["-"], ["–"], ["—"], ["to"])
     links = links or (between == ["and"] and word(found, first.first - 1) == "between")
-    return links and second.dimension not in DATED | {"count"} and first.dimension == second.dimension and first.low < second.high
+    return (
+        links
+        and second.dimension not in DATED | {"count"}
+        and first.dimension == second.dimension
+        and first.low < second.high
+    )

@@ -174,9 +174,7 @@ def _cells(text: str, passage: Passage, number: int) -> Iterator[Statement]:
             yield replace(made, row=row, denials=())
 
 
-def _cell(
-    text: str, parts: tuple[list[Token], Span, Span], above: frozenset[str], number: int
-) -> Statement | None:
+def _cell(text: str, parts: tuple[list[Token], Span, Span], above: frozenset[str], number: int) -> Statement | None:
     name, head, said = parts[0], list(tokens(text, *parts[1])), list(tokens(text, *parts[2]))
     if not said or len(said) + len(head) > 2 * _LONGEST_CELL:
         return None
