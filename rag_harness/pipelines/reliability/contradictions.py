@@ -113,11 +113,15 @@ class _Reading:
         for said, one in zip(stated, self._all, strict=True):
             saying[said].add(one.text)
         pairs = {pair for place in self._asking() for pair in self._candidates(place)}
-        return sorted(
-            (one, other)
-            for one, other in pairs
-            if self._all[other].text not in saying[stated[one]] and self._all[one].text not in saying[stated[other]]
-        )
+        told = [saying[said] for said in stated]
+        return sorted(pair for pair in pairs if not self._told(pair, told))
+
+    def _told(self, pair: Pair, told: Sequence[set[int]]) -> bool:
+        """Return whether the other text says the same in the same words; of an answer, whether any source does."""
+        one, other = pair
+        if self._answers:
+            return len(told[one]) > 1
+        return self._all[other].text in told[one] or self._all[one].text in told[other]
 
     def _asking(self) -> Iterator[int]:
         """Return the statements that look for others: with a figure or a denial, or an answer's."""

@@ -54,10 +54,16 @@ def differing(found: list[Matched]) -> Iterator[Matched]:
         return  # "less than 5 years" and "more than 10 years" are two cases, whatever else is said of them.
     ours = {one.first.first for one in found if one.agrees}
     theirs = {one.second.first for one in found if one.agrees}
-    for one in sorted(found, key=lambda match: -match.alike):
+    for one in sorted(found, key=_closeness):
         settled = one.first.first in ours or one.second.first in theirs
         if one.comparable and not one.agrees and not settled:
             yield one
+
+
+def _closeness(match: Matched) -> tuple[float, int, list[str]]:
+    """Return what sorts the closest first, the same whichever text came first."""
+    first, second = match.first, match.second
+    return -round(match.alike, 9), first.first + second.first, sorted([first.written, second.written])
 
 
 def opposed(match: Matched) -> Opposed:

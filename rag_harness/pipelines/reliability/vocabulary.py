@@ -47,8 +47,8 @@ _LIGHT = """
     included including instead keep kind last late later lead leave less limit list look maximum mean minimum minute
     month much name necessary new next normal normally note number obtain offer open order own page part pay period
     person place please point possible provide put rate reach ready receive regular reimburse require rest rule run
-    second see send set show simple since soon stand standard start state stay step still stop support sure table thing time
-    today total transfer twice two usual usually valid value want way week well word work year young
+    second see send set show simple since soon stand standard start state stay step still stop support sure table thing
+    time today total transfer twice two usual usually valid value want way week well word work year young
 """
 OPENERS = listed("if when unless while once except excluding during without whenever besides although")
 """Words that begin a condition; it ends with its clause."""
