@@ -69,6 +69,8 @@ def value(token: Token) -> float | None:
         return float(NUMBER_WORDS[token.lower])
     if not token.is_number or len(token.lower) > 15:
         return None
+    if token.lower.isdigit():
+        return float(token.lower)
     if re.fullmatch(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?", token.lower):
         return float(token.lower.replace(",", ""))
     whole, *rest = re.split(r"[.,:]", token.lower)

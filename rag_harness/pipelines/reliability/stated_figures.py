@@ -10,8 +10,8 @@ from rag_harness.pipelines.reliability.figure import DASHES, DATED, Figure, figu
 from rag_harness.pipelines.reliability.stated_dates import dated, year
 from rag_harness.pipelines.reliability.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, listed, term
 
-MOST_FIGURES = 10
-"""Of a statement; what comes after them is not compared."""
+MOST_FIGURES = 12
+"""Of a statement, numbers that are names included; what comes after them is not compared."""
 
 _CURRENCIES = {
     name: sign
@@ -30,11 +30,12 @@ def figures_of(found: Sequence[Token], text: str) -> tuple[tuple[Figure, ...], d
     """Return the figures of a sentence, and by its token each number that is part of a name ("zone 1")."""
     figures: list[Figure] = []
     names: dict[int, str] = {}
-    at = 0
-    while at < len(found) and len(figures) < MOST_FIGURES:
+    at = read = 0
+    while at < len(found) and read < MOST_FIGURES:
         stated = _free(found, at)
-        if value(found[at]) is not None:
-            stated = stated or _figure(found, at, names)
+        if not stated and value(found[at]) is not None:
+            stated = _figure(found, at, names)
+            read += 1
         if stated:
             figures.append(stated)
         at = max(at, stated.last if stated else at) + 1
