@@ -17,9 +17,10 @@ def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite
     suite.run().assert_outcomes(passed=1)
     (row,) = suite.rows()
     chunks: Any = row["retrieved_chunks"]
-    pages = {chunk["metadata"]["filename"]: chunk["metadata"]["page"] for chunk in chunks}
-    assert pages["warranty.pdf"] == 1
-    assert pages["returns.md"] is None
+    about = {chunk["metadata"]["filename"]: chunk["metadata"] for chunk in chunks}
+    pages = {name: (each["page"], each["last_page"]) for name, each in about.items()}
+    assert pages["warranty.pdf"] == (1, 2)
+    assert pages["returns.md"] == (None, None)
 
     (kb / "broken.pdf").write_bytes(b"no PDF")
     stopped = suite.run()

@@ -8,13 +8,15 @@ import pytest
 
 from rag_harness.dataset.data import DataSets
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
+from rag_harness.engine.rows import _retrieved
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import close_log, open_log
 from rag_harness.ingest import _loader
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.prompts import context_of
+from rag_harness.retrieval.cuts import _pages
 from rag_harness.settings import Settings
-from rag_harness.types import Document, Hit
+from rag_harness.types import Chunk, Document, Hit
 from tests.unit.ingest.pdfs import book
 
 
@@ -105,27 +107,45 @@ def test_chunks_know_their_page_when_they_are_cut_and_when_they_are_remembered(f
     for _ in range(2):
         parts = RunParts(settings(folder))
         retrieval = parts.retrieval()
-        pages = {chunk.doc_id: chunk.metadata.get("page") for chunk in retrieval.chunks}
-        assert pages == {"B.TXT": None, "a.md": None, "c.htm": None, "d.pdf": 1}
+        pages = {chunk.doc_id: chunk.pages for chunk in retrieval.chunks}
+        assert pages == {"B.TXT": None, "a.md": None, "c.htm": None, "d.pdf": (1, 2)}
         parts.flush()
 
 
-def test_the_page_of_a_chunk_is_that_of_its_first_character(tmp_path: Path) -> None:
+def test_the_pages_of_a_chunk_are_those_of_its_first_and_its_last_character(tmp_path: Path) -> None:
     pages = ["word " * 300, "other " * 300, "last " * 300]
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "a.pdf").write_bytes(book(*("\n".join([page[:80]] * 30) for page in pages)))
     retrieval = RunParts(settings(tmp_path / "kb")).retrieval()
     (document,) = DataSets(settings(tmp_path / "kb")).get().documents
-    found = [(chunk.start, chunk.metadata["page"]) for chunk in retrieval.chunks]
-    assert {page for _, page in found} >= {1, 2}
-    assert all(document.pages[page - 1] <= start < [*document.pages, 10**9][page] for start, page in found)
+    ends = [*document.pages, 10**9]
+    found = [(chunk.start, chunk.end, chunk.pages or (0, 0)) for chunk in retrieval.chunks]
+    assert {page for *_, (page, _) in found} >= {1, 2}
+    assert all(ends[first - 1] <= start < ends[first] for start, _, (first, _) in found)
+    assert all(ends[last - 1] < end <= ends[last] for _, end, (_, last) in found)
+
+
+def test_blanks_are_on_no_page() -> None:
+    document = Document("a.pdf", "\n\ntext\n\n\n\nmore", "", {}, (0, 2, 8, 10))
+    assert _pages(document, 0, 10) == (2, 2)
+    assert _pages(document, 4, 14) == (2, 4)
+    assert _pages(document, 8, 10) == (3, 3)
+
+
+@pytest.mark.parametrize("page", [7, "7"])
+def test_a_key_of_anybodys_metadata_is_no_page(page: object) -> None:
+    chunk = Chunk("a#0", "a", "text", metadata={"page": page, "last_page": page, "pages": page})
+    assert context_of([Hit(chunk, 1.0, 1)]) == "[Source 1: a] text"
+    assert _retrieved(Hit(chunk, 1.0, 1)).metadata.page is None
 
 
 def test_a_citation_says_the_page(folder: Path) -> None:
     chunks = RunParts(settings(folder)).retrieval().chunks
     context = context_of([Hit(chunk, 1.0, 1) for chunk in chunks if chunk.doc_id in ("a.md", "d.pdf")])
     assert "[Source 1: a.md] " in context
-    assert "[Source 2: d.pdf, page 1] The warranty" in context
+    assert "[Source 2: d.pdf, pages 1-2] The warranty" in context
+    one = Chunk("d.pdf#0", "d.pdf", "text", pages=(3, 3))
+    assert context_of([Hit(one, 1.0, 1)]) == "[Source 1: d.pdf, page 3] text"
 
 
 def test_pages_count_in_the_digest() -> None:
