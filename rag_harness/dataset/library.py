@@ -9,6 +9,7 @@ from pathlib import Path
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.ingest import files_below, load
+from rag_harness.ingest.parsed import PassingError
 from rag_harness.ingest.places import shown
 from rag_harness.ingest.reading import reading
 from rag_harness.types import Document, Metadata
@@ -26,10 +27,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file without a document, and why."""
+    """A file without a document, and why. ``passing`` is a reason that may not come again: it took too long."""
 
     file: Path
     why: str
+    passing: bool = False
 
     @property
     def line(self) -> str:
@@ -95,7 +97,7 @@ def _read(source: Source) -> Document | Unread:
     except OSError as error:
         return Unread(source.file, f"cannot be read: {error.strerror}")
     except DataError as error:
-        return Unread(source.file, str(error).rstrip("."))
+        return Unread(source.file, str(error).rstrip("."), isinstance(error, PassingError))
     except PrerequisiteError:
         raise  # a loader without its package: no other file of the kind can be read either
     except Exception as error:  # a loader of the user's own

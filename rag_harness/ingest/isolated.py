@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from rag_harness.errors import UnreadableError
 from rag_harness.ingest.limits import OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
+from rag_harness.ingest.parsed import PassingError
 
 # Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
 # come last, for the package may lie where only this process looks.
@@ -31,7 +31,7 @@ class Child:
         """Return what came of the bytes of a file, packed; of one that cannot be read, why.
 
         Raises:
-            UnreadableError: the process did not live to say, or took too long.
+            PassingError: the process did not live to say, or took too long.
         """
         process = self._running()
         exchange = _Exchange(process, kind, data)
@@ -39,9 +39,9 @@ class Child:
         exchange.join(self._seconds)
         if exchange.is_alive():
             self.close()
-            raise UnreadableError(f"took more than {self._seconds:g} s to read. Split it, or remove it")
+            raise PassingError(f"took more than {self._seconds:g} s to read. Split it, or remove it")
         if exchange.answer is None:
-            raise UnreadableError(self._death())
+            raise PassingError(self._death())
         if exchange.last:
             self.close()
         return exchange.answer

@@ -10,6 +10,10 @@ from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
 
+class PassingError(UnreadableError):
+    """A file could not be read this time: it took too long, or the process that read it was lost."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A file's text. ``pages`` are offsets at which its pages begin; ``hidden`` counts characters nobody would see."""
@@ -38,17 +42,32 @@ def packed_fault(fault: str) -> bytes:
     return _line(fault)
 
 
+def packed_passing(fault: str, run: str = "") -> bytes:
+    """Return why a file could not be read in ``run``; in another it may be."""
+    return _line({"fault": fault, "run": run})
+
+
+def passing(data: bytes) -> tuple[str, str] | None:
+    """Return what ``packed_passing`` packed, None where that is something else."""
+    if not data.startswith(b"{"):
+        return None
+    about = json.loads(data)
+    return about["fault"], about["run"]
+
+
 def unpacked(data: bytes) -> Parsed:
     """Return what was packed.
 
     Raises:
-        UnreadableError: a fault was packed.
+        UnreadableError: a fault was packed; PassingError where it may not come again.
         ValueError: these are bytes of something else.
     """
     head, line_end, text = data.partition(b"\n")
     about = json.loads(head)
     if isinstance(about, str):
         raise UnreadableError(about)
+    if isinstance(about, dict):
+        raise PassingError(about["fault"])
     if not line_end or not isinstance(about, list):
         raise ValueError("neither text nor fault")
     title, pages, hidden, unread = about

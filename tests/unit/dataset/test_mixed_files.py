@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,12 @@ def test_they_are_left_out_where_that_is_asked_for(folder: Path) -> None:
     data = DataSets(settings(folder, "skip")).get()
     assert [page.doc_id for page in data.documents] == ["B.TXT", "a.md", "c.htm", "d.pdf"]
     assert [each.file.name for each in data.unread] == ["e.pdf"]
+
+
+def test_a_file_that_may_be_read_next_time_is_left_out_only_where_all_processes_can_agree(folder: Path) -> None:
+    (folder / "e.pdf").write_bytes(b"no PDF")
+    with pytest.raises(DataError, match=r"(?s)e\.pdf: cannot be parsed.*mend or remove it"):
+        _ = DataSets(replace(settings(folder, "skip"), mode="replay")).get().documents
 
 
 def test_nothing_but_failures_is_no_knowledge_base_that_could_be_asked(folder: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rag_harness.errors import UnreadableError
 from rag_harness.ingest import files_below, isolated, load, page_files, places, reading
 from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import Parsed, packed, packed_fault, unpacked
+from rag_harness.ingest.parsed import Parsed, PassingError, packed, packed_fault, unpacked
 from rag_harness.ingest.reading import reading as shared
 from tests.unit.ingest.pdfs import book
 
@@ -76,6 +76,30 @@ def test_another_parser_parses_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with shared(tmp_path / "cache", writes=True) as going_on:
             load(files["a_txt"], "x")
         assert going_on.parsed == 1
+
+
+def test_a_fault_that_may_not_come_again_is_kept_for_one_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write(tmp_path, a_html=b'<a x="' * 20_000, b_pdf=b"no PDF")
+    parsed_now = []
+    for run, seconds in (("1", 0.3), ("1", 30.0), ("2", 0.3)):
+        monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", run)
+        with shared(tmp_path / "cache", writes=True) as going_on:
+            going_on.child = Child(seconds)
+            for file, why in ((files["b_pdf"], "PdfStreamError|took"), (files["a_html"], r"took more than 0\.3 s")):
+                with pytest.raises(PassingError, match=why):
+                    load(file, "x")
+            parsed_now.append(going_on.parsed)
+    assert parsed_now == [2, 0, 2]
+
+
+def test_the_packages_that_decrypt_name_what_was_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = reading._parser.__wrapped__()
+    monkeypatch.setattr(reading, "_version", lambda library: "1" if library == "cryptography" else "")
+    named = reading._parser.__wrapped__()
+    monkeypatch.setattr(reading, "_version", lambda library: "")
+    assert len({before, named, reading._parser.__wrapped__()}) == 3
 
 
 def test_nothing_is_kept_where_nothing_may_be_written(tmp_path: Path) -> None:
