@@ -70,7 +70,7 @@ def encrypted(revision: int) -> bytes:
     )
     cipher = b"/CF << /StdCF << /CFM /AESV%d /AuthEvent /DocOpen >> >> /StmF /StdCF /StrF /StdCF" % (revision // 2)
     about = b"/Filter /Standard /P -4 /R %d %s %s" % (revision, four if revision == 4 else six, cipher)
-    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources << >> /Contents 4 0 R >>"
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources << /Font << >> >> /Contents 4 0 R >>"
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
