@@ -15,11 +15,10 @@ def load(file: Path, doc_id: str) -> Document:
     Raises:
         UnicodeDecodeError, UnreadableError, OSError: it cannot be read.
     """
-    data = read_bytes(file)
-    if b"\0" in data:
-        raise UnreadableError("holds NUL bytes: a binary file, or UTF-16. Save it as UTF-8")
     # Line ends and a byte order mark stay as they are, so that offsets are those of the file.
-    text = data.decode("utf-8")
+    text = read_bytes(file).decode("utf-8")
+    if "\0" in text:
+        raise UnreadableError("holds NUL bytes: a binary file, or UTF-16. Save it as UTF-8")
     return Document(doc_id, text, _first_heading(text) or file.stem)
 
 

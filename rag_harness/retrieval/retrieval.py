@@ -202,7 +202,13 @@ class Retrieval:
             unknown = set(miss.texts)
             lost = [chunk.chunk_id for chunk in self.indexed if chunk.text in unknown]
             named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
-            raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
+            raise RecordingMissError(f"{named}: {miss}{_other_kinds(lost)}", miss.texts) from None
+
+
+def _other_kinds(chunk_ids: Sequence[str]) -> str:
+    if all(chunk_id.rpartition("#")[0].lower().endswith(".md") for chunk_id in chunk_ids):
+        return ""
+    return " Files of every kind that a loader reads are documents (txt, html, pdf): one that is none goes elsewhere."
 
 
 class _Reranking:

@@ -16,6 +16,7 @@ from rag_harness.ingest import _loader
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.prompts import context_of
 from rag_harness.retrieval.cuts import _pages
+from rag_harness.retrieval.retrieval import _other_kinds
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, Hit
 from tests.unit.ingest.pdfs import book
@@ -153,6 +154,11 @@ def test_a_citation_says_the_page(folder: Path) -> None:
     assert "[Source 2: d.pdf, pages 1-2] The warranty" in context
     one = Chunk("d.pdf#0", "d.pdf", "text", pages=(3, 3))
     assert context_of([Hit(one, 1.0, 1)]) == "[Source 1: d.pdf, page 3] text"
+
+
+def test_a_recording_that_lacks_a_file_of_another_kind_says_that_it_counts() -> None:
+    assert "are documents" in _other_kinds(["a.md#0", "notes.txt#chunk_0"])
+    assert _other_kinds(["a.md#0", "b.MD#chunk_0"]) == ""
 
 
 def test_pages_count_in_the_digest() -> None:

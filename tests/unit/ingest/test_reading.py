@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -180,6 +182,34 @@ def test_links_and_names_that_are_refused(tmp_path: Path) -> None:
     assert set(refused) == {"leads_out.md", "nowhere.md", "circle.md", "two\nlines.md"}
     assert "leads out of the folder" in refused["leads_out.md"]
     assert "control characters" in refused["two\nlines.md"]
+
+
+def test_what_is_no_document_is_not_read(tmp_path: Path) -> None:
+    names = "README.md requirements.txt requirements-dev.txt robots.txt LICENSE.txt LICENSE.md .venv/a.txt b/.git/a.md"
+    for name in [*names.split(), "a.md", "b/robots.md", "b.d/license.txt"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    assert [file.relative_to(tmp_path).as_posix() for file in page_files(tmp_path)] == [
+        "a.md",
+        "b/robots.md",
+        "b.d/license.txt",
+    ]
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "shut" / "a.md").write_text("text")
+    (tmp_path / "z.md").write_text("text")
+    scandir = os.scandir
+
+    def refuses(place: str) -> Iterator[os.DirEntry[str]]:
+        if Path(place).name == "shut":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    refused = "a folder that cannot be listed: Permission denied. Mend its rights"
+    assert list(files_below(tmp_path)) == [(tmp_path / "shut", refused), (tmp_path / "z.md", "")]
 
 
 def test_a_file_longer_than_any_document_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
