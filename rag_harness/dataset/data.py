@@ -123,6 +123,14 @@ class Data:
         _ = self.documents
         return self._unread
 
+    @property
+    def lost_gold(self) -> frozenset[str]:
+        """Ids of the queries whose gold names a file that was left out."""
+        folder = self._settings.path(self._settings.kb_dir)
+        gone = {each.file.relative_to(folder).as_posix() for each in self.unread}
+        gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self.cases}
+        return frozenset(query_id for query_id, named in gold.items() if named & gone)
+
     @cached_property
     def digest(self) -> str:
         """Digest of all pages and their metadata."""

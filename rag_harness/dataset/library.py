@@ -83,7 +83,7 @@ def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: 
                 log.warning("Not read: %s", found.line)
                 unread.append(found)
             else:
-                _tell_hidden(found)
+                _tell_what_lacks(found)
                 documents.append(found)
         report("reading", len(sources), len(sources), "files")
     return Library(tuple(documents), tuple(unread), going_on.parsed)
@@ -105,7 +105,10 @@ def _read(source: Source) -> Document | Unread:
         return Unread(source.file, f"its loader failed: {type(error).__name__}: {error}")
 
 
-def _tell_hidden(document: Document) -> None:
+def _tell_what_lacks(document: Document) -> None:
     hidden = document.metadata.get("hidden_characters")
     if hidden:
         log.warning("%s: %d characters of hidden text were left out", shown(document.doc_id), hidden)
+    pages = document.metadata.get("unread_pages")
+    if pages:
+        log.warning("%s: pages that cannot be read: %s", shown(document.doc_id), ", ".join(map(str, pages)))

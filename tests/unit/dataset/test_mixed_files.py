@@ -19,7 +19,7 @@ from rag_harness.retrieval.cuts import _pages
 from rag_harness.retrieval.retrieval import _other_kinds
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, Hit
-from tests.unit.ingest.pdfs import book
+from tests.unit.ingest.pdfs import book, drawing, packed, pages_of, stream
 
 
 @pytest.fixture
@@ -101,7 +101,9 @@ def test_a_loader_without_its_package_stops(folder: Path, monkeypatch: pytest.Mo
         read_knowledge_base(folder)
 
 
-def test_hidden_text_is_logged(folder: Path, tmp_path: Path) -> None:
+def test_hidden_text_and_damaged_pages_are_logged(folder: Path, tmp_path: Path) -> None:
+    damaged = stream(b"x", b"/Filter [" + b"/FlateDecode " * 100 + b"]")
+    (folder / "e.pdf").write_bytes(pages_of([packed(drawing("one")), damaged]))
     open_log(tmp_path / "logs")
     try:
         read_knowledge_base(folder)
@@ -109,6 +111,7 @@ def test_hidden_text_is_logged(folder: Path, tmp_path: Path) -> None:
         close_log()
     (log,) = (tmp_path / "logs").iterdir()
     assert "c.htm: 6 characters of hidden text were left out" in log.read_text()
+    assert "e.pdf: pages that cannot be read: 2" in log.read_text()
 
 
 def test_chunks_know_their_page_when_they_are_cut_and_when_they_are_remembered(folder: Path) -> None:
