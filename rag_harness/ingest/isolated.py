@@ -17,6 +17,8 @@ from rag_harness.ingest.parsed import PassingError
 # Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
 # come last, for the package may lie where only this process looks.
 _START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.ingest.child import serve; serve()"
+_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+"""What the process is told of the environment: what Python starts with, and no key of anybody."""
 
 
 class Child:
@@ -61,6 +63,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
                 start_new_session=True,
             )
             self.started += 1

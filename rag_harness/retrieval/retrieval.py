@@ -164,11 +164,14 @@ class Retrieval:
         """Return what decides what is found, beside documents and options, as plain JSON."""
         least = {"least": self.spec.least} if self.spec.least else {}
         windows = {"windows_by": windows_source()} if self.spec.windows else {}
+        drops = self.settings.near_duplicates > 0
+        alike = {"alike_by": source_digest("rag_harness.retrieval.duplicates")} if drops else {}
         return {
             "cut_by": self._source,
             "embedded_by": [self.embedder.model, self.embedder.revision],
             **least,
             **windows,
+            **alike,
         }
 
     def prepare(self, queries: Sequence[str]) -> None:

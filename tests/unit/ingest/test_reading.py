@@ -159,6 +159,22 @@ def test_the_current_folder_is_not_searched_for_modules(tmp_path: Path, monkeypa
         child.close()
 
 
+def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    says = "def parse(data):\n    import os\n    raise ValueError(sorted(os.environ))\n"
+    change = f"{says}from rag_harness.ingest import plain\nplain.parse = parse\n"
+    monkeypatch.setattr(isolated, "_START", isolated._START.replace("serve()", f"exec({change!r}); serve()"))
+    child = Child()
+    try:
+        with pytest.raises(PassingError) as told:
+            unpacked(child.answer("txt", b"text"))
+    finally:
+        child.close()
+    assert "TMPDIR" in str(told.value)
+    assert "KEY" not in str(told.value)
+
+
 def test_what_is_packed_is_unpacked() -> None:
     whole = Parsed("a\n\ud800b", "title\n", (0, 2), 3, (1,))
     assert unpacked(packed(whole)) == whole
