@@ -104,12 +104,12 @@ def test_the_charset_that_the_page_declares(declared: str) -> None:
 @pytest.mark.parametrize(
     "html",
     [
-        "<table>" + ("<tr>" + "<td>7" * 8) * 40 + "</table>",
+        "<table>" + "<tr><td>7<td><td><td><td>7" * 40 + "</table>",
         "".join(f"<p><a href='https://shop.example/{'x' * 300}/{n}'>page {n}</a>" for n in range(40)),
     ],
 )
 def test_our_own_marks_and_addresses_are_no_garbage(html: str) -> None:
-    assert "7 | 7" in parse(html.encode()).text or "page 39" in parse(html.encode()).text
+    assert "| 7 |" in parse(html.encode()).text or "page 39" in parse(html.encode()).text
 
 
 def test_garbage_in_a_table_is_garbage() -> None:
