@@ -19,6 +19,7 @@ from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.building import alone
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
+from rag_harness.retrieval.duplicates import source as duplicates_source
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
@@ -165,7 +166,7 @@ class Retrieval:
         least = {"least": self.spec.least} if self.spec.least else {}
         windows = {"windows_by": windows_source()} if self.spec.windows else {}
         drops = self.settings.near_duplicates > 0
-        alike = {"alike_by": source_digest("rag_harness.retrieval.duplicates")} if drops else {}
+        alike = {"alike_by": duplicates_source()} if drops else {}
         return {
             "cut_by": self._source,
             "embedded_by": [self.embedder.model, self.embedder.revision],
