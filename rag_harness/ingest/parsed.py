@@ -42,24 +42,32 @@ def packed_fault(fault: str) -> bytes:
     return _line(fault)
 
 
-def packed_passing(fault: str, run: str = "") -> bytes:
-    """Return why a file could not be read in ``run``; in another it may be."""
-    return _line({"fault": fault, "run": run})
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """Why a file could not be read in ``run``; in another it may be.
+
+    ``chance`` says that another process of the same run may read it: whether a parser fails is in the file.
+    """
+
+    fault: str
+    run: str = ""
+    chance: bool = True
+
+    def packed(self) -> bytes:
+        """Return it to be told apart from what was read."""
+        return _line({"fault": self.fault, "run": self.run, "chance": self.chance})
 
 
-def passing(data: bytes) -> tuple[str, str] | None:
-    """Return what ``packed_passing`` packed, None where that is something else."""
-    if not data.startswith(b"{"):
-        return None
-    about = json.loads(data)
-    return about["fault"], about["run"]
+def passing(data: bytes) -> Passing | None:
+    """Return the fault that was packed, None where that is something else."""
+    return Passing(**json.loads(data)) if data.startswith(b"{") else None
 
 
 def unpacked(data: bytes) -> Parsed:
     """Return what was packed.
 
     Raises:
-        UnreadableError: a fault was packed; PassingError where it may not come again.
+        UnreadableError: a fault was packed; PassingError where another process may read the file.
         ValueError: these are bytes of something else.
     """
     head, line_end, text = data.partition(b"\n")
@@ -67,7 +75,7 @@ def unpacked(data: bytes) -> Parsed:
     if isinstance(about, str):
         raise UnreadableError(about)
     if isinstance(about, dict):
-        raise PassingError(about["fault"])
+        raise (PassingError if about["chance"] else UnreadableError)(about["fault"])
     if not line_end or not isinstance(about, list):
         raise ValueError("neither text nor fault")
     title, pages, hidden, unread = about

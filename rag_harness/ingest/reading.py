@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +19,7 @@ from zlib import crc32
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import source_digest
 from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import Parsed, PassingError, packed_passing, passing, unpacked
+from rag_harness.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
 from rag_harness.ingest.places import read_bytes
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class Reading:
         try:
             answer = self.child.answer(kind, data)
         except PassingError as error:
-            return packed_passing(str(error), _run())
+            return Passing(str(error), _run()).packed()
         fault = passing(answer)
-        return packed_passing(fault[0], _run()) if fault else answer
+        return replace(fault, run=_run()).packed() if fault else answer
 
     def end(self) -> None:
         """End the process, and let others parse."""
@@ -152,7 +152,7 @@ def _run() -> str:
 def _known(place: Path) -> bytes | None:
     answer = _kept(place)
     fault = passing(answer) if answer else None
-    return answer if fault is None or fault[1] == _run() else None
+    return answer if fault is None or fault.run == _run() else None
 
 
 def _kept(place: Path) -> bytes | None:

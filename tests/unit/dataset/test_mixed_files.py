@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -13,6 +14,8 @@ from rag_harness.engine.rows import _retrieved
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import close_log, open_log
 from rag_harness.ingest import _loader
+from rag_harness.ingest.isolated import Child
+from rag_harness.ingest.parsed import PassingError
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.prompts import context_of
 from rag_harness.retrieval.cuts import _pages
@@ -70,10 +73,25 @@ def test_they_are_left_out_where_that_is_asked_for(folder: Path) -> None:
     assert [each.file.name for each in data.unread] == ["e.pdf"]
 
 
-def test_a_file_that_may_be_read_next_time_is_left_out_only_where_all_processes_can_agree(folder: Path) -> None:
+@pytest.mark.parametrize("mode", ["replay", "auto"])
+def test_a_file_that_another_process_may_read_is_left_out_only_where_all_can_agree(
+    mode: Literal["replay", "auto"], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "e.pdf").write_bytes(b"no PDF")
-    with pytest.raises(DataError, match=r"(?s)e\.pdf: cannot be parsed.*mend or remove it"):
-        _ = DataSets(replace(settings(folder, "skip"), mode="replay")).get().documents
+    data = DataSets(replace(settings(folder, "skip"), mode=mode)).get()
+    assert [each.file.name for each in data.unread] == ["e.pdf"]
+
+    def late(child: Child, kind: str, data: bytes) -> bytes:
+        raise PassingError("took more than 18 s to read")
+
+    monkeypatch.setattr(Child, "answer", late)
+    (folder / "e.pdf").write_bytes(b"no PDF either")
+    data = DataSets(replace(settings(folder, "skip"), mode=mode)).get()
+    if mode == "auto":
+        assert [each.file.name for each in data.unread] == ["e.pdf"]
+    else:
+        with pytest.raises(DataError, match=r"(?s)e\.pdf: took more than 18 s to read.*mend or remove it"):
+            _ = data.documents
 
 
 def test_nothing_but_failures_is_no_knowledge_base_that_could_be_asked(folder: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from rag_harness.errors import UnreadableError
 from rag_harness.ingest import files_below, isolated, load, page_files, places, reading
 from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import Parsed, PassingError, packed, packed_fault, unpacked
+from rag_harness.ingest.parsed import Parsed, Passing, PassingError, packed, packed_fault, unpacked
 from rag_harness.ingest.reading import reading as shared
 from tests.unit.ingest.pdfs import book
 
@@ -90,7 +90,7 @@ def test_a_fault_that_may_not_come_again_is_kept_for_one_run_alone(
         with shared(tmp_path / "cache", writes=True) as going_on:
             going_on.child = Child(seconds)
             for file, why in ((files["b_pdf"], "PdfStreamError|took"), (files["a_html"], r"took more than 0\.3 s")):
-                with pytest.raises(PassingError, match=why):
+                with pytest.raises(UnreadableError, match=why):
                     load(file, "x")
             parsed_now.append(going_on.parsed)
     assert parsed_now == [2, 0, 2]
@@ -167,7 +167,7 @@ def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolated, "_START", isolated._START.replace("serve()", f"exec({change!r}); serve()"))
     child = Child()
     try:
-        with pytest.raises(PassingError) as told:
+        with pytest.raises(UnreadableError) as told:
             unpacked(child.answer("txt", b"text"))
     finally:
         child.close()
@@ -178,8 +178,14 @@ def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_packed_is_unpacked() -> None:
     whole = Parsed("a\n\ud800b", "title\n", (0, 2), 3, (1,))
     assert unpacked(packed(whole)) == whole
-    with pytest.raises(UnreadableError, match="because"):
-        unpacked(packed_fault("because"))
+    for fault, error in (
+        (packed_fault("because"), UnreadableError),
+        (Passing("because", "run").packed(), PassingError),
+        (Passing("because", chance=False).packed(), UnreadableError),
+    ):
+        with pytest.raises(UnreadableError, match="because") as caught:
+            unpacked(fault)
+        assert caught.type is error
 
 
 def test_links_and_names_that_are_refused(tmp_path: Path) -> None:
