@@ -14,7 +14,9 @@ from rag_harness.results.causes import CAUSES, CauseLine
 
 WIDTH = 100
 SHOWN = 10
-"""Failures of each experiment that are printed."""
+"""Failures of each experiment that are printed, where there are not many experiments."""
+_MOST = 40
+"""Failures of all experiments that are printed."""
 NOTHING = "no failed trial: nothing to explain"
 _INDENT, _LABEL = "    ", 13
 
@@ -27,8 +29,9 @@ def cause_lines(causes: Sequence[CauseLine], where: str, shown: int = SHOWN) -> 
     for line in causes:
         by_experiment.setdefault(line.experiment, []).append(line)
     lines = [*_counts(by_experiment), *_limits(by_experiment)]
+    each = min(shown, max(1, _MOST // len(by_experiment)))
     for name, found in by_experiment.items():
-        lines += _worst(name, found, shown)
+        lines += _worst(name, found, each)
     return [*lines, "", f"all {len(causes)}: {where}/{CAUSES}", f"one whole: rag-harness explain {where} TRIAL"]
 
 

@@ -40,7 +40,8 @@ class DataSets:
             SettingsError: pyproject.toml names no such data.
         """
         if name not in self._made:
-            self._made[name] = Data(self._settings_for(name), name)
+            own_golden = any(spec.golden and not spec.instead for spec in self._settings.data if spec.name == name)
+            self._made[name] = Data(self._settings_for(name), name, own_golden)
         return self._made[name]
 
     def _settings_for(self, name: str) -> Settings:
@@ -61,10 +62,11 @@ class Data:
     Args:
         settings: whose ``kb_dir``, ``queries`` and ``golden`` are this data's.
         name: empty for the run's own.
+        own_golden: whether its golden set is about its own documents, so that its cases may be in it.
     """
 
-    def __init__(self, settings: Settings, name: str = "") -> None:
-        self._settings, self.name = settings, name
+    def __init__(self, settings: Settings, name: str = "", own_golden: bool = False) -> None:
+        self._settings, self.name, self._own_golden = settings, name, own_golden
 
     @cached_property
     def collection(self) -> BeirDataset | None:
@@ -97,8 +99,11 @@ class Data:
 
     @cached_property
     def cases(self) -> list[Case]:
-        """All queries with their gold, as the file has them."""
+        """All queries with their gold, as the file has them; ``golden`` says which are in the named golden set too."""
         cases = read_queries(self.queries_file, self._settings.path(self._settings.kb_dir))
+        if self._own_golden:
+            golden = {entry.entry_id for entry in self.golden}
+            cases = [_marked(case, case.query.query_id in golden) for case in cases]
         log.info("Read %d queries: %s", len(cases), distribution(cases))
         return cases
 
@@ -126,3 +131,8 @@ class Data:
     def golden(self) -> list[GoldenEntry]:
         """The entries of the golden set."""
         return read_golden(self.golden_file)
+
+
+def _marked(case: Case, is_golden: bool) -> Case:
+    """Return the case with ``golden`` among what it can be sliced by; a label of that name of its own stays."""
+    return replace(case, metadata={"golden": "yes" if is_golden else "no", **case.metadata})

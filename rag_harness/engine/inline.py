@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from typing import Any, Generic
 
-from rag_harness.engine.loop import Job, Keep, T
+from rag_harness.engine.loop import Job, Keep, R, T
 from rag_harness.local_work import inline
 
 
@@ -36,6 +36,10 @@ class InlineLoop(Generic[T]):
         if self._keep is not None:
             await self._keep(result)
         return result
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Return what ``work`` returns, before the trial that needs it."""
+        return self._loop.run_until_complete(work)
 
     def forget(self, key: Hashable) -> None:
         """Drop a result that nobody will ask for again."""

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from rag_harness.files.log import log
 
 T = TypeVar("T")
+R = TypeVar("R")
 Job = Callable[[], Coroutine[Any, Any, T]]
 Keep = Callable[[T], Awaitable[None]]
 
@@ -76,6 +77,15 @@ class BackgroundLoop(Generic[T]):
         with self._lock:
             if key in self._waiting:
                 self._waiting.move_to_end(key, last=False)
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Return what ``work`` returns, which runs beside the jobs and takes no place of one; from any other thread."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
 
     def forget(self, key: Hashable) -> None:
         """Drop a result that nobody will ask for again."""

@@ -51,7 +51,7 @@ class EarlyStop:
     def __init__(self, gate: Gate, population: int, unit: str = "share") -> None:
         why = why_not(gate, unit)
         if why or gate.confidence is None or isinstance(gate.right, Reference):
-            raise SettingsError(f"Gate '{gate}' cannot be settled early: {why}.")
+            raise SettingsError(f"Gate '{gate.condition}' cannot be settled early: {why}.")
         self.gate, self._threshold, self._population = gate, gate.right, population
         self._test = MeanTest(gate.right, population, (0, 1), gate.confidence / 100)
         self.state: State | None = None

@@ -17,6 +17,7 @@ BASELINE = "baseline"
 
 _OPERATORS = (">=", "<=", ">", "<")
 _EXAMPLE = "Example: 'golden: recall@10 >= 0.95'."
+_ELSE_EXAMPLE = "'e3: recall@5 >= 0.8 else switch to e2'"
 
 _HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
 _COMPARISON = re.compile(r"[<>=!]+")
@@ -28,6 +29,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
 _CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*")
+_ELSE = re.compile(r"(.*?)(?:^|\s)else(?:\s(.*))?", re.DOTALL)
+_LATE_CONFIDENCE = re.compile(r"(?:.*\s)?@\s*[\d.]+\s*%")
 _QUANTILE = re.compile(r"p(50|95|99)\s*\(\s*(.*?)\s*\)")
 
 
@@ -47,7 +50,8 @@ class Gate:
     """A threshold on the mean of a measure, or on its ``quantile`` in %. ``str`` gives the text that is read as it.
 
     ``calibrated`` asks for the mean that people would give, by their labels of some of the answers. ``confidence``, in
-    per cent, asks for evidence: what the cases do not show so surely is neither passed nor failed.
+    per cent, asks for evidence: what the cases do not show so surely is neither passed nor failed. ``otherwise`` is
+    what to do where the condition does not hold; empty where the gate does not say.
     """
 
     suite: str
@@ -58,8 +62,14 @@ class Gate:
     quantile: int | None = None
     calibrated: bool = False
     confidence: float | None = None
+    otherwise: str = ""
 
     def __str__(self) -> str:
+        return f"{self.condition} else {self.otherwise}" if self.otherwise else self.condition
+
+    @property
+    def condition(self) -> str:
+        """The gate without what to do otherwise: what people read, and what a verdict is called."""
         right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
         evidence = f" @{_text(self.confidence)}%" if self.confidence is not None else ""
         return f"{self.where}: {self.what} {self.op} {right}{evidence}"
@@ -109,6 +119,7 @@ def parse_gate(text: str, k: int) -> Gate:
     if not _NAME.fullmatch(name):
         raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
+    right, otherwise = _otherwise(text, right)
     right, confidence = _confidence(text, right)
     share = _QUANTILE.fullmatch(what)
     measure, tilde, kind = (share[2] if share else what).partition("~")
@@ -124,7 +135,7 @@ def parse_gate(text: str, k: int) -> Gate:
     if share and confidence and isinstance(threshold, Reference):
         raise _wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
     quantile = int(share[1]) if share else None
-    return Gate(name, _slice(text, pairs), measure, op, threshold, quantile, bool(tilde), confidence)
+    return Gate(name, _slice(text, pairs), measure, op, threshold, quantile, bool(tilde), confidence, otherwise)
 
 
 def check_gate(gate: Gate, known: Known) -> None:
@@ -176,6 +187,23 @@ def _body(text: str, body: str) -> tuple[str, str, str]:
     if found[0] not in _OPERATORS:
         raise _wrong(text, f"{found[0]!r} is no comparison; use one of {' '.join(_OPERATORS)}")
     return body[: found.start()].strip(), found[0], body[found.end() :].strip()
+
+
+def _otherwise(text: str, right: str) -> tuple[str, str]:
+    """Part the right side from what to do where it does not hold, white space folded."""
+    found = _ELSE.fullmatch(right)
+    if not found:
+        return right, ""
+    condition, otherwise = found[1].strip(), " ".join((found[2] or "").split())
+    if not condition:
+        raise _wrong(text, f"there is no threshold before 'else'; write {_ELSE_EXAMPLE}")
+    if not otherwise:
+        raise _wrong(text, f"nothing stands behind 'else'; write {_ELSE_EXAMPLE}, or leave 'else' out")
+    if _LATE_CONFIDENCE.fullmatch(otherwise):
+        raise _wrong(
+            text, "a confidence stands before 'else', behind it it is text; write >= 0.8 @95% else switch to e2"
+        )
+    return condition, otherwise
 
 
 def _confidence(text: str, right: str) -> tuple[str, float | None]:

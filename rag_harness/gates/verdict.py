@@ -38,22 +38,35 @@ class Verdict:
     bounds: Interval | None = None
 
     def line(self, width: int = 0, states: int = 0) -> str:
-        """Return the verdict in a line, or more where it would be too wide.
+        """Return the verdict in a line, or more where it would be too wide; what to do has a line of its own.
 
-        The gate's text is padded to ``width``, the state to ``states``.
+        The gate's condition is padded to ``width``, the state to ``states``.
         """
         states = max(states, _STATE_WIDTH, len(self.state))
-        narrow = f"{self.state:<{states}}  {self.gate}"
+        wrapped = textwrap.wrap(self.to_do, _WIDTH - states - 2, break_long_words=False, break_on_hyphens=False)
+        return f"\n{' ' * (states + 2)}".join([*self._said(width, states), *wrapped])
+
+    @property
+    def to_do(self) -> str:
+        """What the gate's ``else`` has a person do, or would where that is open; empty where there is nothing to do."""
+        text = self.gate.otherwise
+        if not text or self.state not in ("failed", "inconclusive"):
+            return ""
+        due = is_due(self.state, self.gate.op, self.value, self.threshold)
+        return f"what to do: {text}" if due else f"undecided; would be: {text}"
+
+    def _said(self, width: int, states: int) -> list[str]:
+        narrow = f"{self.state:<{states}}  {self.gate.condition}"
         head = narrow.ljust(states + 2 + width)
         parts = [part for part in (self._numbers(), self.reason) if part]
         line = "   ".join([head, *parts])
         if len(line) <= _WIDTH:
-            return line
+            return [line]
         first = next((h for h in (head, narrow) if parts and len(f"{h}   {parts[0]}") <= _WIDTH), "")
         lines = [f"{first}   {parts.pop(0)}"] if first else [narrow]
         room = _WIDTH - states - 2
         lines += [wrapped for part in parts for wrapped in textwrap.wrap(part, room, break_on_hyphens=False)]
-        return f"\n{' ' * (states + 2)}".join(lines)
+        return lines
 
     def _numbers(self) -> str:
         if self.value is None or self.threshold is None:
@@ -69,7 +82,7 @@ class Verdict:
 def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
     """Return the text of each gate that has something to say, aligned where that fits; at most 100 columns wide."""
     spoken = [verdict for verdict in verdicts if verdict.state != "silent"]
-    width = max((len(str(verdict.gate)) for verdict in spoken), default=0)
+    width = max((len(verdict.gate.condition) for verdict in spoken), default=0)
     states = max((len(verdict.state) for verdict in spoken), default=0)
     return [verdict.line(width, states) for verdict in spoken]
 
@@ -82,3 +95,11 @@ def equal(value: float, threshold: float) -> bool:
 def holds(value: float, op: str, threshold: float) -> bool:
     """Whether a value is on the side of the threshold that the operator asks for."""
     return "=" in op if equal(value, threshold) else (value > threshold) == (">" in op)
+
+
+def is_due(state: str, op: str, value: float | None, threshold: float | None) -> bool:
+    """Whether what a gate's ``else`` says is to be done: it failed, and its value is on the wrong side.
+
+    One that failed because cases were lost, or none could be measured, has not shown that its condition does not hold.
+    """
+    return state == "failed" and value is not None and threshold is not None and not holds(value, op, threshold)

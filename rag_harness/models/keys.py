@@ -25,7 +25,8 @@ def check_keys(settings: Settings) -> None:
     """
     if not access_of(settings).calls_network:
         return
-    _check_price(settings, settings.chat_model)
+    for model in filter(None, [settings.chat_model, settings.writer_model, settings.rewrite_model]):
+        _check_price(settings, model)
     _refuse([*_chat_key(settings), *_embedding_key(settings)])
 
 

@@ -9,10 +9,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from rag_harness.errors import SettingsError
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
-from rag_harness.report.asked import asked_measures
+from rag_harness.report.asked import asked_measures, slices_in
 from rag_harness.report.pairwise import Cell, judged_measures, on_measure, pairwise
+from rag_harness.report.slices_asked import read_slices
+from rag_harness.report.standing import Standings
+from rag_harness.report.standings import standings
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
@@ -110,6 +114,15 @@ class Run:
         left_out = {*RANKING, *ANSWERS, *(name for table in tables for name in judged_measures(table))} - {*UNJUDGED}
         wanted = [measure for measure in known if measure not in left_out]
         return [cell for measure in wanted for cell in on_measure(self.tables, self.suites, measure)]
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Which experiment wins on the slices that the run was asked for."""
+        try:
+            asked = read_slices(slices_in(self.manifest.settings), int(self.manifest.settings.get("k") or 10))
+        except SettingsError:  # a measure that is not registered here
+            return Standings()
+        return standings(self.experiments, self.suites, asked) if asked else Standings()
 
     @cached_property
     def abstentions(self) -> Sequence[Abstention]:

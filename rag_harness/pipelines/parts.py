@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_harness.dataset.data import Data, DataSets
 from rag_harness.files.sources import json_digest, source_digest
@@ -24,6 +25,8 @@ from rag_harness.settings import Settings, access_of, affecting
 from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.types import IndexSpec, Query
 
+T = TypeVar("T")
+
 
 class RunParts:
     """The parts of one run in one process."""
@@ -37,6 +40,8 @@ class RunParts:
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
         self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
+        # The plugin puts the loop of the trials here: a limiter, a budget and a connection belong to one event loop.
+        self.loop: Callable[[Coroutine[Any, Any, Any]], Any] = asyncio.run
 
     @property
     def stores(self) -> StoreRoom:
@@ -50,7 +55,8 @@ class RunParts:
 
     def _open_cassettes(self) -> Cassettes:
         settings = self.settings
-        return Cassettes(settings.path(settings.cassettes) / settings.profile, secrets_of(settings), self.scrub)
+        folder = settings.path(settings.cassettes) / settings.profile
+        return Cassettes(folder, secrets_of(settings), self.scrub, settings.abridge)
 
     def flush(self) -> None:
         """Write what is waiting in the stores, where any was opened."""
@@ -71,6 +77,11 @@ class RunParts:
     ) -> ChatModel:
         """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
         return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
+
+    def run(self, calls: Coroutine[Any, Any, T]) -> T:
+        """Return what comes of ``calls``: what models are asked before the first trial."""
+        result: T = self.loop(calls)
+        return result
 
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""

@@ -38,6 +38,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     from rag_harness.plugin.recording_report import RecordingReport
     from rag_harness.plugin.report_file import ReportFile
     from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.slices import Slices
     from rag_harness.plugin.summary_section import SummarySection
 
     config.stash[RECORDER] = recorder = Recorder(session)
@@ -48,7 +49,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     recording = RecordingReport(session, recorder, trials)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
     # said of what the run will cost.
-    collection = Collection(session, (recorder, gates, progress, recording))
+    collection = Collection(session, (recorder, gates, Slices(session, record), progress, recording))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     # Of two that print in the usual order, the one that is registered later does first.

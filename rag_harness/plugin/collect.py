@@ -38,16 +38,16 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
 
 def experiments_of(node: pytest.Item) -> list[str]:
-    """Return the experiments that the markers of a test name: ``e3``, or ``rag_experiment("mine")``."""
+    """Return the experiments that the markers of a test name: ``e3``, or ``rag_experiment("mine")``.
+
+    Where both are there, ``rag_experiment`` names them and ``e3`` selects: ``-m t1`` runs the variants of ``t1`` too.
+    """
     from rag_harness.errors import PrerequisiteError
     from rag_harness.pipelines import built_in
 
-    found: dict[str, None] = {}
-    for mark in reversed(list(node.iter_markers())):
-        if mark.name == "rag_experiment":
-            found |= dict.fromkeys(mark.args)
-        elif mark.name in built_in():
-            found[mark.name] = None
+    marks = list(reversed(list(node.iter_markers())))
+    named = dict.fromkeys(name for mark in marks if mark.name == "rag_experiment" for name in mark.args)
+    found = named or dict.fromkeys(mark.name for mark in marks if mark.name in built_in())
     if not found:
         raise PrerequisiteError(
             f"{node.nodeid} uses rag_result but names no experiment. Mark it: @pytest.mark.e3, or "

@@ -90,7 +90,7 @@ class GateKeeper:
 
     def _report(self, verdict: Verdict) -> pytest.TestReport:
         is_red = verdict.state == "inconclusive" and self._session.settings.inconclusive == "fail"
-        return _report(str(verdict.gate), "failed" if is_red else _OUTCOMES[verdict.state], verdict.line())
+        return _report(verdict.gate.condition, "failed" if is_red else _OUTCOMES[verdict.state], verdict.line())
 
     def _compare(self) -> list[pytest.TestReport]:
         """Set this run against the baseline; return a failure where the two are not comparable."""

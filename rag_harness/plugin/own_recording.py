@@ -101,7 +101,8 @@ def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
     # A conftest.py of a subfolder may scrub otherwise.
     known = stash.setdefault(OWN_CASSETTES, {})
     if scrub not in known:
-        known[scrub] = Cassettes(settings.path(settings.cassettes) / "own", secrets_of(settings), scrub)
+        folder = settings.path(settings.cassettes) / "own"
+        known[scrub] = Cassettes(folder, secrets_of(settings), scrub, settings.abridge)
     return known[scrub]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.report.abstention import Abstention
     from rag_harness.report.noise import Noise
     from rag_harness.report.pairwise import Cell
+    from rag_harness.report.standing import Standings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.manifest import RunManifest, SuiteRecord
@@ -114,13 +115,27 @@ class RunRecord:
         suites = self.manifest.suites
         return pairwise(self.tables, suites) if any(record.authors for record in suites.values()) else []
 
+    @cached_property
+    def standings(self) -> Standings:
+        """Which experiment wins on the slices that were asked for."""
+        from rag_harness.report.slices_asked import read_slices
+        from rag_harness.report.standing import Standings
+
+        settings = self._session.settings
+        if not settings.slices:
+            return Standings()
+        from rag_harness.report.standings import standings
+
+        return standings(self.tables, self.manifest.suites, read_slices(settings.slices, settings.k))
+
     @property
     def found(self) -> dict[str, Any]:
         """What ``summary.json`` has beside aggregates and gates, where there is any."""
         pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
         noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
-        return pairs | (sure if self.abstentions else {}) | noise | self.more
+        slices = {"slices": [each.as_json() for each in self.standings.found]} if self.standings.found else {}
+        return pairs | (sure if self.abstentions else {}) | noise | slices | self.more
 
     @cached_property
     def noises(self) -> list[Noise]:

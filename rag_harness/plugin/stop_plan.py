@@ -46,12 +46,12 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
         return "it has no gate"
     for gate in gates:
         if isinstance(gate.right, Reference) and gate.right.name == experiment:
-            return f"gate '{gate}' depends on it"
+            return f"gate '{gate.condition}' depends on it"
     for gate in own:
         is_late = isinstance(measure_named(gate.measure), MetamorphicMeasure)
         why = "it is checked after the tests" if is_late else why_not(gate, measure_named(gate.measure).unit)
         if why or not _about(gate, cases):
-            return f"gate '{gate}': {why or 'it is about none of the cases'}"
+            return f"gate '{gate.condition}': {why or 'it is about none of the cases'}"
     return f"{selected} of {len(cases)} cases selected" if selected < len(cases) else ""
 
 

@@ -30,6 +30,7 @@ class SummarySection:
             write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
             self._write_scorecard(terminalreporter)
             self._write_pairwise(terminalreporter)
+            self._write_slices(terminalreporter)
             self._write_abstention(terminalreporter)
             self._write_noise(terminalreporter)
             self._write_own(terminalreporter)
@@ -54,6 +55,16 @@ class SummarySection:
 
         terminal.section("rag pairwise", sep="=")
         terminal.line("\n".join(pairwise_lines(self._record.pairwise)))
+
+    def _write_slices(self, terminal: pytest.TerminalReporter) -> None:
+        """Print which experiment wins on which slice, where that was asked for and two ran on the same data."""
+        if not self._session.settings.slices:
+            return
+        from rag_harness.report.standing_lines import standing_lines
+
+        if lines := standing_lines(self._record.standings):
+            terminal.section("rag slices", sep="=")
+            terminal.line("\n".join(lines))
 
     def _write_abstention(self, terminal: pytest.TerminalReporter) -> None:
         """Print what confidence is worth, where a pipeline states one."""

@@ -151,6 +151,7 @@ class Trials:
     def _prepare(self, experiment: Experiment) -> None:
         if experiment.prepare is None or experiment.id in self._prepared:
             return
+        self._session.parts.loop = lambda calls: self.equipment.engine().run(calls)
         # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
         with suppress(RecordingMissError), harness_at_work():
             experiment.prepare(self._session.queries(experiment))

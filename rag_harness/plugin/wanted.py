@@ -88,10 +88,12 @@ class Wanted:
 
     def _read(self) -> tuple[list[str], dict[str, list[str]]]:
         from rag_harness.gates.reading import measures_by_suite
+        from rag_harness.report.slices_asked import measures_of
 
         settings = self._settings()
         named = [text for spec in settings.data if not spec.instead for text in spec.gates]
-        return _split(settings.measures), measures_by_suite([*named, *settings.gate], settings.k)
+        everywhere = [*_split(settings.measures), *measures_of(settings.slices, settings.k)]
+        return everywhere, measures_by_suite([*named, *settings.gate], settings.k)
 
 
 def _split(measures: Sequence[str]) -> list[str]:

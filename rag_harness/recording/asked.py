@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from rag_harness.recording.abridged import abridged
 from rag_harness.recording.scrubbing import Cleaner, is_secret, json_of, secrets_in
 
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
@@ -28,6 +29,7 @@ class Asked:
     Attributes:
         body: the JSON body, ``{}`` where there is none.
         raw: a body that is not JSON.
+        abridges: whether what is kept of the body has its long paragraphs cut short.
         cleaner: takes out of the answer what this request showed to be secret.
     """
 
@@ -37,6 +39,7 @@ class Asked:
     raw: bytes = b""
     kind: str = "application/json"
     cleaner: Cleaner = field(default_factory=Cleaner, compare=False, repr=False)
+    abridges: bool = field(default=False, compare=False, repr=False)
 
     @cached_property
     def digest(self) -> str:
@@ -67,8 +70,9 @@ class Asked:
         """The body as it is kept: JSON on several lines, so that it can be reviewed."""
         if self.raw or not self.body:
             return self.raw
+        body = abridged(self.body) if self.abridges else self.body
         # Half a character is kept as JSON's own escape: the digest can be checked from the file.
-        return json.dumps(self.body, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        return json.dumps(body, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
     def __str__(self) -> str:
         return f"{self.model} for {_first_words(self.body)!r}" if self.model else f"{self.method} {self.url}"

@@ -2,7 +2,7 @@
 
 ``<folder>/<model>/<digest>.yaml``: the digest is of method, path and the normalised JSON body, after keys and private
 text were taken out. So look-up takes no search, experiments that ask the same share a file, workers that record at once
-lose nothing, and the name can be checked from the file.
+lose nothing, and the name can be checked from a file that is not abridged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,16 @@ class Cassettes:
         folder: where they are.
         secrets: values that must not reach the disk.
         scrub: takes private text out of what is asked and answered.
+        abridges: keeps of long paragraphs of a request their first words and a digest.
 
     Attributes:
         used: the files that were replayed or made.
         made: the files that were made.
     """
 
-    def __init__(self, folder: Path, secrets: Iterable[str] = (), scrub: Scrub | None = None) -> None:
+    def __init__(self, folder: Path, secrets: Iterable[str] = (), scrub: Scrub | None = None, abridges: bool = False) -> None:
         self.folder = folder
+        self._abridges = abridges
         self.used: set[Path] = set()
         self.made: set[Path] = set()
         self._cleaner = Cleaner(secrets, scrub)
@@ -48,7 +51,8 @@ class Cassettes:
 
     def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> Asked:
         """Return a request as recordings know it."""
-        return read_request(method, url, content, headers or {}, self._cleaner)
+        asked = read_request(method, url, content, headers or {}, self._cleaner)
+        return replace(asked, abridges=self._abridges)
 
     def file(self, asked: Asked) -> Path:
         """Return where the recording of a request is, or would be."""

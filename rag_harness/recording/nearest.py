@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rag_harness.recording.abridged import abridged
 from rag_harness.recording.asked import Asked, normal
 from rag_harness.recording.cassette_file import Recorded
 
@@ -29,7 +30,7 @@ class Neighbours:
         known: dict[str, str] = {}  # prompts share most of their lines, which are kept once
         for file, recorded in recordings:
             self._recorded[file] = replace(recorded, body=b"")
-            lines = _lines(recorded.request, recorded.url)
+            lines = _lines(abridged(recorded.request), recorded.url)
             self._lines[file] = frozenset(known.setdefault(line, line) for line in lines)
 
     def nearest(self, asked: Asked) -> tuple[Path, Recorded] | None:
@@ -37,7 +38,7 @@ class Neighbours:
 
         Of equals it is the last by name.
         """
-        mine = _lines(asked.body, asked.url)
+        mine = _lines(abridged(asked.body), asked.url)
         best = max(self._lines, key=lambda file: (_likeness(mine, self._lines[file]), file.name), default=None)
         return None if best is None else (best, self._recorded[best])
 
@@ -49,7 +50,8 @@ def _likeness(mine: Set[str], theirs: Set[str]) -> float:
 
 def differences(asked: Asked, recorded: Recorded) -> list[str]:
     """Name what differs: fields of the request, and of the prompt the system text, the sources or the question."""
-    one, other = _fields(asked.body), _fields(recorded.request)
+    # Some recordings keep no more of a prompt; the digests of what was cut differ where it does.
+    one, other = _fields(abridged(asked.body)), _fields(abridged(recorded.request))
     keys = [key for key in {*one, *other} - {"messages"} if normal(one.get(key)) != normal(other.get(key))]
     found = [f"{key} ({other.get(key)!r} recorded)" if key in _SHORT else key for key in sorted(keys)]
     mine, theirs = _parts(one), _parts(other)

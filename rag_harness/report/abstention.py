@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -16,7 +16,7 @@ from rag_harness.types import GOLDEN
 
 CONFIDENCE = "confidence"
 RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
-"""What says that an answer is right, the best of those that there are."""
+"""What says that an answer is right, the best of those that there are; of several experiments, that all of them have."""
 RIGHT_FROM = 0.5
 RISK = 0.05
 _SHOWN = (0.25, 0.5, 0.75, 1.0)
@@ -81,7 +81,11 @@ class Abstention:
 
 def abstentions(tables: Mapping[str, SuiteTable]) -> list[Abstention]:
     """Return one for each experiment with an answer that states a confidence and can be called right or wrong."""
-    found = (_abstention(name, table) for name, table in sorted(tables.items()) if name != GOLDEN)
+    stated = {name: _answered(table) for name, table in sorted(tables.items()) if name != GOLDEN}
+    answering = [tables[name] for name, confidence in stated.items() if confidence]
+    # What is right is the same for all that are compared, as far as they have it.
+    common = [measure for measure in RIGHT_BY if all(table.has(measure) for table in answering)]
+    found = (_abstention(name, tables[name], confidence, common) for name, confidence in stated.items() if confidence)
     return [each for each in found if each is not None]
 
 
@@ -90,10 +94,11 @@ def abstention_lines(found: list[Abstention]) -> list[str]:
     return [part for each in found for line in each.lines() for part in wrap(line, _WIDTH, subsequent_indent="    ")]
 
 
-def _abstention(name: str, table: SuiteTable) -> Abstention | None:
-    confidence = _answered(table)
-    measure = next((each for each in RIGHT_BY if table.has(each)), "")
-    if not confidence or not measure:
+def _abstention(
+    name: str, table: SuiteTable, confidence: Mapping[str, float], common: Sequence[str]
+) -> Abstention | None:
+    measure = next((each for each in (*common, *RIGHT_BY) if table.has(each)), "")
+    if not measure:
         return None
     values = table.values(measure, {})
     # Whoever answers what the documents do not have is wrong, whatever a measure of answers says of it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.gates.reading import measures_by_suite
 from rag_harness.measures import Measure, default_measures, measure_named
 from rag_harness.measures.metamorphic import metamorphic_of
+from rag_harness.report.slices_asked import measures_of
 from rag_harness.results.manifest import RunManifest
 from rag_harness.results.score import CHECKED, read_scores
 from rag_harness.types import GOLDEN
@@ -24,7 +25,9 @@ def asked_measures(output: Path, manifest: RunManifest, suite: str) -> list[Meas
     record, k = manifest.suites[suite], int(manifest.settings.get("k") or 10)
     kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
     checked = metamorphic_of({score.measure for score in read_scores(output / CHECKED / record.file)})
-    more = dict.fromkeys([*record.judged, *checked, *_gated(manifest.settings, suite, k)])
+    more = dict.fromkeys(
+        [*record.judged, *checked, *_gated(manifest.settings, suite, k), *_sliced(manifest.settings, k)]
+    )
     return [*kept.values(), *(measure_named(name) for name in more if name not in kept)]
 
 
@@ -36,6 +39,21 @@ def _gated(settings: dict[str, Any], suite: str, k: int) -> Iterator[str]:
             yield from (measure_named(name).name for name in named)
         except SettingsError:
             continue
+
+
+def _sliced(settings: dict[str, Any], k: int) -> Iterator[str]:
+    """Yield the measures that experiments are compared on by slice, of those that are known here."""
+    for text in slices_in(settings):
+        try:
+            yield from measures_of([text], k)
+        except SettingsError:
+            continue
+
+
+def slices_in(settings: Mapping[str, Any]) -> Sequence[str]:
+    """Return the slices that the settings of a run ask for; none where they are from before there were any."""
+    found = settings.get("slices")
+    return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
 
 
 def _gates(settings: dict[str, Any]) -> Sequence[str]:

@@ -45,6 +45,7 @@ class Cell:
     quantile: float | None = None
     p_t: float | None = None
     p_permutation: float | None = None
+    where: tuple[tuple[str, str], ...] = ()
 
     @property
     def pair(self) -> str:
@@ -89,7 +90,7 @@ def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]
 def on_measure(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord], measure: str) -> list[Cell]:
     """Return a cell a pair of experiments with values of a measure that no judge gives: a family of its own."""
     having = [name for name, table in sorted(tables.items()) if name != GOLDEN and table.has(measure)]
-    return adjusted([_compared(tables, Cell(*pair, measure, "others")) for pair in _pairs(having, suites)])
+    return adjusted([compared(tables, Cell(*pair, measure, "others")) for pair in _pairs(having, suites)])
 
 
 def _pairs(names: Sequence[str], suites: Mapping[str, SuiteRecord]) -> list[tuple[str, str]]:
@@ -109,17 +110,21 @@ def adjusted(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells with the p-values of each family adjusted."""
     families = {cell.family: [each for each in cells if each.family == cell.family and _tested(each)] for cell in cells}
     corrected = {key: cell for family in families.values() for key, cell in _corrected(family)}
-    return [corrected.get((cell.pair, cell.measure), cell) for cell in cells]
+    return [corrected.get(_place(cell), cell) for cell in cells]
 
 
-def _corrected(family: Sequence[Cell]) -> Iterator[tuple[tuple[str, str], Cell]]:
+def _place(cell: Cell) -> tuple[object, ...]:
+    return cell.pair, cell.measure, cell.where
+
+
+def _corrected(family: Sequence[Cell]) -> Iterator[tuple[tuple[object, ...], Cell]]:
     tests = [cell.found for cell in family if cell.found]
     if not tests:
         return
     by_t = holm([test.p_t for test in tests if test.p_t is not None])
     by_chance = holm([test.p_permutation for test in tests if test.p_permutation is not None])
     for cell, p_t, p_permutation in zip(family, by_t, by_chance, strict=True):
-        yield (cell.pair, cell.measure), replace(cell, p_t=p_t, p_permutation=p_permutation)
+        yield _place(cell), replace(cell, p_t=p_t, p_permutation=p_permutation)
 
 
 def _tested(cell: Cell) -> bool:
@@ -134,14 +139,14 @@ def _cells(
     otherwise = suites[first].authors != suites[second].authors
     for name in sorted(names, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST)):
         cell = Cell(first, second, name, "study" if name in study else "others")
-        yield _compared(tables, cell, "they were judged by different judges" if otherwise else "")
+        yield compared(tables, cell, "they were judged by different judges" if otherwise else "")
 
 
-def _compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "") -> Cell:
+def compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "", resamples: int = 10_000) -> Cell:
     """Return the cell with what was found, or why there is nothing; ``reason`` where that is known before."""
     if reason := reason or _undefined(tables, cell):
         return replace(cell, reason=reason)
-    found = paired(*_values(tables, cell))
+    found = paired(*_values(tables, cell), resamples=resamples)
     return replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
 
 
@@ -157,15 +162,15 @@ def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
         table = tables[name]
         if cell.measure not in table.columns:
             return f"{name} was not judged on it"
-        if not table.values(cell.measure, {}):
-            why = table.absent(cell.measure, {}).most_common(1)
+        if not table.values(cell.measure, dict(cell.where)):
+            why = table.absent(cell.measure, dict(cell.where)).most_common(1)
             return f"{name} has no value ({why[0][0] if why else 'no case'})"
     return "" if _values(tables, cell)[0] else f"{cell.pair}: no case has it in both"
 
 
 def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[list[float], list[float]]:
     """Return both sides' values of the cases that have one in both, in one order."""
-    a, b = (tables[name].values(cell.measure, {}) for name in (cell.first, cell.second))
+    a, b = (tables[name].values(cell.measure, dict(cell.where)) for name in (cell.first, cell.second))
     common = [case for case in a if case in b]
     return [a[case] for case in common], [b[case] for case in common]
 

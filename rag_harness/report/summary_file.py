@@ -38,7 +38,7 @@ def write_summary_file(
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     evidence = {"confidence": verdict.gate.confidence / 100} if verdict.gate.confidence is not None else {}
     return {
-        "gate": str(verdict.gate),
+        "gate": verdict.gate.condition,
         "state": verdict.state,
         "value": verdict.value,
         "threshold": verdict.threshold,
@@ -47,6 +47,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "unit": verdict.unit,
         "reason": verdict.reason,
         **({**evidence, "bounds": _ends(verdict.bounds)} if evidence else {}),
+        **({"otherwise": verdict.gate.otherwise} if verdict.gate.otherwise else {}),
     }
 
 

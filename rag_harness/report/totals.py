@@ -74,7 +74,9 @@ class Totals:
 
     def _outcome(self, row: ExperimentResult) -> None:
         if row.ok:
-            self.models[row.model] += 1
+            # What declined without a model is no answer of a model without a name.
+            if row.model or not row.abstained:
+                self.models[row.model] += 1
             self.answers |= bool(row.llm_answer.strip())
             return
         self.errors += 1

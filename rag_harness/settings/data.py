@@ -20,7 +20,7 @@ class DataSpec:
         name: empty for the run's own, which the options ``kb_dir``, ``queries`` and ``golden`` name.
         kb: folder of its documents.
         queries: its questions; default: queries.jsonl in the folder.
-        golden: its golden set.
+        golden: its golden set; questions of the same id have the slice ``golden=yes``, the others ``golden=no``.
         experiments: those that are asked its questions; a registered one may say so itself.
         gates: judged on this data alone.
         instead: what the command line has put in the place of its documents; its gates are not about that.

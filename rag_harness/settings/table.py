@@ -74,6 +74,9 @@ class Settings:
     mode: Mode = option("auto", "auto, replay, record or live", "nothing")
     dry_run: bool = option(False, "the same as mode replay", "nothing", env="DRY_RUN", flag=False)
     rerecord: bool = option(False, "in mode record, call again what is recorded", "nothing")
+    abridge: bool = option(
+        False, "in mode record, keep of each long paragraph of a request its first words and a digest", "nothing"
+    )
     overwrite: bool = option(False, "start result files anew instead of resuming", "nothing", env="OVERWRITE")
 
     chat_model: str = option("", "chat model; default: the profile's", "generation")
@@ -150,7 +153,7 @@ class Settings:
     )
     judge_model: str = option("", "chat model that judges; default: the profile's, else the chat model", "judging")
     judge_base_url: str = option("", "OpenAI-compatible endpoint of the judge; default: the chat model's", "judging")
-    writer_model: str = option("", "chat model of role writer, which finds other words for questions", "nothing")
+    writer_model: str = option("", "chat model of role writer: other words for questions, summaries for t5", "nothing")
     writer_base_url: str = option("", "OpenAI-compatible endpoint of the writer; default: the chat model's", "nothing")
     rewrite_model: str = option("", "chat model of role rewrite, which makes questions that stand alone", "nothing")
     rewrite_base_url: str = option(
@@ -165,6 +168,12 @@ class Settings:
         "nothing",
         ge=0,
         le=100,
+    )
+    slices: tuple[str, ...] = option(
+        (),
+        "say on each slice which experiment wins: keys of the queries, and maybe measures: "
+        '"query_type, topic: recall@5", repeatable',
+        "nothing",
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
     attribute: bool = option(

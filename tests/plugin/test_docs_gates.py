@@ -6,16 +6,18 @@ import json
 import re
 import shlex
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 from iniconfig import IniConfig
 
-from rag_harness.gates import parse_gate
+from rag_harness.gates import judge, parse_gate, verdict_lines
 from rag_harness.measures import known_measures, measure_named
 from rag_harness.settings import options
 from tests.plugin.conftest import Suite
 from tests.plugin.study import replay
+from tests.unit.test_gates import of
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gates.md").read_text(encoding="utf-8")
@@ -55,6 +57,7 @@ def test_the_page_has_gates_of_every_form() -> None:
     assert {gate.op for gate in gates} == {">=", "<=", ">", "<"}
     assert any(len(gate.slice) > 1 for gate in gates)
     assert any(gate.quantile for gate in gates)
+    assert any(gate.otherwise and gate.confidence for gate in gates)
 
 
 @pytest.mark.parametrize("text", dict.fromkeys(_gates()))
@@ -62,6 +65,15 @@ def test_gate(text: str) -> None:
     gate = parse_gate(text, k=10)
     assert measure_named(gate.measure).name == gate.measure
     assert parse_gate(str(gate), k=10) == gate
+
+
+def test_what_to_do_is_shown_as_the_page_says() -> None:
+    """18 of 60 questions found nothing; 55 of 60 answers cite a chunk."""
+    (section,) = re.findall(r"## What to do when it fails\n(.*?)\n## ", PAGE, re.DOTALL)
+    found, cited = (parse_gate(line, k=10) for line in blocks(section, "gates")[0].splitlines())
+    verdicts = [judge(found, {"t1": of(*[1] * 18, *[0] * 42)}), judge(cited, {"t1": of(*[1] * 55, *[0] * 5)})]
+    (shown,) = re.findall(r"\n\n((?:    .+\n)+)", section)
+    assert dedent(shown).splitlines() == "\n".join(verdict_lines(verdicts)).splitlines()
 
 
 def test_configuration(suite: Suite) -> None:

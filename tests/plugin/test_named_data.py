@@ -63,6 +63,32 @@ def test_each_experiment_is_asked_about_its_own_data_and_judged_by_its_own_gates
     assert (book.path / "output" / "cases" / "book.jsonl").is_file()
 
 
+def test_questions_of_its_golden_set_are_a_slice(book: Suite) -> None:
+    entry = {"id": "b1", "query": "What pulls?", "expected_document_id": "one.md", "justification": "Gravity."}
+    (book.path / "book" / "pilot.json").write_text(json.dumps([entry]))
+    more = {"query_id": "b2", "query": "What pushes?", "ground_truth": "Nothing."}
+    with (book.path / "book" / "queries.jsonl").open("a") as file:
+        file.write("\n" + json.dumps(more))
+    gates = 'gates = ["tutor[golden=yes]: token_f1 >= 0.9", "tutor[golden=no]: token_f1 <= 0.1"]'
+    head = PYPROJECT.partition("gates =")[0]
+    (book.path / "pyproject.toml").write_text(f'{head}golden = "book/pilot.json"\n{gates}\n')
+    result = book.run("-m", "not e3")
+    result.stdout.fnmatch_lines_random(
+        ["passed *tutor[[]golden=yes]: token_f1 >= 0.9 *n=1*", "passed *tutor[[]golden=no]: token_f1 <= 0.1 *n=1*"]
+    )
+
+
+def test_its_gates_say_what_to_do_too(book: Suite) -> None:
+    said = PYPROJECT.replace("tutor: error_rate <= 0", "tutor: error_rate >= 1 else ask two tutors")
+    (book.path / "pyproject.toml").write_text(said)
+    result = book.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["failed *tutor: error_rate >= 1 *n=1*", " *what to do: ask two tutors"])
+    result = book.run("--rag-kb=kb")
+    result.stdout.fnmatch_lines(["not judged *tutor: error_rate >= 1 *set for book, this run is on kb"])
+    assert "two tutors" not in result.stdout.str()
+
+
 def test_its_gates_are_not_judged_on_another_knowledge_base(book: Suite) -> None:
     result = book.run("--rag-kb=kb")
     result.stdout.fnmatch_lines(["not judged *tutor: error_rate <= 0 *set for book, this run is on kb"])

@@ -9,18 +9,31 @@ import pytest
 
 from rag_harness.results.row import parse_row
 from tests.plugin.conftest import Suite
+from tests.plugin.counting_server import counting_server
 from tests.unit.pipelines.textbook.book import PAGES
 
 TEST = """
 import pytest
 
-MARKS = [pytest.mark.t1, pytest.mark.t2, pytest.mark.t3, pytest.mark.t4, pytest.mark.t5]
-VARIANTS = [pytest.mark.rag_experiment("t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07", "t3-rrf")]
-pytestmark = [*MARKS, *VARIANTS]
 
+@pytest.mark.t1
+@pytest.mark.t2
+@pytest.mark.t3
+@pytest.mark.t4
+@pytest.mark.t5
 def test_answers(rag_result):
     assert rag_result.ok, rag_result.why
     assert rag_result.decisions
+
+@pytest.mark.t1
+@pytest.mark.rag_experiment("t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07")
+def test_variants(rag_result):
+    test_answers(rag_result)
+
+@pytest.mark.t3
+@pytest.mark.rag_experiment("t3-rrf")
+def test_variant_of_t3(rag_result):
+    test_answers(rag_result)
 """
 STEMS = (
     "t1_headings",
@@ -34,6 +47,8 @@ STEMS = (
     "t4_sliding",
     "t5_summaries",
 )
+SECTIONS = 6
+CHAT = "--rag-chat-model=embedded/extractive"
 SELECTED = "A queue of depth ten keeps ten messages."
 QUERIES: list[dict[str, Any]] = [
     {"query_id": "q_direct_001", "query": "who gets messages of a topic", "ground_truth": "subscribers"},
@@ -65,6 +80,11 @@ def book(suite: Suite) -> Suite:
 
 def outcomes(row: dict[str, Any]) -> dict[str, str]:
     return {decision["name"]: decision["outcome"] for decision in row["decisions"]}
+
+
+def test_a_marker_beside_rag_experiment_selects_and_names_nothing(book: Suite) -> None:
+    book.run("-m", "t3").assert_outcomes(passed=6 * len(QUERIES), deselected=4 * len(QUERIES))
+    assert len(book.rows("t3__rrf")) == len(book.rows("t3_hybrid")) == len(book.rows("t1_headings")) == len(QUERIES)
 
 
 def test_every_experiment_of_the_book(book: Suite) -> None:
@@ -105,3 +125,33 @@ def test_selected_by_their_marker_and_resumed(book: Suite) -> None:
     again = book.run("-m", "t1")
     again.assert_outcomes(passed=len(QUERIES))
     assert {row["finished_at"] for row in book.rows("t1_headings")} == {row["finished_at"] for row in rows.values()}
+
+
+ONLY_T5 = """
+import pytest
+
+@pytest.mark.t5
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Suite) -> None:
+    for file in book.path.glob("test_*.py"):
+        file.unlink()
+    book.pytester.makepyfile(test_t5=ONLY_T5)
+    with counting_server(0.01, lambda body: "A summary.") as server:
+        writer = ("--rag-writer-model=some/writer", f"--rag-writer-base-url={server.url}", CHAT)
+        recorded = book.run(*writer, "--rag-mode=record", "-n2", "--rag-concurrency=4")
+        recorded.assert_outcomes(passed=len(QUERIES))
+        recorded.stdout.fnmatch_lines([f"rag: recording: {SECTIONS} answers to ask for, 0 are recorded*"])
+        # The sections of the small book, each once, though two processes needed them.
+        assert sorted(server.calls.values()) == [1] * SECTIONS
+        assert server.most <= 4
+    book.run(*writer, "--rag-mode=replay", "--rag-output=replayed").assert_outcomes(passed=len(QUERIES))
+    rows = [json.loads(line) for line in (book.path / "replayed" / "t5_summaries.jsonl").read_text().splitlines()]
+    said = {decision["outcome"] for row in rows for decision in row["decisions"] if decision["name"] == "summaries"}
+    assert said == {"written by some/writer"}
+    missing = book.run(writer[0] + "2", *writer[1:], "--rag-mode=replay", "--rag-output=missing")
+    missing.assert_outcomes(failed=len(QUERIES))
+    missing.stdout.fnmatch_lines(["*Record it: --rag-profile=mock --rag-mode=record*"])

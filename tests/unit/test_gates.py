@@ -30,15 +30,18 @@ numbers = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0
 values = st.text(st.characters(exclude_characters=",]", exclude_categories=["Cs"]), min_size=1, max_size=9).filter(
     lambda text: text == text.strip()
 )
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).map(lambda text: " ".join(text.split()))
 gates = st.builds(
     Gate,
     names,
     st.dictionaries(st.from_regex(r"[\w.-]{1,6}", fullmatch=True), values, max_size=3).map(lambda d: tuple(d.items())),
     st.builds("{}{}".format, names, st.sampled_from(["", "@5", "@10"])),
     st.sampled_from([">=", "<=", ">", "<"]),
-    numbers | st.builds(Reference, names, numbers),
+    numbers | st.builds(Reference, names.filter(lambda name: name != "else"), numbers),
     st.sampled_from([None, 50, 95, 99]),
-)
+    confidence=st.sampled_from([None, 95.0, 99.5]),
+    otherwise=(texts | texts.map("else {0}".format) | texts.map("{0} else".format)).map(str.strip),
+).filter(lambda gate: not (gate.quantile and gate.confidence and isinstance(gate.right, Reference)))
 
 
 @dataclass

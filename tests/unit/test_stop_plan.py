@@ -84,3 +84,9 @@ def test_a_gate_is_about_the_cases_that_its_measure_applies_to() -> None:
 def test_what_is_checked_after_the_tests_settles_nothing_before() -> None:
     gate = parse_gate("e3: metamorphic_case >= 0.9 @95%", 5)
     assert refusal("e3", [gate], CASES, len(CASES)) == f"gate '{gate}': it is checked after the tests"
+
+
+def test_why_it_cannot_stop_early_names_the_condition_alone() -> None:
+    gates = [parse_gate(text, 5) for text in ("e3: mrr@5 >= 0.5 else x", "e2: mrr@5 >= e3 @95% else y")]
+    assert refusal("e3", gates[:1], CASES, 20).startswith("gate 'e3: mrr@5 >= 0.5': ")
+    assert refusal("e3", gates, CASES, 20) == "gate 'e2: mrr@5 >= e3 @95%' depends on it"

@@ -27,6 +27,10 @@ _TESTS = (
     "5 % at most of one false alarm.",
     "A difference is called significant where both tests stay at or below 0.05 after that.",
 )
+_SLICES = (
+    "On slices every pair of experiments on every slice is one family: the same cases say which is the best there, so "
+    "that the pairs of the best alone are no fair family. As many sign flips are drawn as the family needs."
+)
 _TAIL = "The tail of the risk has no test: its interval is a percentile bootstrap over cases, drawn with both values."
 _RUNS = (
     "Runs are compared case by case too: paired bootstrap intervals, and the permutation test adjusted by Holm over "
@@ -38,5 +42,6 @@ def statistics(run: Run, runs: Sequence[Run]) -> list[str]:
     """Return the sentences about what this report shows."""
     is_tested = any(pair.found for pair in (*run.pairwise, *run.unjudged))
     has_tail = any(pair.quantile for pair in run.pairwise)
+    sliced = [_SLICES] if run.standings.found else []
     several = [_RUNS] if len(runs) > 1 else []
-    return [*_INTERVALS, *(_TESTS if is_tested else ()), *([_TAIL] if has_tail else []), *several]
+    return [*_INTERVALS, *(_TESTS if is_tested else ()), *([_TAIL] if has_tail else []), *sliced, *several]

@@ -6,19 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_harness.errors import SettingsError
-from rag_harness.gates import Gate as Parsed
-from rag_harness.gates import Reference, parse_gate
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import equal
 from rag_harness.page.content import Block, Cell, Prose, Section, Table, Tone, words
 from rag_harness.page.drawings.gate_bar import gate_bar
-from rag_harness.page.figures import NONE, counted, interval_said
+from rag_harness.page.figures import NONE, counted
 from rag_harness.page.run import Run
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
 from rag_harness.page.sections.made_of import made_of
 from rag_harness.page.sections.unmeasured import became_of, errors, unmeasured
 
-_TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "inconclusive": "unsure"}
 _ORDER = ("failed", "inconclusive", "not judged", "passed")
 _HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
 
@@ -57,46 +54,28 @@ def _why_none(run: Run) -> str:
 
 
 def _gates(run: Run) -> Table:
-    k = int(run.manifest.settings.get("k") or 10)
     # sorted is stable: within a state gates keep the order in which they were set.
     ordered = sorted(run.gates, key=lambda gate: _ORDER.index(gate["state"]) if gate["state"] in _ORDER else 0)
     return Table(
         "gates",
         _HEAD,
-        [_row(gate, k, n) for n, gate in enumerate(ordered)],
+        [_row(gate, cutoff(run), n) for n, gate in enumerate(ordered)],
         "Gates, failed ones first",
         list(_notes(run)),
     )
 
 
 def _row(said: Gate, k: int, number: int) -> list[Cell]:
-    tone = _TONES.get(said["state"], "mute")
+    tone = TONES.get(said["state"], "mute")
     state, reason = Cell(said["state"], tone), said.get("reason") or ""
     if said.get("value") is None or said.get("threshold") is None:
         return [Cell(said["gate"]), state, *words(NONE, NONE, NONE, str(said.get("n", 0)), "", reason)]
     value, threshold, unit = said["value"], said["threshold"], said.get("unit", "share")
     shown = told_apart(value, threshold, unit, equal(value, threshold))
-    gate = _parsed(said["gate"], k)
+    gate = parsed(said["gate"], k)
     drawing = gate_bar(said, gate, tone, f"gate-{number}") if gate else ""
-    figures = words(*shown, _between(said, unit, gate), f"{said['n']:,}")
+    figures = words(*shown, between(said, unit, gate), f"{said['n']:,}")
     return [Cell(said["gate"]), state, *figures, Cell("", drawing=drawing), Cell(reason)]
-
-
-def _parsed(text: str, k: int) -> Parsed | None:
-    try:
-        return parse_gate(text, k)
-    except SettingsError:
-        return None  # a gate as another version writes it
-
-
-def _between(said: Gate, unit: str, gate: Parsed | None) -> str:
-    """Return the interval of the value, or of the difference where a gate sets two suites against each other."""
-    if not said.get("interval"):
-        return NONE
-    low, high = said["interval"]
-    if gate is not None and isinstance(gate.right, Reference):
-        return f"difference {interval_said(low, high, unit, signed=True)}"
-    return interval_said(low, high, unit)
 
 
 def _notes(run: Run) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rag_harness.files.sources import source_digest
@@ -13,6 +13,7 @@ from rag_harness.pipelines.textbook.assistant import CANDIDATES, TOP_K, Assistan
 from rag_harness.pipelines.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.pipelines.textbook.floors import floor_of
 from rag_harness.pipelines.textbook.fusion import Fuse, Fused
+from rag_harness.pipelines.textbook.written import PROMPTS, Writer, WrittenSummaries
 from rag_harness.protocols import ChatModel, Experiment, Retriever
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.types import Decision, IndexSpec, Query
@@ -50,12 +51,16 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """What finds candidates: its name, the retriever, what it searches, and what every row should say of it."""
+    """What finds candidates: its name, the retriever, what it searches, and what every row should say of it.
+
+    ``made_of`` are ingredients of its own.
+    """
 
     name: str
     retriever: Retriever
     searches: Sequence[Retrieval]
-    decisions: tuple[Decision, ...] = ()
+    decisions: Callable[[], tuple[Decision, ...]] = tuple
+    made_of: Mapping[str, Any] = field(default_factory=dict)
 
 
 def nearest(_parts: RunParts, retrieval: Retrieval, _data: str) -> FirstStage:
@@ -72,9 +77,21 @@ def fused(fuse: Fuse) -> Callable[[RunParts, Retrieval, str], FirstStage]:
 
 def summaries_first(parts: RunParts, retrieval: Retrieval, data: str) -> FirstStage:
     """Return the first stage of ``t5``: summaries of the sections that ``retrieval`` holds, then those sections."""
+    if parts.settings.writer_model:
+        return _written_first(parts, retrieval)
     summaries = parts.retrieval(replace(retrieval.spec, chunker="summaries"), data)
     retriever = SummariesFirst(summaries.dense, retrieval.dense, lambda: retrieval.chunks)
-    return FirstStage("summaries first", retriever, [retrieval, summaries], (EXTRACTIVE,))
+    return FirstStage("summaries first", retriever, [retrieval, summaries], lambda: (EXTRACTIVE,))
+
+
+def _written_first(parts: RunParts, retrieval: Retrieval) -> FirstStage:
+    settings, chat = parts.settings, parts.chat("writer", temperature=0.0)
+    writer = Writer(chat, parts.prompts(PROMPTS), settings.concurrency, parts.run)
+    summaries = WrittenSummaries(retrieval, writer)
+    retriever = SummariesFirst(summaries.dense, retrieval.dense, lambda: retrieval.chunks)
+    written = [settings.writer_model, settings.writer_base_url, settings.max_output_tokens, settings.seed]
+    made_of = {"summaries_by": [*written, writer.identity]}
+    return FirstStage("summaries first", retriever, [retrieval, summaries], lambda: (summaries.decided(),), made_of)
 
 
 def textbook(
@@ -92,7 +109,7 @@ def textbook(
         first.retriever,
         parts.chat(temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
         prompts,
-        Rules(design.boost, floor, (*first.decisions, chosen)),
+        Rules(design.boost, floor, lambda: (*first.decisions(), chosen)),
         _rewriter(parts),
         lambda: retrieval.chunks,
     )
@@ -105,6 +122,7 @@ def textbook(
             **parts.made_of_generation(prompts, temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
             **_own(parts, design, floor),
             "first_stage": first.name,
+            **first.made_of,
             "searched": [[search.spec.chunker, search.identity()] for search in first.searches],
         },
         retriever=first.retriever,

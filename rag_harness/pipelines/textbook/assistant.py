@@ -26,11 +26,11 @@ SHOWN_SELECTION = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an experiment sets; ``chosen`` are its choices as each row is to say them."""
+    """What an experiment sets; ``chosen`` returns its choices as each row is to say them, asked after retrieval."""
 
     boost: float
     floor: float
-    chosen: tuple[Decision, ...] = ()
+    chosen: Callable[[], tuple[Decision, ...]] = tuple
     candidates: int = CANDIDATES
     top_k: int = TOP_K
 
@@ -72,7 +72,7 @@ class Assistant:
         rules = self.rules
         trace.retrieved, boosted = ordering.boost(trace.retrieved, query.inputs, rules.boost)
         trace.context, kept = ordering.above_floor(trace.retrieved, rules.floor, rules.top_k)
-        trace.decisions += [*rules.chosen, boosted, kept]
+        trace.decisions += [*rules.chosen(), boosted, kept]
 
     async def _reply(self, query: Query, asked: str, trace: Trace) -> PipelineOutput:
         confidence = ordering.confidence_of(trace.retrieved, self.rules.top_k)

@@ -69,3 +69,10 @@ def test_one_cause_whole() -> None:
         "tried        +gold_context: right: 14 days",
     ):
         assert said in joined
+
+
+def test_of_many_experiments_forty_failures_are_shown_in_all() -> None:
+    causes = [line(number, experiment=f"x{place}") for place in range(10) for number in range(6)]
+    text = cause_lines(causes, "output")
+    assert sum("the worst 4 of 6" in each for each in text) == 10
+    assert sum(each.startswith("  x") for each in text) == 40

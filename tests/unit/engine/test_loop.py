@@ -289,3 +289,28 @@ def test_no_warning_is_left_behind() -> None:
     command = [sys.executable, "-X", "dev", "-c", _LEFT_BEHIND]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_what_trials_wait_for_runs_beside_them_on_their_loop() -> None:
+    async def where() -> str:
+        await asyncio.sleep(0)
+        return threading.current_thread().name
+
+    async def fails() -> None:
+        raise ValueError("no summary")
+
+    loop = BackgroundLoop[str](concurrency=1)
+    free = threading.Event()
+
+    async def fills_the_only_place() -> str:
+        while not free.is_set():
+            await asyncio.sleep(0.001)
+        return "done"
+
+    loop.submit("trial", fills_the_only_place)
+    assert loop.run(where()) == "rag-trials"
+    with pytest.raises(ValueError, match="no summary"):
+        loop.run(fails())
+    free.set()
+    assert loop.result("trial") == "done"
+    loop.close()

@@ -111,3 +111,11 @@ def test_a_budget_needs_a_price(tmp_path: Path) -> None:
     check_keys(replace(strange, mode="replay"))
     (tmp_path / "prices.toml").write_text('[models."own/model"]\ninput = 0\noutput = 0\n')
     check_keys(replace(strange, prices=str(tmp_path / "prices.toml")))
+
+
+@pytest.mark.parametrize("role", ["writer_model", "rewrite_model"])
+def test_so_has_every_model_that_is_named_for_a_role(role: str) -> None:
+    known = settings_of("openrouter", openrouter_api_key=SECRET, openai_api_key=SECRET, budget=2.5)
+    changed: dict[str, Any] = {role: "own/model"}
+    with pytest.raises(PrerequisiteError, match="'own/model' has no price"):
+        check_keys(replace(known, **changed))

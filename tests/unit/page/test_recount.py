@@ -20,6 +20,13 @@ pytest.importorskip("scipy", reason="the second program needs scipy")
 
 MOST = 12
 """Numbers of a table that are broken in turn."""
+DECIDED = (
+    "e3: recall@5 >= 0.4 else cut by headings",
+    "e3: faithfulness >= 0.99 else switch to e2, 2 weeks",
+    "e3: recall@5 > e2 @95% else leave the reranker out",
+    "e3: recall@5 >= e2 + 0.5 else leave the 2nd stage out",
+    "e2: answer_relevancy >= 0.3",
+)
 PLAIN = ("table-measures", "table-kinds", "table-differing-1")
 """Tables without figures of a run."""
 
@@ -32,13 +39,16 @@ def page_of(folder: Path, *studies: Study) -> tuple[str, list[Path]]:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Path]]:
-    return page_of(tmp_path_factory.mktemp("two"), Study(cases=24), Study(("e3",), 24, seed=8))
+    return page_of(tmp_path_factory.mktemp("two"), Study(cases=24, gates=DECIDED), Study(("e3",), 24, seed=8))
 
 
 def test_every_number_of_two_small_runs(two: tuple[str, list[Path]]) -> None:
     html, outputs = two
     names = " ".join(tables_in(html))
-    assert all(name in names for name in ("figure-reliability", "figure-slices", "table-diff-1-e3", "moved-1-e3"))
+    assert all(
+        name in names
+        for name in ("figure-reliability", "table-decisions", "figure-slices", "table-diff-1-e3", "moved-1-e3")
+    )
     assert problems(html, *outputs) == []
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from rag_harness.report.abstention import Abstention, abstention_lines, abstentions
 from rag_harness.results.row import ExperimentResult
+from rag_harness.results.score import Author, ScoreLine, row_digest
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import tables_of
 
@@ -47,6 +48,22 @@ def test_declining_is_no_answer_and_answering_the_unanswerable_is_wrong() -> Non
 def test_answers_without_a_value_are_left_out_and_counted() -> None:
     found = only([answered(1, 0.9, True), answered(2, 0.1, False), answered(3, 0.5, True, ground_truth=" ")])
     assert (len(found.curve.risk), found.left_out) == (2, 1)
+
+
+def test_what_is_right_is_the_same_for_all_that_are_compared() -> None:
+    one = [answered(1, 0.9, True, experiment="a"), answered(2, 0.1, False, experiment="a")]
+    other = [answered(1, 0.9, True, experiment="b"), answered(2, 0.1, False, experiment="b")]
+    scores = [
+        ScoreLine("factuality", 1, "a", row.query_id, row_digest(row), "", Author("j", "m", "1"), 1.0 - n)
+        for n, row in enumerate(one)
+    ]
+
+    def said(rows: list[ExperimentResult]) -> list[str]:
+        tables = tables_of(rows, measures=["factuality"], scores=scores)
+        return [each.measure for each in abstentions(tables)]
+
+    assert said(one) == ["factuality"]
+    assert said([*one, *other]) == ["token_f1", "token_f1"]
 
 
 def test_without_a_confidence_there_is_no_section() -> None:

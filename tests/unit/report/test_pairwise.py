@@ -162,7 +162,7 @@ def test_a_star_needs_both_tests() -> None:
 def test_many_experiments_are_cut_and_said_so() -> None:
     tables = study(5, [f"x{n}" for n in range(9)])
     lines = pairwise_lines(list(found_in(tables).values()))
-    assert lines[-1] == "… and 8 more pairs, in summary.json"
+    assert lines[-1] == "… and 26 more pairs, in summary.json and in the report"
     assert pairwise_lines([]) == []
 
 

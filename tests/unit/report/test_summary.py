@@ -98,6 +98,12 @@ def test_what_a_crash_took_counts_0_as_gates_count_it() -> None:
     assert (header[-1], line[-1]) == ("lost", "1")
 
 
+def test_who_declined_without_a_model_is_nobody() -> None:
+    said = [make_row(query_id="q1", model="gpt-5"), make_row(query_id="q2", model="", abstained=True)]
+    assert answers_by(tables_of(said)) == "answers by gpt-5"
+    assert answers_by(tables_of(said[1:])) == "answers by nobody: no trial has one"
+
+
 def test_it_is_said_whose_answers_they_are() -> None:
     def said(**models: str) -> str:
         return answers_by(tables_of([make_row(experiment=name, model=model) for name, model in models.items()]))

@@ -13,12 +13,15 @@ from tests.unit.page.recount.rows import Suite
 
 Row = Mapping[str, Any]
 Value = float | None
-LOWER = {"hri", "hri_gold", "false_abstention_rate", "error_rate"}
+LOWER = {"hri", "hri_gold", "false_abstention_rate", "error_rate", "zero_result_rate"}
 SCORED = ("answer_relevancy", "confidence")
 """Measures that are no share: they may be negative."""
 _JUDGED = ("context_precision", "faithfulness", "answer_relevancy", "factuality")
-_NEEDS_RETRIEVAL = {"context_precision", "faithfulness", "g_mean", "hri", "citation_recall", "evidence_recall"}
-_NO_WORST = {"hri", "hri_gold", "confidence"}
+_NEEDS_RETRIEVAL = {
+    *("context_precision", "faithfulness", "g_mean", "hri", "citation_recall", "evidence_recall"),
+    *("zero_result_rate", "citation_rate"),
+}
+_NO_WORST = {"hri", "hri_gold", "confidence", "citation_rate"}
 _PARTS = {
     "g_mean": ("context_precision", "faithfulness", "answer_relevancy"),
     "hri": ("faithfulness", "answer_relevancy"),
@@ -80,7 +83,7 @@ def _of_answer(suite: Suite, case: str, measure: str) -> Value:
 def _applies(case: Row, measure: str) -> bool:
     if measure in ("token_f1", "context_precision"):
         return bool(case["answerable"] and case["ground_truth"].strip())
-    if measure == "false_abstention_rate":
+    if measure in ("false_abstention_rate", "zero_result_rate"):
         return bool(case["answerable"])
     if measure == "evidence_recall":
         return bool(case["evidence"])
@@ -167,6 +170,12 @@ def _citation_recall(case: Row, row: Row) -> float:
     return len(needed & cited) / len(needed)
 
 
+def _citation_rate(_: Row, row: Row) -> Value:
+    if row["abstained"]:
+        return None
+    return float(any(0 < n <= len(row["retrieved_chunks"]) for n in row["citations"]))
+
+
 def _evidence_recall(case: Row, row: Row) -> float:
     quotes = {" ".join(each["quote"].split()) for each in case["evidence"]}
     texts = [" ".join(chunk["text"].split()) for chunk in row["retrieved_chunks"]]
@@ -176,6 +185,8 @@ def _evidence_recall(case: Row, row: Row) -> float:
 _OF_ANSWERS: Mapping[str, Callable[[Row, Row], Value]] = {
     "token_f1": _token_f1,
     "citation_recall": _citation_recall,
+    "citation_rate": _citation_rate,
+    "zero_result_rate": lambda _, row: float(not row["retrieved_chunks"]),
     "evidence_recall": _evidence_recall,
     "abstention_rate": lambda _, row: float(row["abstained"]),
     "false_abstention_rate": lambda _, row: float(row["abstained"]),

@@ -18,19 +18,45 @@ _GATE = re.compile(
     r"(?: (?P<sign>[+-]) (?P<offset>[\d.]+))?(?: @(?P<sure>\d+)%)?"
 )
 
+_IN_THE_GATE = "the threshold, where only the gate's text shows it"
+
 
 def gates(files: RunFiles, table: ShownTable) -> Iterator[str]:
     """Recount values, intervals and states of gates."""
-    for row in table.rows:
-        said = _GATE.fullmatch(row[0].text)
-        if said is None or said["right"] == "baseline":
-            yield f"gate {row[0].text!r} cannot be read here"
-        elif row[2].text != NONE:
-            yield from (f"{row[0].text}: {what}" for what in _gate(files, said, [cell.text for cell in row]) if what)
+    for cells in table.rows:
+        gate, state, value, against, between, n, _, why = (cell.text for cell in cells)
+        yield from _said(files, gate, (state, value, against, between, n, why))
 
 
-def _gate(files: RunFiles, gate: re.Match[str], row: Sequence[str]) -> Iterator[str]:
-    _, state, value, against, between, n, _, why = row
+def decisions(files: RunFiles, table: ShownTable) -> Iterator[str]:
+    """Recount the same of the gates that say what to do, and what that is."""
+    said = {gate["gate"]: gate for gate in files.summary["gates"] if gate.get("otherwise")}
+    yield "" if [*said] == [row[0].text for row in table.rows] else f"{[*said]} say what to do"
+    for cells in table.rows:
+        gate, measured, between, n, state, to_do = (cell.text for cell in cells)
+        value, _, against = measured.partition(" against ")
+        yield from _said(files, gate, (state, value, against or _IN_THE_GATE, between, n, _why_of(to_do)))
+        otherwise = said[gate]["otherwise"]
+        is_open = f"; would be: {otherwise}" if to_do.startswith("undecided: ") else ""
+        wanted = {"passed": "keep", "failed": otherwise}.get(state)
+        yield "" if to_do == wanted or (is_open and to_do.endswith(is_open)) else f"{gate}: {to_do!r} is to be done"
+
+
+def _why_of(to_do: str) -> str:
+    """Return the reason in what is to be done, where that is open."""
+    return to_do.removeprefix("undecided: ").partition("; would be: ")[0] if to_do.startswith("undecided: ") else ""
+
+
+def _said(files: RunFiles, text: str, figures: Sequence[str]) -> Iterator[str]:
+    gate = _GATE.fullmatch(text)
+    if gate is None or gate["right"] == "baseline":
+        yield f"gate {text!r} cannot be read here"
+    elif figures[1] != NONE:
+        yield from (f"{text}: {what}" for what in _gate(files, gate, figures) if what)
+
+
+def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Iterator[str]:
+    state, value, against, between, n, why = figures
     mine, measure = files.suites[gate["suite"]], gate["measure"]
     values, is_other = _where(mine, gate["where"], values_of(mine, measure)), not re.match(r"[\d.-]", gate["right"])
     if is_other:
@@ -44,7 +70,7 @@ def _gate(files: RunFiles, gate: re.Match[str], row: Sequence[str]) -> Iterator[
         held = list(values.values())
     span = span_of(measure, held, -1.0 if is_other else 0.0)
     yield problem(value, "{}", fmean(values.values()))
-    yield problem(against, "{}", threshold)
+    yield problem(against, "{}", threshold) if is_other or against != _IN_THE_GATE else ""
     yield problem(n, "{}", len(values))
     yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *chance.mean_interval(held, span))
     yield from _why(

@@ -10,12 +10,14 @@ from tests.unit.page.recount import compared_tables as compared
 from tests.unit.page.recount import figure_tables as figure
 from tests.unit.page.recount import gate_table
 from tests.unit.page.recount import plain_tables as plain
+from tests.unit.page.recount import slice_tables as sliced
 from tests.unit.page.recount.page_tables import ShownTable, tables_in, whole
 from tests.unit.page.recount.plain_tables import Check
 from tests.unit.page.recount.rows import RunFiles, read_files
 
 CHECKS: Mapping[str, Check] = {
     "table-gates": gate_table.gates,
+    "table-decisions": gate_table.decisions,
     "table-trials": plain.trials,
     "table-unmeasured": plain.measures_without,
     "table-errors": plain.errors,
@@ -27,6 +29,8 @@ CHECKS: Mapping[str, Check] = {
     "table-pairwise-study": compared.study,
     "table-pairwise-others": compared.matrix,
     "table-pairwise-unjudged": compared.matrix_by_measure,
+    "table-slices": sliced.best,
+    "table-slices-pairs": sliced.pairs,
     "table-moved-[0-9]+-.+": compared.moved_between_runs,
     "table-moved-.+": compared.moved,
     "table-diff-.+": compared.changes,

@@ -1,0 +1,55 @@
+"""What was assumed, what was measured, and what was agreed to do: the gates that have an ``else``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_harness.gates import Gate, Reference
+from rag_harness.gates.units import told_apart
+from rag_harness.gates.verdict import equal, is_due
+from rag_harness.page.content import Cell, Section, Table, words
+from rag_harness.page.figures import NONE
+from rag_harness.page.run import Run
+from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
+
+_HEAD = ("assumption", "measured", "95 % interval", "n", "verdict", "what to do")
+_NOTE = "What to do is what stands behind the gate, after else. A gate that failed for want of values decides nothing."
+
+
+def decisions(runs: Sequence[Run]) -> Section | None:
+    """Return the gates of the first run that say what to do, in the order in which they were set; None without any."""
+    run = runs[0]
+    rows = [_row(gate, cutoff(run)) for gate in run.gates if gate.get("otherwise")]
+    if not rows:
+        return None
+    caption = "Assumptions, and what was agreed to do where one does not hold"
+    return Section("decisions", "Decisions", [Table("decisions", _HEAD, rows, caption, [_NOTE])])
+
+
+def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
+    gate, state = parsed(said["gate"], k), said["state"]
+    verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said, gate))
+    if said.get("value") is None or said.get("threshold") is None:
+        return [*words(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
+    unit = said.get("unit", "share")
+    figures = words(said["gate"], _measured(said, unit, gate), between(said, unit, gate), f"{said['n']:,}")
+    return [*figures, verdict, to_do]
+
+
+def _measured(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
+    """Return the value; of two suites both, for the gate's text has neither."""
+    value, threshold = said["value"], said["threshold"]
+    shown = told_apart(value, threshold, unit, equal(value, threshold))
+    return " against ".join(shown) if gate is not None and isinstance(gate.right, Reference) else shown[0]
+
+
+def _to_do(said: Mapping[str, Any], gate: Gate | None) -> str:
+    state, reason, text = said["state"], said.get("reason") or "", str(said["otherwise"])
+    if state == "passed":
+        return "keep"
+    if state not in ("failed", "inconclusive"):
+        return reason
+    # What another version writes cannot be held against its value here: the state has to do.
+    due = state == "failed" if gate is None else is_due(state, gate.op, said.get("value"), said.get("threshold"))
+    return text if due else f"undecided: {reason}; would be: {text}"

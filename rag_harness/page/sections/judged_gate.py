@@ -1,0 +1,37 @@
+"""A gate as ``summary.json`` says how it came out: its text as it is read, and its interval as it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rag_harness.errors import SettingsError
+from rag_harness.gates import Gate, Reference, parse_gate
+from rag_harness.page.content import Tone
+from rag_harness.page.figures import NONE, interval_said
+from rag_harness.page.run import Run
+
+TONES: Mapping[str, Tone] = {"passed": "good", "failed": "bad", "inconclusive": "unsure"}
+
+
+def cutoff(run: Run) -> int:
+    """Return the k of the run, which ``@k`` stands for."""
+    return int(run.manifest.settings.get("k") or 10)
+
+
+def parsed(text: str, k: int) -> Gate | None:
+    """Return the gate; None where it is one as another version writes it."""
+    try:
+        return parse_gate(text, k)
+    except SettingsError:
+        return None
+
+
+def between(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
+    """Return the interval of the value, or of the difference where a gate sets two suites against each other."""
+    if not said.get("interval"):
+        return NONE
+    low, high = said["interval"]
+    if gate is not None and isinstance(gate.right, Reference):
+        return f"difference {interval_said(low, high, unit, signed=True)}"
+    return interval_said(low, high, unit)

@@ -1,0 +1,65 @@
+"""``--rag-slices``: whether what is asked for can be, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.collected import Collected
+    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.types import Case
+
+
+class Slices:
+    """Reads the option, and has what it names measured."""
+
+    def __init__(self, session: RagSession, record: RunRecord) -> None:
+        self._session, self._record = session, record
+
+    def collection_done(self, selected: Collected) -> None:
+        """Check the keys against the cases of the experiments that were selected.
+
+        Raises:
+            pytest.UsageError: the option cannot be read, or no case has a key.
+        """
+        experiments = sorted({trial.experiment for trial in selected.trials})
+        if not experiments or not self._session.settings.slices:
+            return
+        from rag_harness.errors import PrerequisiteError
+
+        try:
+            measures = self._read(experiments)
+        except PrerequisiteError as error:
+            raise pytest.UsageError(str(error)) from None
+        for measure in measures:
+            for experiment in experiments:
+                self._record.want(experiment, measure)
+
+    def _read(self, experiments: Collection[str]) -> list[str]:
+        from rag_harness.report.slices_asked import check_keys, measures_of, read_slices
+
+        session, settings = self._session, self._session.settings
+        asked = read_slices(settings.slices, settings.k)
+        keys = _keys(case for name in experiments for case in session.all_cases_of(name))
+        # An ini file is about all data that it names, and not each run is about all of them.
+        check_keys(asked, keys if all(each.key in keys for each in asked) else keys | self._keys_elsewhere())
+        return measures_of(settings.slices, settings.k)
+
+    def _keys_elsewhere(self) -> set[str]:
+        """Return the keys of all data that can be read; of the others whoever asks for them says why not."""
+        from rag_harness.errors import PrerequisiteError
+
+        found: set[str] = set()
+        for name in self._session.data.names:
+            with suppress(PrerequisiteError):
+                found |= _keys(self._session.data.get(name).cases)
+        return found
+
+
+def _keys(cases: Iterable[Case]) -> set[str]:
+    return {key for case in cases for key in case.labels}

@@ -1,0 +1,134 @@
+"""Which experiment wins on which slice, for the terminal: a line a slice, below it who is told apart. 79 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from textwrap import wrap
+
+from rag_harness.gates.units import bounds, value_said
+from rag_harness.report.pairwise import Cell
+from rag_harness.report.pairwise_lines import measure_said, p_said
+from rag_harness.report.standing import Standing, Standings
+
+_WIDTH = 79
+_WIDEST_NAME = 36
+_TIE = "\N{NO-BREAK SPACE}"
+FEW = 10
+"""Cases, below which a test says little; it is said."""
+_HEAD = (
+    "the best of each slice, its mean and its lead over the same cases, with 95 % intervals; a winner beats every "
+    "other; p, the larger of t and permutation test, is by Holm over {}: all pairs on all slices"
+)
+
+
+def standing_lines(found: Standings) -> list[str]:
+    """Return the lines; none where no two experiments were asked about the same data."""
+    tests = _kept_together(f"{found.tests} tests")
+    lines = _wrapped(_HEAD.format(tests)) if found.found else []
+    for (data, _), group in groupby(found.found, lambda each: (each.data, each.measure)):
+        lines += _group(list(group), f" on {data}" if found.several else "")
+    return [_cut(line) for line in [*lines, *(part for why in found.blank for part in _wrapped(why))]]
+
+
+def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
+    """Yield the slices of one measure."""
+    names = [_short(each.name) for each in group]
+    title = f"{measure_said(group[0].measure)}{data}"
+    width = max(map(len, [title, *names]))
+    cases = max(5, *(len(str(each.cases)) for each in group))
+    yield f"{title:<{width}}  {'cases':>{cases}}  best"
+    for name, each in zip(names, group, strict=True):
+        best = "all" if each.is_level else each.best
+        yield f"{name:<{width}}  {each.cases:>{cases}}  {best} {mean_said(each)}"
+        yield from _wrapped("; ".join(_told(each)), "  ")
+
+
+def mean_said(each: Standing) -> str:
+    """Return the mean of the best with its interval, and of how many cases where some have no value."""
+    between = f" {bounds(*each.interval, each.unit, digits=3)}" if each.interval else ""
+    return f"{value_said(each.mean, each.unit)}{between}{_of(each.n, each)}"
+
+
+def _told(each: Standing) -> Iterator[str]:
+    """Yield who wins, or who is not told apart from the best; and who is."""
+    few = f"only {each.cases} cases, " if each.cases < FEW else ""
+    if each.winner:
+        nearest, *others = each.beaten
+        yield f"{few}{each.best} wins: {_difference(nearest, each)} over {_names([nearest], each)}"
+        yield from [f"over {_differences(others, each)}"] if others else []
+        return
+    yield f"{few}no winner: {_undecided(each)}"
+    if each.equal and not each.is_level:
+        yield f"the same on every case: {_names(each.equal, each)}"
+    if each.ahead:
+        yield f"behind {_differences(each.ahead, each)}"
+    if each.beaten:
+        yield f"beats {_differences(each.beaten, each)}"
+    if each.without:
+        yield f"no value: {', '.join(each.without)}"
+
+
+def _undecided(each: Standing) -> str:
+    if each.is_level:
+        return "all are the same on every case"
+    if not each.open:
+        return "not every other is beaten"
+    first, *others = each.open
+    more = f"; nor from {_names(others, each)}" if others else ""
+    return f"not told apart from {_names([first], each)}, {_difference(first, each)}{more}"
+
+
+def _difference(cell: Cell, each: Standing) -> str:
+    """Return a difference with its interval and p, or why there is none."""
+    if cell.found is None:
+        return cell.reason
+    between = f" {bounds(*cell.found.interval, each.unit, signed=True, digits=3)}" if cell.found.interval else ""
+    return _kept_together(f"{_signed(cell.found.difference, each.unit)}{between} ({_p(cell)})")
+
+
+def _differences(cells: Sequence[Cell], each: Standing) -> str:
+    """Return names with differences."""
+    found = [(cell, cell.found.difference) for cell in cells if cell.found]
+    return ", ".join(
+        _kept_together(f"{_names([cell], each)} {_signed(difference, each.unit)} ({_p(cell)})")
+        for cell, difference in found
+    )
+
+
+def _p(cell: Cell) -> str:
+    if cell.p_t is None or cell.p_permutation is None:
+        return f"no test: {cell.found.reason}" if cell.found else "no test"
+    return f"p {p_said(max(cell.p_t, cell.p_permutation))}"
+
+
+def _signed(value: float, unit: str) -> str:
+    return ("+" if value >= 0 else "") + value_said(value, unit)
+
+
+def _names(cells: Sequence[Cell], each: Standing) -> str:
+    """Return the other experiments, each with the cases that both have a value of where those are fewer."""
+    return ", ".join(_kept_together(cell.second + (_of(cell.found.n, each) if cell.found else "")) for cell in cells)
+
+
+def _of(n: int, each: Standing) -> str:
+    return f" (n={n})" if n < each.cases else ""
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    lines = wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace(_TIE, " ") for line in lines]
+
+
+def _kept_together(text: str) -> str:
+    """Return the text as one word of a line."""
+    return text.replace(" ", _TIE)
+
+
+def _short(name: str) -> str:
+    flat = " ".join(name.split())
+    return flat if len(flat) <= _WIDEST_NAME else f"{flat[: _WIDEST_NAME - 1]}…"
+
+
+def _cut(line: str) -> str:
+    return line.rstrip() if len(line.rstrip()) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

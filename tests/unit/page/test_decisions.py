@@ -1,0 +1,128 @@
+"""The table of decisions: what was assumed, measured, and is to be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.page.html import html_of
+from rag_harness.page.markdown import markdown_of
+from rag_harness.page.payload.index import payload_of
+from rag_harness.page.sections import sections_of
+from rag_harness.page.sections.decisions import decisions
+from tests.unit.page.recount.page_tables import tables_in
+from tests.unit.page.runs import gate, prose_in, read, summarise, table_in, write_study
+
+OPEN = "0.500 to 0.900 for cases like these; about 26 more would settle it"
+HEAD = ["assumption", "measured", "95 % interval", "n", "verdict", "what to do"]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return write_study(tmp_path / "out")
+
+
+def rows(output: Path) -> list[list[str]]:
+    table = table_in(decisions(read(output)), "decisions")
+    assert list(table.head) == HEAD
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_a_line_a_gate_that_says_what_to_do_in_the_order_in_which_they_were_set(study: Path) -> None:
+    summarise(
+        study,
+        gate("e3: recall@5 >= 0.7", otherwise="switch to e2"),
+        gate("e3: mrr@10 >= 0.5"),
+        gate("e3: hri <= 0.1", "failed", value=0.3, threshold=0.1, interval=[0.2, None], otherwise="a larger model"),
+        gate("e3: recall@5 >= 0.8 @95%", "inconclusive", threshold=0.8, reason=OPEN, otherwise="cut by headings"),
+        gate("e3: recall@3 >= 0.8", "silent", otherwise="nothing"),
+    )
+    assert rows(study) == [
+        ["e3: recall@5 >= 0.7", "0.750", "[0.700, 0.800]", "12", "passed", "keep"],
+        ["e3: hri <= 0.1", "0.300", "[0.200, …]", "12", "failed", "a larger model"],
+        [
+            *("e3: recall@5 >= 0.8 @95%", "0.750", "[0.700, 0.800]", "12", "inconclusive"),
+            f"undecided: {OPEN}; would be: cut by headings",
+        ],
+    ]
+    verdicts = [row[4].tone for row in table_in(decisions(read(study)), "decisions").rows]
+    assert verdicts == ["good", "bad", "unsure"]
+
+
+def test_what_was_not_judged_says_why(study: Path) -> None:
+    why = "61 of 80 cases selected"
+    nothing = {"value": None, "threshold": None, "interval": None, "n": 0}
+    summarise(study, gate("e3: recall@5 >= 0.7", "not judged", reason=why, otherwise="switch to e2", **nothing))
+    assert rows(study) == [["e3: recall@5 >= 0.7", "–", "–", "0", "not judged", why]]
+
+
+def test_a_gate_that_failed_for_want_of_values_decides_nothing(study: Path) -> None:
+    nothing = {"value": None, "threshold": None, "interval": None, "n": 0}
+    lost, none = "1 case lost to a crash, so it cannot pass", "no case has a value of hri"
+    summarise(
+        study,
+        gate("e3: hri <= 0.1", "failed", reason=none, otherwise="a larger model", **nothing),
+        gate("e3: recall@5 >= 0.7", "failed", reason=lost, otherwise="switch to e2"),
+    )
+    assert [row[-1] for row in rows(study)] == [
+        f"undecided: {none}; would be: a larger model",
+        f"undecided: {lost}; would be: switch to e2",
+    ]
+
+
+def test_of_two_experiments_both_are_shown_with_their_difference(study: Path) -> None:
+    compared = gate("e3: recall@5 >= e2 + 0.1", "failed", value=0.75, threshold=0.8, interval=[-0.1, 0.3])
+    summarise(study, {**compared, "otherwise": "keep e2"})
+    assert rows(study)[0][1:3] == ["0.750 against 0.800", "difference [-0.100, +0.300]"]
+    assert rows(study)[0][-1] == "keep e2"
+
+
+def test_units_are_those_of_the_measure_and_a_near_miss_shows_that_it_is_one(study: Path) -> None:
+    summarise(
+        study,
+        gate("e3: p95(total_ms) <= 30", "failed", value=31.4, threshold=30, unit="ms", otherwise="a smaller model"),
+        gate("e3: recall@5 >= 0.75", "failed", value=0.74996, threshold=0.75, otherwise="switch to e2"),
+    )
+    assert [row[1] for row in rows(study)] == ["31 ms", "0.74996"]
+
+
+def test_a_gate_as_another_version_writes_it_is_shown_as_it_is(study: Path) -> None:
+    summarise(study, gate("e3: what another version writes", "failed", otherwise="switch to e2"))
+    assert rows(study)[0][-1] == "switch to e2"
+
+
+@pytest.mark.parametrize("gates", [[], [gate("e3: recall@5 >= 0.7")]], ids=["none", "no else"])
+def test_it_is_absent_where_no_gate_says_what_to_do(study: Path, gates: list[dict[str, object]]) -> None:
+    summarise(study, *gates)
+    assert decisions(read(study)) is None
+    assert "decisions" not in [section.ident for section in sections_of(read(study))]
+
+
+def test_page_and_markdown_say_the_same_below_the_verdict(study: Path) -> None:
+    hostile = "ask <b>@everyone</b> | and wait"
+    summarise(study, gate("e3: recall@5 >= 0.8", "failed", threshold=0.8, otherwise=hostile))
+    runs = read(study)
+    sections = sections_of(runs)
+    assert [section.ident for section in sections][:3] == ["verdict", "decisions", "scorecard"]
+    page = html_of("title", sections, payload_of(runs))
+    shown = tables_in(page)["table-decisions"]
+    assert shown.head == HEAD
+    assert [cell.text for cell in shown.rows[0]][-1] == hostile
+    assert '<a href="#decisions">Decisions</a>' in page
+    assert "<b>@everyone" not in page
+    text = markdown_of("title", sections)
+    assert text.index("\n## Verdict") < text.index("\n## Decisions") < text.index("\n## Scorecard")
+    (line,) = [line for line in text.splitlines() if "and wait" in line]
+    assert line.startswith("| e3: recall@5 \\>= 0.8 | 0.750 | \\[0.700, 0.800\\] | 12 | ❌ failed | ask \\<b\\>@")
+    assert "\\| and wait |" in line
+    assert "@everyone" not in line, "nobody is notified"
+
+
+def test_the_newest_of_several_runs_decides(study: Path, tmp_path: Path) -> None:
+    other = write_study(tmp_path / "other")
+    summarise(other, gate("e3: recall@5 >= 0.7", otherwise="switch to e2"))
+    assert decisions(read(study, other)) is None
+    section = decisions(read(other, study))
+    assert prose_in(section) == []
+    assert len(table_in(section, "decisions").rows) == 1
