@@ -57,18 +57,37 @@ class Rarity:
         return math.log(1 + (self._count - having + 0.5) / (having + 0.5))
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Absolute scores of a search as they are: the best, its gap to the next that says something else, the spread.
+
+    ``spread`` is the standard deviation of the five best.
+    """
+
+    best: float
+    gap: float
+    spread: float
+
+
+def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
+    """Return what the scores ``signal`` of the hits say; None where no hit has one."""
+    scored = sorted((hit for hit in hits if signal in hit.scores), key=lambda hit: -hit.scores[signal])
+    if not scored:
+        return None
+    values = [hit.scores[signal] for hit in scored]
+    return Raw(values[0], values[0] - _next_other(scored, signal), pstdev(values[:_TOP]))
+
+
 def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: Rarity, scale: Scale) -> Signals:
     """Return the signals of ``hits``, whose score ``scale.signal`` is absolute, and of the ``context`` made of them."""
-    scored = sorted((hit for hit in hits if scale.signal in hit.scores), key=lambda hit: -hit.scores[scale.signal])
-    covered = coverage(question, context, rarity)
-    if not scored:
+    found, covered = raw(hits, scale.signal), coverage(question, context, rarity)
+    if found is None:
         return Signals(coverage=covered, reason=f"no hit has a score {scale.signal}")
-    values = [hit.scores[scale.signal] for hit in scored]
     return Signals(
-        relevance=_sigmoid((values[0] - scale.middle) / scale.spread),
-        margin=min(1.0, (values[0] - _next_other(scored, scale.signal)) / scale.margin),
+        relevance=_sigmoid((found.best - scale.middle) / scale.spread),
+        margin=min(1.0, found.gap / scale.margin),
         coverage=covered,
-        dispersion=min(1.0, pstdev(values[:_TOP]) / scale.dispersion),
+        dispersion=min(1.0, found.spread / scale.dispersion),
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rag_harness.pipelines.reliability import quality
-from rag_harness.pipelines.reliability.quality import Rarity, Signals
-from rag_harness.pipelines.reliability.scales import Scale, scale_of
+from rag_harness.pipelines.reliability.quality import Rarity, Raw, Signals
+from rag_harness.pipelines.reliability.scales import COSINE, Scale, scale_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Reranker, Retriever
 from rag_harness.retrieval.retrievers import fused
@@ -68,6 +68,7 @@ class Searcher:
             found = quality.original(sorted(trace.retrieved, key=lambda hit: -(hit.rerank_score or 0.0)))
         else:
             found = quality.signals(question, trace.retrieved, trace.context, self.rarity(), scale)
+        trace.note("quality", **{name: asdict(raw) for name, raw in _raw(trace.retrieved, scale).items()})
         return Found(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found))
 
     @property
@@ -86,6 +87,12 @@ def _absolute(reranker: Reranker) -> Callable[[str, Sequence[Hit]], Sequence[flo
     # What trials share wraps what reranks.
     found: Any = getattr(getattr(reranker, "inner", reranker), "absolute", None)
     return found if callable(found) else None
+
+
+def _raw(hits: Sequence[Hit], scale: Scale) -> dict[str, Raw]:
+    """Return what the absolute scores were before they were set against a scale, by the name of the score."""
+    found = {name: quality.raw(hits, name) for name in (scale.signal, COSINE.signal)}
+    return {name: raw for name, raw in found.items() if raw is not None}
 
 
 def _scored(hits: Sequence[Hit], signal: str, scores: Sequence[float]) -> list[Hit]:
