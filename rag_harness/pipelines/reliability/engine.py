@@ -107,6 +107,7 @@ class Reliable:
             trace.off_loop("contradict", conflicts, answer, tuple(trace.context)),
             self.again.agreement(query, answer, trace),
         )
+        trace.note("contradict", found=list(conflicting.differences))
         reasons = (("groundedness", said.reason), ("self_consistency", why))
         return replace(
             conflicting, groundedness=said.share, self_consistency=agreed, unsupported=said.claims, reasons=reasons

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from rag_harness.errors import ModelCallError, ModelOutputError
@@ -31,6 +32,7 @@ class Checked:
 
     ``unsupported`` are claims with the probability that they are supported, ``conflicting`` pairs of file names,
     ``against`` file names that the answer contradicts, ``outdated`` those that another page has replaced.
+    ``differences`` are the contradictions as the row's stage has them.
     """
 
     groundedness: float | None = None
@@ -40,6 +42,7 @@ class Checked:
     conflicting: tuple[tuple[str, str], ...] = ()
     against: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
+    differences: tuple[Mapping[str, Any], ...] = ()
     reasons: tuple[tuple[str, str], ...] = ()
 
     def decisions(self) -> tuple[Decision, ...]:
@@ -79,19 +82,25 @@ def conflicts(answer: Answer, context: Sequence[Hit]) -> Checked:
 
     The rate is the share of such pairs that conflict; an answer that cites nothing is held against all of them.
     """
-    cited = {n - 1 for n in answer.citations} or set(range(len(context)))
     texts, names = [hit.chunk.text for hit in context], [hit.chunk.doc_id for hit in context]
-    pairs = sorted({(each.first, each.second) for each in contradictions(texts) if {each.first, each.second} & cited})
-    used = sorted(cited)
-    denied = sorted({used[each.second - 1] for each in against(answer.text, [texts[place] for place in used])})
-    n = len(context)
-    possible = sum(bool({i, j} & cited) for i in range(n) for j in range(i + 1, n)) + len(used)
+    used = sorted({n - 1 for n in answer.citations} or range(len(context)))
+    between = [one for one in contradictions(texts) if {one.first.text, one.second.text} & set(used)]
+    denied = against(answer.text, [texts[place] for place in used])
+    pairs = sorted({(one.first.text, one.second.text) for one in between})
+    sources = sorted({used[one.second.text] for one in denied})
+    possible = _pairs(len(context), used) + len(used)
     return Checked(
-        contradiction=(len(pairs) + len(denied)) / possible if possible else 0.0,
+        contradiction=(len(pairs) + len(sources)) / possible if possible else 0.0,
         conflicting=tuple(dict.fromkeys((names[i], names[j]) for i, j in pairs)),
-        against=tuple(dict.fromkeys(names[place] for place in denied)),
+        against=tuple(dict.fromkeys(names[place] for place in sources)),
         outdated=outdated(answer, context),
+        differences=tuple({"kind": one.kind, "differs": list(one.differs)} for one in [*between, *denied]),
     )
+
+
+def _pairs(n: int, used: Collection[int]) -> int:
+    """Return how many pairs of ``n`` sources have one that is used."""
+    return sum(i in used or j in used for i, j in combinations(range(n), 2))
 
 
 def outdated(answer: Answer, context: Sequence[Hit]) -> tuple[str, ...]:

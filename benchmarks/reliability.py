@@ -1,0 +1,203 @@
+"""What the signals of the reliability engine are worth on the retail study, on pages that nothing was fitted to.
+
+    pytest -m "r1 or r2 or r3 or r4 or r5 or r6 or e3" --rag-output=OUTPUT
+    python benchmarks/reliability.py OUTPUT
+    python benchmarks/reliability.py OUTPUT --scales      # the constants of scales.py, from r2
+
+Five folds by source page: what is stated of an answer comes from models that saw no answer about its page. Intervals
+are percentile bootstrap over source pages. Labels come from gold alone (``calibration.told.is_right``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+
+from rag_harness.calibration.confidence import brier, expected_calibration_error, held_out, split
+from rag_harness.calibration.told import SIGNALS, Told, detail, has_quote, read_told, told
+from rag_harness.pipelines.reliability.confidence import formula
+from rag_harness.pipelines.reliability.verification import Checked
+from rag_harness.prompts import load_prompts
+from rag_harness.reader.reader import read
+from rag_harness.results.cases import CaseFile
+from rag_harness.results.manifest import read_manifest
+from rag_harness.results.row import ExperimentResult, read_rows
+from rag_harness.stats.agreement import auroc
+from rag_harness.stats.estimate import Estimate, estimate
+from rag_harness.stats.selective import promise, risk_coverage
+from rag_harness.types import Case, Chunk, Hit
+
+FIT_HALF = 0
+Scores = Mapping[str, float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--scales", action="store_true")
+    parser.add_argument("--simulate", type=int, default=0, metavar="N", help="splits to try the promise on")
+    chosen = parser.parse_args()
+    if chosen.scales:
+        print_scales(chosen.output)
+        return
+    each = read_told(chosen.output, "r1")
+    print_label(chosen.output, each)
+    print_worth("right, all questions", each, signal_scores(each))
+    answered = [one for one in each if not one.declined]
+    print_worth("right, answered questions alone", answered, signal_scores(answered))
+    sufficient = [replace(one, right=found, declined=False) for one, found in with_sufficient(chosen.output, each)]
+    print_worth("sufficient context (all quotes in it), all questions", sufficient, signal_scores(sufficient))
+    print_reader(chosen.output)
+    print_promise(each, chosen.simulate)
+
+
+def print_scales(output: Path) -> None:
+    rows = {row.query_id: row for row in rows_of(output, "r2")}
+    half = split(read_told(output, "r2"), [0.5, 0.5])[FIT_HALF]
+    for signal in ("max_sim", "dense"):
+        raws = [detail(rows[one.query_id], "quality").get(signal) for one in half]
+        best, gap, spread = ([raw[name] for raw in raws if raw] for name in ("best", "gap", "spread"))
+        low, middle, high = np.quantile(best, [0.25, 0.5, 0.75])
+        unit = (high - low) / 2 / math.log(3)
+        print(
+            f"{signal}: middle {middle:.3f}, spread {unit:.3f}, margin {np.quantile(gap, 0.9):.3f}, "
+            f"dispersion {np.quantile(spread, 0.9):.3f}, of {len(best)} questions"
+        )
+
+
+def print_label(output: Path, each: Sequence[Told]) -> None:
+    answered = [one for one in each if not one.declined]
+    right, declined = sum(one.right for one in answered), [one for one in each if one.declined]
+    whole = sum(all_quotes(case, row) for case, row in pairs(output, "r1") if case.answerable)
+    print(f"{len(each)} questions: {len(answered)} answered, {right} of them right (an evidence quote, a gold page cited)")
+    print(f"  {len(declined)} declined, {sum(one.right for one in declined)} of them rightly; all quotes: {whole}\n")
+
+
+def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -> None:
+    """Print AUROC, AURC and risk at 80 % coverage of each score, and how well the calibrated one is calibrated."""
+    right = [float(one.right) for one in each]
+    wrong, pages = [1 - value for value in right], [one.cluster for one in each]
+    curve = risk_coverage([0.0] * len(each), wrong)
+    print(f"{name}: n {len(each)}, right {np.mean(right):.2f}; AURC in no order {curve.by_chance:.3f}, best {curve.best:.3f}")
+    stated = held_out(each)
+    shuffled = held_out([replace(one, right=label) for one, label in zip(each, mixed(right), strict=True)])
+    rows = {"calibrated, held out": stated, **scored, "calibrated, labels shuffled": shuffled}
+    print(f"  {'':<30} {'AUROC':<20} {'AURC':<22} risk at 80 %")
+    for label, scores in rows.items():
+        chosen = mixed(right) if "shuffled" in label else right
+        line([scores[one.query_id] for one in each], [1 - float(value) for value in chosen], pages, label)
+    values = [stated[one.query_id] for one in each]
+    ece = estimate(expected_calibration_error, right, values, clusters=pages)
+    print(f"  calibrated, held out: ECE {said(ece)}, Brier {brier(right, values):.3f}\n")
+
+
+def line(scores: Sequence[float], wrong: Sequence[float], pages: Sequence[str], label: str) -> None:
+    right = [1 - value for value in wrong]
+    statistics: list[Callable[..., float]] = [
+        lambda a, b: auroc(a, b),
+        lambda a, b: risk_coverage(b, 1 - a).aurc,
+        lambda a, b: risk_coverage(b, 1 - a).risk_at(0.8),
+    ]
+    found = [said(estimate(each, right, scores, clusters=pages, resamples=500)) for each in statistics]
+    print(f"  {label:<30} {found[0]:<20} {found[1]:<22} {found[2]}")
+
+
+def said(found: Estimate) -> str:
+    if found.value is None:
+        return f"- ({found.reason})"
+    return f"{found.value:.3f}" + (f" [{found.interval.low:.2f}, {found.interval.high:.2f}]" if found.interval else "")
+
+
+def signal_scores(each: Sequence[Told]) -> dict[str, Scores]:
+    """Return every signal by itself; what was not measured counts as its mean. What speaks for an answer speaks
+    against declining, and contradiction against an answer."""
+    found: dict[str, Scores] = {}
+    for name in (*SIGNALS, "quality"):
+        values = {one.query_id: one.quality if name == "quality" else one.signals[name] for one in each}
+        known = [value for value in values.values() if value is not None]
+        if known:
+            middle, sign = float(np.mean(known)), -1.0 if name == "contradiction" else 1.0
+            found[name] = {
+                one.query_id: turned(one, sign * (middle if values[one.query_id] is None else values[one.query_id]))
+                for one in each
+            }
+    return found | {"formula, as written": {one.query_id: by_formula(one) for one in each}}
+
+
+def turned(one: Told, value: float) -> float:
+    return 1 - value if one.declined else value
+
+
+def by_formula(one: Told) -> float:
+    checked = Checked(groundedness=one.signals["groundedness"], contradiction=one.signals["contradiction"])
+    return formula(one.quality or 0.0, checked, one.declined)
+
+
+def print_reader(output: Path) -> None:
+    """Print what E3's reader makes of its own answers: the share of the question's weight that its sources cover."""
+    prompts = load_prompts("e3")
+    each, scores = list[Told](), dict[str, float]()
+    for case, row in pairs(output, "e3"):
+        one = told(case, row)
+        hits = [Hit(Chunk(c.chunk_id, c.metadata.filename, c.text), 0.0, 1) for c in row.retrieved_chunks]
+        messages = [{"role": said.role, "content": said.content} for said in prompts.messages(row.query, hits)]
+        each.append(one)
+        scores[one.query_id] = turned(one, read(messages).support)
+    answered = [one for one in each if not one.declined]
+    for name, some in (("all questions", each), ("answered", answered)):
+        right = [float(one.right) for one in some]
+        print(f"E3, {name}: n {len(some)}, right {np.mean(right):.2f}")
+        line([scores[one.query_id] for one in some], [1 - r for r in right], [one.cluster for one in some], "its support")
+    print()
+
+
+def print_promise(each: Sequence[Told], splits: int) -> None:
+    answered = [one for one in each if not one.declined]
+    stated = held_out(each)
+    scores, wrong = [stated[one.query_id] for one in answered], [float(not one.right) for one in answered]
+    found = promise(scores, wrong, 0.05)
+    print(f"promise of 5 % at 95 %: {found.threshold if found.threshold is not None else 'none: ' + found.reason}")
+
+
+def with_sufficient(output: Path, each: Sequence[Told]) -> list[tuple[Told, bool]]:
+    found = {row.query_id: sufficient(case, row) for case, row in pairs(output, "r2")}
+    return [(one, found[one.query_id]) for one in each if one.query_id in found]
+
+
+def sufficient(case: Case, row: ExperimentResult) -> bool:
+    texts = [chunk.text for chunk in row.retrieved_chunks]
+    return bool(case.evidence) and all(any(is_in(each.quote, text) for text in texts) for each in case.evidence)
+
+
+def is_in(quote: str, text: str) -> bool:
+    return " ".join(quote.split()) in " ".join(text.split())
+
+
+def all_quotes(case: Case, row: ExperimentResult) -> bool:
+    text = detail(row, "decide").get("withheld", row.llm_answer)
+    return all(has_quote(text, each.quote) for each in case.evidence)
+
+
+def pairs(output: Path, experiment: str) -> list[tuple[Case, ExperimentResult]]:
+    cases = CaseFile(output, read_manifest(output).suites[experiment].data)
+    return [(cases[cases.position[row.query_id]].case, row) for row in rows_of(output, experiment)]
+
+
+def rows_of(output: Path, experiment: str) -> list[ExperimentResult]:
+    return [row for row in read_rows(output / read_manifest(output).suites[experiment].file) if row.ok]
+
+
+def mixed(right: Sequence[float]) -> list[bool]:
+    return [bool(right[place]) for place in np.random.default_rng(1).permutation(len(right))]
+
+
+if __name__ == "__main__":
+    main()
