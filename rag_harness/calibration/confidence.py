@@ -9,7 +9,7 @@ import numpy as np
 
 from rag_harness.calibration.confidence_file import SavedConfidence, SavedPromise, Tested
 from rag_harness.calibration.logistic import Features, Logistic, fitted
-from rag_harness.calibration.told import FROM_RETRIEVAL, SIGNALS, Told
+from rag_harness.calibration.told import FROM_RETRIEVAL, Told
 from rag_harness.errors import DataError
 from rag_harness.stats.inputs import Values, pairs_of
 from rag_harness.stats.selective import promise
@@ -18,6 +18,16 @@ FEWEST = 40
 """Answers below which nothing is fitted: the coefficients would be those of chance."""
 SHARES = (0.5, 0.25, 0.25)
 """Of the pages, for fit, threshold and test."""
+SPEAKS = {
+    "relevance": 1,
+    "margin": 1,
+    "coverage": 1,
+    "dispersion": 0,
+    "groundedness": 1,
+    "contradiction": -1,
+    "self_consistency": 1,
+}
+"""For an answer, against it, or who knows. What speaks for an answer speaks against declining."""
 RISK = 0.05
 BINS = 10
 
@@ -60,29 +70,26 @@ class Models:
 def fit_models(told: Sequence[Told]) -> Models:
     """Return the models of answers and of declining, each from its own."""
     return Models(
-        _fit([one for one in told if not one.declined], SIGNALS),
-        _fit([one for one in told if one.declined], FROM_RETRIEVAL),
+        _fit([one for one in told if not one.declined], SPEAKS),
+        _fit([one for one in told if one.declined], {name: -SPEAKS[name] for name in FROM_RETRIEVAL}),
     )
 
 
 def weights(told: Sequence[Told]) -> dict[str, float]:
-    """Return α, β, γ of the formula as the labels would have them; empty where they say that one of them harms.
+    """Return α, β, γ of the formula as the labels would have them; empty where neither tells anything.
 
     Read off a logistic model of retrieval quality, groundedness and contradiction, so that α + β is 1.
     """
     answered = [one for one in told if not one.declined and one.quality is not None]
     features: list[Features] = [{**one.signals, "quality": one.quality} for one in answered]
-    names = ("quality", "groundedness", "contradiction")
-    model = fitted(features, [one.right for one in answered], names)
-    raw = {name: model.coefficients.get(name, 0.0) / model.spreads.get(name, 1.0) for name in names}
+    signs = {"quality": 1, "groundedness": 1, "contradiction": -1}
+    model = fitted(features, [one.right for one in answered], signs)
+    raw = {name: model.coefficients.get(name, 0.0) / model.spreads.get(name, 1.0) for name in signs}
     total = raw["quality"] + raw["groundedness"]
-    if min(raw["quality"], raw["groundedness"]) < 0 or total <= 0:
+    if not total:
         return {}
-    return {
-        "alpha": raw["quality"] / total,
-        "beta": raw["groundedness"] / total,
-        "gamma": max(0.0, -raw["contradiction"]) / total,
-    }
+    alpha, beta = raw["quality"] / total, raw["groundedness"] / total
+    return {"alpha": alpha, "beta": beta, "gamma": -raw["contradiction"] / total}
 
 
 def split(told: Sequence[Told], shares: Sequence[float], seed: int = 0) -> list[list[Told]]:
@@ -118,8 +125,8 @@ def brier(right: Values, probability: Values) -> float:
     return float(np.mean((truth - stated) ** 2))
 
 
-def _fit(told: Sequence[Told], names: Sequence[str]) -> Logistic:
-    return fitted([one.signals for one in told], [one.right for one in told], names)
+def _fit(told: Sequence[Told], signs: Mapping[str, int]) -> Logistic:
+    return fitted([one.signals for one in told], [one.right for one in told], signs)
 
 
 def _promised(models: Models, told: Sequence[Told], risk: float, seed: int) -> SavedPromise:

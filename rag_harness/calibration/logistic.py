@@ -41,11 +41,25 @@ class Logistic(BaseModel):
         return float(1 / (1 + np.exp(-np.clip(total, -60, 60))))
 
 
-def fitted(examples: Sequence[Features], labels: Sequence[bool], names: Sequence[str], l2: float = L2) -> Logistic:
+def fitted(
+    examples: Sequence[Features], labels: Sequence[bool], signs: Mapping[str, int], l2: float = L2
+) -> Logistic:
     """Return the model of ``labels``, by Newton's steps (IRLS) with a ridge penalty ``l2``.
 
-    Where all labels are the same, or there is none, it knows no feature: its probability is Laplace's (k + 1) / (n + 2).
+    ``signs`` names the features, and says whether more of one can only speak for 1 (1), against it (-1), or either (0).
+    One that speaks the other way does so by chance, and is left out. Where all labels are the same, or there is none,
+    the model knows no feature: its probability is Laplace's (k + 1) / (n + 2).
     """
+    left = list(signs)
+    while True:
+        model = _fitted(examples, labels, left, l2)
+        wrong = {name: value * signs[name] for name, value in model.coefficients.items() if value * signs[name] < 0}
+        if not wrong:
+            return model
+        left.remove(min(wrong, key=lambda name: wrong[name]))
+
+
+def _fitted(examples: Sequence[Features], labels: Sequence[bool], names: Sequence[str], l2: float) -> Logistic:
     n, positive = len(labels), sum(labels)
     if positive in (0, n):
         return Logistic(n=n, positive=positive, intercept=float(np.log((positive + 1) / (n - positive + 1))))
