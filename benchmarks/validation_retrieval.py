@@ -27,7 +27,10 @@ from rag_harness.stats import mean_or_none, paired_bootstrap_interval, permutati
 MEASURES = (
     "recall@5", "mrr@10", "citation_recall", "evidence_recall", "token_f1", "abstention_rate", "false_abstention_rate",
 )  # fmt: skip
-PAIRED = ("recall@5", "recall@10", "mrr@10", "ndcg@10", "citation_recall", "evidence_recall", "token_f1")
+PAIRED = (
+    "recall@5", "recall@10", "mrr@10", "ndcg@10", "citation_recall", "evidence_recall", "token_f1",
+    "false_abstention_rate",
+)  # fmt: skip
 BEST = 1000
 
 Analysis = Callable[[str], list[str]]

@@ -7,6 +7,7 @@ Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -39,7 +40,13 @@ _ONE = {
 @lru_cache
 def registered(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of ``rag_harness.<group>`` by name."""
-    return {point.name: point for point in entry_points(group=f"rag_harness.{group}")}
+    return {point.name: point for point in _chosen()(group=f"rag_harness.{group}")}
+
+
+@lru_cache
+def _chosen() -> Callable[..., Any]:
+    # Asked for one group at a time, it reads the files of all installed packages each time.
+    return entry_points().select
 
 
 def resolve(group: str, name: str) -> Any:

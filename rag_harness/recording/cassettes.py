@@ -41,7 +41,9 @@ class Cassettes:
         made: the files that were made.
     """
 
-    def __init__(self, folder: Path, secrets: Iterable[str] = (), scrub: Scrub | None = None, abridges: bool = False) -> None:
+    def __init__(
+        self, folder: Path, secrets: Iterable[str] = (), scrub: Scrub | None = None, abridges: bool = False
+    ) -> None:
         self.folder = folder
         self._abridges = abridges
         self.used: set[Path] = set()

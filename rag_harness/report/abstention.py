@@ -16,7 +16,7 @@ from rag_harness.types import GOLDEN
 
 CONFIDENCE = "confidence"
 RIGHT_BY = ("answer_correctness", "factuality", "faithfulness", "token_f1")
-"""What says that an answer is right, the best of those that there are; of several experiments, that all of them have."""
+"""What says that an answer is right, the best of those that there are: of several experiments, that all have."""
 RIGHT_FROM = 0.5
 RISK = 0.05
 _SHOWN = (0.25, 0.5, 0.75, 1.0)

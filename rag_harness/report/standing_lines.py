@@ -57,16 +57,21 @@ def _told(each: Standing) -> Iterator[str]:
         nearest, *others = each.beaten
         yield f"{few}{each.best} wins: {_difference(nearest, each)} over {_names([nearest], each)}"
         yield from [f"over {_differences(others, each)}"] if others else []
-        return
-    yield f"{few}no winner: {_undecided(each)}"
+    else:
+        yield f"{few}no winner: {_undecided(each)}"
+        yield from _others(each)
+    if each.without:
+        yield f"no value: {', '.join(each.without)}"
+
+
+def _others(each: Standing) -> Iterator[str]:
+    """Yield who is told apart from a best that has not won."""
     if each.equal and not each.is_level:
         yield f"the same on every case: {_names(each.equal, each)}"
     if each.ahead:
         yield f"behind {_differences(each.ahead, each)}"
     if each.beaten:
         yield f"beats {_differences(each.beaten, each)}"
-    if each.without:
-        yield f"no value: {', '.join(each.without)}"
 
 
 def _undecided(each: Standing) -> str:

@@ -120,6 +120,7 @@ def test_the_command_explains_what_the_run_left(study: Suite) -> None:
     )
 
 
+@pytest.mark.usefixtures("cold_python")
 def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
     study.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"

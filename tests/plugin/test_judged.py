@@ -234,6 +234,7 @@ def test_a_judge_that_cannot_be_is_said_before_anything_runs(
     assert not judged.rows()
 
 
+@pytest.mark.usefixtures("cold_python")
 def test_without_measures_nothing_is_judged_written_or_imported(judged: Suite) -> None:
     (judged.path / "conftest.py").write_text(
         "import sys\ndef pytest_unconfigure():\n"

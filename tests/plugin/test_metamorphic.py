@@ -201,6 +201,7 @@ def test_an_error_that_nobody_foresaw_costs_the_section_and_not_the_gates(
     assert result.ret == 0
 
 
+@pytest.mark.usefixtures("cold_python")
 def test_suites_import_none_of_it_unless_asked(suite: Suite) -> None:
     suite.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"

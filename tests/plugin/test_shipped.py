@@ -43,6 +43,17 @@ def test_rows_of_a_replay_are_the_same_with_any_number_of_workers(tmp_path: Path
     assert rows[0] == rows[1]
 
 
+def test_the_two_questions_of_the_study_replay(tmp_path: Path) -> None:
+    """All of them, with what is run again of those that failed."""
+    result = replay(tmp_path, "-m", "plain or plan")
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert "400 passed" in result.stdout
+    assert "RecordingMissError" not in result.stdout
+    rows = [json.loads(line) for line in (tmp_path / "out" / "e4__plan.jsonl").read_text().splitlines()]
+    planned = [decision["value"] for row in rows for decision in row["decisions"] if decision["name"] == "plan"]
+    assert (len(planned), sum(value > 1 for value in planned)) == (200, 51)
+
+
 def test_the_golden_suite_replays_and_its_gates_hold(tmp_path: Path) -> None:
     result = replay(tmp_path, "test_retrieval_golden", "--k=10")
     assert result.returncode == 0, result.stdout[-2000:]

@@ -48,13 +48,21 @@ def test_streams_arguments_folder_environment_and_path(tmp_path: Path) -> None:
     assert ran.stderr.endswith("ZeroDivisionError: division by zero\n")
 
 
-def test_nothing_of_ours_is_imported_nothing_is_open_and_no_thread_runs() -> None:
+def test_what_is_imported_of_ours_has_done_nothing_yet_nothing_is_open_and_no_thread_runs() -> None:
     code = """
 import os, sys, threading
-ours = [name for name in sys.modules if name.partition(".")[0] in ("rag_harness", "tests", "vcr", "torch")]
-print(ours, threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
+heavy = [name for name in sys.modules if name.partition(".")[0] in ("tests", "vcr", "torch", "qdrant_edge", "jinja2")]
+ours = [module for name, module in sys.modules.items() if name.partition(".")[0] == "rag_harness"]
+caches = [thing for module in ours for thing in vars(module).values() if hasattr(thing, "cache_info")]
+print(heavy, len(caches) > 5, [cache.__name__ for cache in caches if cache.cache_info().currsize])
+print(threading.active_count(), sorted(os.listdir("/proc/self/fd"))[:-1], "numpy" in sys.modules)
 """
-    assert run(code).stdout == "[] 1 ['0', '1', '2'] True\n"
+    assert run(code).stdout == "[] True []\n1 ['0', '1', '2'] True\n"
+
+
+def test_what_is_imported_of_ours_explains_its_assertions_as_in_any_run() -> None:
+    code = "import rag_harness.plugin.trials as ours; print(type(ours.__loader__).__name__)"
+    assert run(code).stdout == "AssertionRewritingHook\n"
 
 
 def test_what_one_run_does_the_next_does_not_see(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """A Python that has started: each command is a process of its own, forked from one that has imported what is slow.
 
-Most of a run of a small suite is imports of other people's packages. ``warm_python`` gives a program that takes ``-m``
-and ``-c`` as Python does, and a server behind it that forks (``warm_server.py``). The fork takes over the program's
-streams, folder and environment, imports rag_harness itself, and ends as any Python does; signals and exit status pass
-through. What a fork cannot have is what is settled when Python starts: ``-X``, ``sitecustomize``, a process group.
+Most of a run of a small suite is imports. ``warm_python`` gives a program that takes ``-m`` and ``-c`` as Python does,
+and a server behind it that forks (``warm_server.py``). The fork takes over the program's streams, folder and
+environment, has imported what a run of ours imports and run nothing of it, and ends as any Python does; signals and
+exit status pass through. What a fork cannot have is what is settled when Python starts: ``-X``, ``sitecustomize``, a
+process group; nor does it show what is imported when. Tests that look at these ask for ``cold_python``.
 """
 
 from __future__ import annotations

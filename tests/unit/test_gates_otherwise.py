@@ -143,5 +143,5 @@ def test_lines_are_aligned_by_the_conditions_alone() -> None:
 
 
 def test_what_cannot_be_settled_early_names_the_condition_alone() -> None:
-    with pytest.raises(SettingsError, match="^Gate 'e3: mrr@5 >= 0.8' cannot be settled early"):
+    with pytest.raises(SettingsError, match=r"^Gate 'e3: mrr@5 >= 0\.8' cannot be settled early"):
         EarlyStop(parse_gate("e3: mrr@5 >= 0.8 else x", 5), 20)

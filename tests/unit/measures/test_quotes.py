@@ -9,6 +9,7 @@ from rag_harness.attribution.gold import gold_facts
 from rag_harness.attribution.shelf import Shelf
 from rag_harness.engine.judging import Judging
 from rag_harness.measures import measure_named
+from rag_harness.measures.answers import EvidenceRecall
 from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Chunk, Evidence, Query
@@ -31,7 +32,7 @@ def row(*texts: str, markup: str | None = None) -> ExperimentResult:
 
 
 def recall(given: ExperimentResult) -> float | None:
-    return measure_named("evidence_recall").score(CASE, given).value  # type: ignore[union-attr]
+    return EvidenceRecall().score(CASE, given).value
 
 
 def test_evidence_is_found_in_chunks_without_marks_that_say_so() -> None:
@@ -69,7 +70,7 @@ def test_a_judge_is_given_quotes_as_the_chunks_say_them() -> None:
             seen.append(material.quotes)
             raise ValueError("no opinion")
 
-    judging = Judging(Judge, lambda *_: [], 10.0)  # type: ignore[arg-type]
+    judging = Judging(Judge, lambda *_: [], 10.0)
     measure: Any = measure_named("context_precision")
     for given in (row(PLAIN, markup="taken off"), row(MARKED)):
         asyncio.run(judging.row(given, CASE, [measure], lambda *_: None))

@@ -25,6 +25,7 @@ DECIDED = (
     "e3: faithfulness >= 0.99 else switch to e2, 2 weeks",
     "e3: recall@5 > e2 @95% else leave the reranker out",
     "e3: recall@5 >= e2 + 0.5 else leave the 2nd stage out",
+    "e3: recall@5 >= 0.8 @95% else ask 9 more",
     "e2: answer_relevancy >= 0.3",
 )
 PLAIN = ("table-measures", "table-kinds", "table-differing-1")
@@ -69,6 +70,22 @@ def test_a_wrong_number_is_found_wherever_it_stands(two: tuple[str, list[Path]])
         for start, end in places:
             broken = tables | tables_in(wrong(part, start, end))
             assert any(table_problems(files, name, broken)), part[start - 60 : end]
+
+
+def test_a_wrong_thing_to_do_is_found(two: tuple[str, list[Path]]) -> None:
+    html, outputs = two
+    before, ident, table = html.partition('id="table-decisions"')
+    bounds = re.search(r"undecided: (\S+) to", table)
+    assert bounds, "one is open"
+    for right, other in (
+        ("keep<", "stop<"),
+        ("2 weeks<", "3 weeks<"),
+        ("ask 9 more<", "ask 8 more<"),
+        (bounds[1], "0.1"),
+    ):
+        assert right in table
+        broken = before + ident + table.replace(right, other, 1)
+        assert problems(broken, *outputs, only="table-decisions"), right
 
 
 def test_a_table_that_nobody_recounts_is_found(two: tuple[str, list[Path]]) -> None:

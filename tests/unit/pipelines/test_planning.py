@@ -92,7 +92,7 @@ def test_what_cannot_be_used_leaves_it_to_the_rules_and_says_so(says: Any, why: 
     assert searches == BY_RULES
     (decision,) = trace.decisions
     assert decision.outcome == "by rules"
-    assert f"the reply of the model of role rewrite cannot be used: " in decision.reason
+    assert "the reply of the model of role rewrite cannot be used: " in decision.reason
     assert decision.reason.endswith(why)
     assert len(trace.calls["plan"]) == 1, "the call was made, and is counted"
 

@@ -72,7 +72,12 @@ def test_searches_are_fused_and_reranked_against_the_question(kb: Path) -> None:
     asked: list[str] = []
     inner = built.pipeline.unplanned.reranker.inner
     rerank = inner.rerank
-    inner.rerank = lambda query, hits: asked.append(query) or rerank(query, hits)
+
+    def noted(query: str, hits: Any) -> Any:
+        asked.append(query)
+        return rerank(query, hits)
+
+    inner.rerank = noted
     output = answered(built, TWO)
     assert asked == [TWO]
     assert (len(output.retrieved), len(output.context)) == (3, 2)

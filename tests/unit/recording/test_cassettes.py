@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.errors import CriticalError, DataError, RecordingWriteError
-from rag_harness.recording.asked import digest_of
 from rag_harness.recording.abridged import abridged
+from rag_harness.recording.asked import digest_of
 from rag_harness.recording.cassette_file import read_interaction
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback

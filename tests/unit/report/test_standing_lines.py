@@ -23,8 +23,8 @@ def study(**shifts: float) -> dict[str, SuiteTable]:
 WON = study(t1=0.0, t2=0.02, t3=0.3)
 
 
-def lines(tables: dict[str, SuiteTable], *asked: str, **more: dict[str, str]) -> list[str]:
-    return standing_lines(stand(tables, *(asked or ("kind",)), **more))
+def lines(tables: dict[str, SuiteTable], *asked: str, data: dict[str, str] | None = None) -> list[str]:
+    return standing_lines(stand(tables, *(asked or ("kind",)), data=data))
 
 
 def test_a_winner_with_its_lead_and_how_many_tests_there_were() -> None:
@@ -79,6 +79,9 @@ def test_who_has_no_value_is_named() -> None:
     none_of_rare = [*BASE[:30].tolist(), *[None] * 6]
     text = " ".join(" ".join(lines({**WON, "t4": table(LABELS, token_f1=none_of_rare)})).split())
     assert text.endswith("no value: t4")
+    none_of_direct = [*[None] * 30, *BASE[30:].tolist()]
+    text = " ".join(" ".join(lines({**WON, "t4": table(LABELS, token_f1=none_of_direct)})).split())
+    assert "(p <0.001); no value: t4 kind=rare" in text
 
 
 def test_two_data_have_a_table_each_with_its_name() -> None:

@@ -95,13 +95,28 @@ def test_a_constant_lead_has_no_test_and_so_no_winner() -> None:
 def test_cases_without_a_value_leave_their_pairs_and_are_counted() -> None:
     """t2 answers the four easiest: its mean is the highest, and over the same cases it is behind."""
     easy = set(np.argsort(-BASE[:A])[:4])
-    some = [BASE[n] - 0.2 * (n % 2) if n in easy else None for n in range(A)] + [None] * B
+    some = [BASE[n] - 0.02 * (n % 2) if n in easy else None for n in range(A)] + [None] * B
     found = on({"t1": table(LABELS, token_f1=BASE.tolist()), "t2": table(LABELS, token_f1=some)})
     (only,) = found.values()
+    assert np.mean([value for value in some if value is not None]) > only.mean
     assert (only.name, only.best, only.n, only.cases) == ("kind=a", "t1", A, A)
     assert only.against[0].found is not None
     assert only.against[0].found.n == 4
     assert only.winner == ""
+
+
+def test_who_is_ahead_of_the_best_on_the_cases_that_both_have_is_neither_beaten_nor_open() -> None:
+    noise = RNG.normal(0, 0.02, (4, A))
+    first = np.arange(A) < A / 2
+
+    def made(place: int, on_first: float, on_rest: float) -> SuiteTable:
+        return table(kinds(a=A), token_f1=(np.where(first, on_first, on_rest) + noise[place]).tolist())
+
+    tables = {"t1": made(0, 0.3, 0.9), "t2": made(1, 0.8, 0.1), "t3": made(2, 0.8, 0.1), "t4": made(3, 0.6, np.nan)}
+    found = on(tables)["kind=a"]
+    assert (found.best, found.winner) == ("t1", "")
+    assert [cell.second for cell in found.ahead] == ["t4"]
+    assert "t4" not in {cell.second for cell in [*found.open, *found.beaten, *found.equal]}
 
 
 def test_an_experiment_without_a_value_on_a_slice_or_anywhere_is_named() -> None:
