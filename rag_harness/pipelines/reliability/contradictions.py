@@ -29,6 +29,7 @@ from rag_harness.pipelines.reliability.statements import Statement, statements
 
 ANSWER = -1
 """The number of the answer among the texts, in what ``against`` returns."""
+AGREED_SLACK = 0.05
 MOST_HOLDERS = 48
 MOST_CANDIDATES = 16
 _PRIOR = 60
@@ -137,14 +138,12 @@ def _reported(
     flat: Sequence[Statement], pairs: Sequence[tuple[int, int]], weights: Weights, texts: Sequence[str], answers: int
 ) -> list[Contradiction]:
     figures = {pair: list(matched(flat[pair[0]], flat[pair[1]], weights)) for pair in pairs}
-    agreed: set[tuple[int, int, int]] = set()
-    affirmed: dict[tuple[int, int], float] = {}
+    agreed: dict[tuple[int, int, int], float] = defaultdict(float)
     for (one, other), found in figures.items():
         for match in found:
             if match.agrees and match.alike >= LEAST_AGREED:
-                agreed.add((one, match.first.first, 0 if answers else flat[other].text))
-                agreed.add((other, match.second.first, flat[one].text))
-    del affirmed
+                for said in ((one, match.first.first, 0 if answers else flat[other].text), (other, match.second.first, flat[one].text)):
+                    agreed[said] = max(agreed[said], match.alike)
     editions = [_editions(text) for text in texts]
     reported = []
     for one, other in pairs:
@@ -168,7 +167,7 @@ def _turned(opposed: Opposed | None) -> Opposed | None:
 
 
 def _differing(
-    first: Statement, second: Statement, found: Sequence[Matched], agreed: set[tuple[int, int, int]],
+    first: Statement, second: Statement, found: Sequence[Matched], agreed: Mapping[tuple[int, int, int], float],
     places: tuple[int, int], answers: int,
 ) -> Opposed | None:  # fmt: skip
     if first.history or second.history:
@@ -180,7 +179,8 @@ def _differing(
     for match in sorted(found, key=lambda m: -m.alike):
         if match.agrees or not match.comparable or match.first.first in settled[0] or match.second.first in settled[1]:
             continue
-        if (one, match.first.first, 0 if answers else second.text) in agreed or (other, match.second.first, first.text) in agreed:
+        said = (one, match.first.first, 0 if answers else second.text), (other, match.second.first, first.text)
+        if max(agreed.get(figure, 0.0) for figure in said) >= match.alike - AGREED_SLACK:
             continue
         kind = "version" if match.first.dimension == "version" else "date" if match.first.dimension in _DATED else "number"
         return Opposed(kind, match.first.written, match.second.written)

@@ -174,7 +174,14 @@ def _one_role(first: Statement, second: Statement, ours: Figure, theirs: Figure)
         return False
     if ours.dimension in _DATED and ours.role != theirs.role:
         return False
+    if not (ours.high and theirs.high) and _thresholds(first, ours) + _thresholds(second, theirs):
+        return False
     return _place_of(first, ours) == _place_of(second, theirs) or _near(first, ours) & _near(second, theirs) != _NONE
+
+
+def _thresholds(statement: Statement, figure: Figure) -> int:
+    """Return how many other amounts a statement names: "free for orders of €45" is free on a condition."""
+    return sum(other.dimension == figure.dimension for other in statement.figures) - 1
 
 
 def _place_of(statement: Statement, figure: Figure) -> tuple[int, int]:

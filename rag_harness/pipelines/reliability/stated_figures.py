@@ -98,7 +98,10 @@ def figures_of(found: Sequence[Token], text: str) -> tuple[tuple[Figure, ...], d
 
 
 def _written(figure: Figure, found: Sequence[Token], text: str) -> Figure:
-    return replace(figure, written=" ".join(text[found[figure.first].start : found[figure.last].end].split()))
+    start, end = found[figure.first].start, found[figure.last].end
+    # The unit of a bare cell stands in the head of its column.
+    said = text[start:end] if start < end else f"{found[figure.first].lower} {found[figure.last].lower}"
+    return replace(figure, written=" ".join(said.split()))
 
 
 def _word(found: Sequence[Token], at: int) -> str:
@@ -123,9 +126,10 @@ def _parsed(digits: str) -> float:
 def _figure(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
     """Return the figure that the number at ``at`` begins; None for a number that is a name."""
     return (
-        _ranged(found, at)
-        or _clock(found, at)
+        _clock(found, at)
         or _date(found, at)
+        or _labelled(found, at, names)
+        or _ranged(found, at)
         or _money(found, at)
         or _measured(found, at)
         or _year(found, at)
@@ -266,27 +270,29 @@ def _version(found: Sequence[Token], at: int) -> Figure | None:
     return Figure("version", value, value, "", role, "", at, at)
 
 
-def _named(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
-    """Note the number as part of a name ("zone 1", "Ferrite 4.2", "zones 1 and 2") if it is one."""
+def _labelled(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
+    """Note the number as part of a name if a label stands before it: "zone 1", and the 2 of "zones 1 and 2"."""
     before = at - 1
-    while before > 0 and (found[before].is_number or found[before].lower in {"and", "or", ",", *_DASHES}) and at - before < 8:
+    while before > 0 and (before in names or _word(found, before) in {"and", "or", ",", *_DASHES}):
         before -= 1
-    label = _word(found, before).removesuffix("s")
-    listed = before < at - 1 and before + 1 in names
-    if not _is_label(found, before, at) and not listed:
+    word = _word(found, before).removesuffix("s")
+    if word not in LABELS or (before < at - 1 and before + 1 not in names):
         return None
-    names[at] = f"{label} {found[at].lower}"
+    return _name(found, at, f"{word} {found[at].lower}", names)
+
+
+def _named(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
+    """Note the number as part of a name ("Ferrite 4.2") where neither a verb nor a pronoun stands before it."""
+    word = _word(found, at - 1)
+    light = not term(word) or term(word) in LIGHT or word.endswith(("s", "ed", "ing"))
+    if not found[at].is_number or (word not in VERSION_LABELS and (light or _word(found, at - 2) in _MODALS)):
+        return None
+    return _name(found, at, f"{word} {found[at].lower}", names)
+
+
+def _name(found: Sequence[Token], at: int, name: str, names: dict[int, str]) -> Figure:
+    names[at] = name
     return Figure("name", 0, 0, "", frozenset(), "", at, at)
-
-
-def _is_label(found: Sequence[Token], before: int, at: int) -> bool:
-    word = _word(found, before)
-    if before != at - 1 or not found[at].is_number or not word:
-        return False
-    if word.removesuffix("s") in LABELS | VERSION_LABELS:
-        return True
-    ends_like_verb = word.endswith(("s", "ed", "ing"))
-    return bool(term(word)) and term(word) not in LIGHT and not ends_like_verb and _word(found, at - 2) not in _MODALS
 
 
 def _count(found: Sequence[Token], at: int) -> Figure:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rag_harness.reader.terms import STOPWORDS, stem
 
 _TOKEN = re.compile(
-    r"[A-Za-z]+-?\d\w*(?:[.-]\w+)*|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[€$£%°+,;:()]|(?<=[\s\d])[-–—](?=[\s\d€$£])"
+    r"[A-Za-z]+-?[0-9]\w*(?:[.-]\w+)*|[0-9]+(?:[.,:][0-9]+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[€$£%°+,;:()]|(?<=[\s\d])[-–—](?=[\s\d€$£])"
 )
 NUMBER_WORDS = {
     name: value
@@ -59,7 +59,7 @@ class Token(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        return self.lower[0].isdigit()
+        return "0" <= self.lower[0] <= "9"
 
     @property
     def breaks(self) -> bool:
