@@ -32,6 +32,7 @@ from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult, read_rows
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.estimate import Estimate, estimate
+from rag_harness.stats.inputs import Floats
 from rag_harness.stats.selective import promise, risk_coverage
 from rag_harness.types import Case, Chunk, Hit
 
@@ -64,7 +65,9 @@ def print_scales(output: Path) -> None:
     half = split(read_told(output, "r2"), [0.5, 0.5])[FIT_HALF]
     for signal in ("max_sim", "dense"):
         raws = [detail(rows[one.query_id], "quality").get(signal) for one in half]
-        best, gap, spread = ([raw[name] for raw in raws if raw] for name in ("best", "gap", "spread"))
+        best, gap, spread = (
+            [raw[name] for raw in raws if raw and raw[name] is not None] for name in ("best", "gap", "spread")
+        )
         low, middle, high = np.quantile(best, [0.25, 0.5, 0.75])
         unit = (high - low) / 2 / math.log(3)
         print(
@@ -77,7 +80,9 @@ def print_label(output: Path, each: Sequence[Told]) -> None:
     answered = [one for one in each if not one.declined]
     right, declined = sum(one.right for one in answered), [one for one in each if one.declined]
     whole = sum(all_quotes(case, row) for case, row in pairs(output, "r1") if case.answerable)
-    print(f"{len(each)} questions: {len(answered)} answered, {right} of them right (an evidence quote, a gold page cited)")
+    print(
+        f"{len(each)} questions: {len(answered)} answered, {right} of them right (an evidence quote, a gold page cited)"
+    )
     print(f"  {len(declined)} declined, {sum(one.right for one in declined)} of them rightly; all quotes: {whole}\n")
 
 
@@ -86,7 +91,8 @@ def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -
     right = [float(one.right) for one in each]
     wrong, pages = [1 - value for value in right], [one.cluster for one in each]
     curve = risk_coverage([0.0] * len(each), wrong)
-    print(f"{name}: n {len(each)}, right {np.mean(right):.2f}; AURC in no order {curve.by_chance:.3f}, best {curve.best:.3f}")
+    print(f"{name}: n {len(each)}, right {np.mean(right):.2f}")
+    print(f"  AURC in no order {curve.by_chance:.3f}, in the best {curve.best:.3f}")
     stated = held_out(each)
     shuffled = held_out([replace(one, right=label) for one, label in zip(each, mixed(right), strict=True)])
     rows = {"calibrated, held out": stated, **scored, "calibrated, labels shuffled": shuffled}
@@ -102,7 +108,7 @@ def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -
 def line(scores: Sequence[float], wrong: Sequence[float], pages: Sequence[str], label: str) -> None:
     right = [1 - value for value in wrong]
     statistics: list[Callable[..., float]] = [
-        lambda a, b: auroc(a, b),
+        auroc,
         lambda a, b: risk_coverage(b, 1 - a).aurc,
         lambda a, b: risk_coverage(b, 1 - a).risk_at(0.8),
     ]
@@ -125,11 +131,12 @@ def signal_scores(each: Sequence[Told]) -> dict[str, Scores]:
         known = [value for value in values.values() if value is not None]
         if known:
             middle, sign = float(np.mean(known)), -1.0 if name == "contradiction" else 1.0
-            found[name] = {
-                one.query_id: turned(one, sign * (middle if values[one.query_id] is None else values[one.query_id]))
-                for one in each
-            }
+            found[name] = {one.query_id: turned(one, sign * known_or(values[one.query_id], middle)) for one in each}
     return found | {"formula, as written": {one.query_id: by_formula(one) for one in each}}
+
+
+def known_or(value: float | None, middle: float) -> float:
+    return middle if value is None else value
 
 
 def turned(one: Told, value: float) -> float:
@@ -155,7 +162,9 @@ def print_reader(output: Path) -> None:
     for name, some in (("all questions", each), ("answered", answered)):
         right = [float(one.right) for one in some]
         print(f"E3, {name}: n {len(some)}, right {np.mean(right):.2f}")
-        line([scores[one.query_id] for one in some], [1 - r for r in right], [one.cluster for one in some], "its support")
+        line(
+            [scores[one.query_id] for one in some], [1 - r for r in right], [one.cluster for one in some], "its support"
+        )
     print()
 
 
@@ -165,6 +174,19 @@ def print_promise(each: Sequence[Told], splits: int) -> None:
     scores, wrong = [stated[one.query_id] for one in answered], [float(not one.right) for one in answered]
     found = promise(scores, wrong, 0.05)
     print(f"promise of 5 % at 95 %: {found.threshold if found.threshold is not None else 'none: ' + found.reason}")
+    for risk in (0.05, 0.3) if splits else ():
+        print(f"  {simulated(np.array(scores), risk, splits)}")
+
+
+def simulated(chances: Floats, risk: float, splits: int, n: int = 2_000) -> str:
+    """Say how often a promise holds where the chance of each answer to be right is known: that which was stated."""
+    rng, kept, promised = np.random.default_rng(0), 0, 0
+    for seed in range(splits):
+        drawn = rng.choice(chances, n)
+        found = promise(drawn, (rng.random(n) > drawn).astype(float), risk, seed=seed)
+        promised += found.threshold is not None
+        kept += found.threshold is None or float(np.mean(1 - chances[chances >= found.threshold])) <= risk
+    return f"risk {risk:.0%}, {n} answers drawn {splits} times: promised {promised}, true or nothing promised {kept}"
 
 
 def with_sufficient(output: Path, each: Sequence[Told]) -> list[tuple[Told, bool]]:

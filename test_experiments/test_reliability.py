@@ -6,7 +6,7 @@ from rag_harness.results.row import ExperimentResult
 
 
 def decided(row: ExperimentResult) -> None:
-    """Make sure that a question has an answer, or was declined for a reason, and that the row says how it came about."""
+    """Make sure that a question has an answer, or was declined for a reason, and that the row says why."""
     assert row.ok, row.why
     assert row.llm_answer.strip()
     assert {"intent", "signal: relevance", "retrieval quality", "confidence", "decision"} <= {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.calibration.confidence_file import SavedConfidence, SavedPromise, Tested
+from rag_harness.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
 from rag_harness.calibration.logistic import Features, Logistic, fitted
 from rag_harness.calibration.told import FROM_RETRIEVAL, Told
 from rag_harness.errors import DataError
@@ -140,11 +140,11 @@ def _promised(models: Models, told: Sequence[Told], risk: float, seed: int) -> S
     return SavedPromise(risk=risk, threshold=found.threshold, tested=found.accepted, wrong=found.wrong)
 
 
-def _tested(pairs: Sequence[tuple[float, bool]]) -> Tested:
+def _tested(pairs: Sequence[tuple[float, bool]]) -> HeldOut:
     if not pairs:
-        return Tested(n=0)
+        return HeldOut(n=0)
     stated, right = [p for p, _ in pairs], [float(r) for _, r in pairs]
-    return Tested(n=len(pairs), ece=expected_calibration_error(right, stated), brier=brier(right, stated))
+    return HeldOut(n=len(pairs), ece=expected_calibration_error(right, stated), brier=brier(right, stated))
 
 
 def _made_of(told: Sequence[Told]) -> Mapping[str, Any]:

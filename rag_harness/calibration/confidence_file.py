@@ -29,7 +29,7 @@ class SavedPromise(_Saved):
     reason: str = ""
 
 
-class Tested(_Saved):
+class HeldOut(_Saved):
     """How the probabilities did on answers about pages that neither fit nor threshold had seen."""
 
     n: int
@@ -51,7 +51,7 @@ class SavedConfidence(_Saved):
     declined: Logistic
     weights: dict[str, float] = {}
     promise: SavedPromise
-    tested: Tested
+    tested: HeldOut
     made_of: dict[str, Any] = {}
 
     def probability(self, signals: Features, declined: bool) -> float:

@@ -41,9 +41,7 @@ class Logistic(BaseModel):
         return float(1 / (1 + np.exp(-np.clip(total, -60, 60))))
 
 
-def fitted(
-    examples: Sequence[Features], labels: Sequence[bool], signs: Mapping[str, int], l2: float = L2
-) -> Logistic:
+def fitted(examples: Sequence[Features], labels: Sequence[bool], signs: Mapping[str, int], l2: float = L2) -> Logistic:
     """Return the model of ``labels``, by Newton's steps (IRLS) with a ridge penalty ``l2``.
 
     ``signs`` names the features, and says whether more of one can only speak for 1 (1), against it (-1), or either (0).

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
-    from rag_harness.calibration.confidence_file import SavedConfidence
+    from rag_harness.calibration.confidence_file import SavedConfidence, SavedPromise
     from rag_harness.calibration.logistic import Logistic
 
 
@@ -44,14 +44,20 @@ def _lines(found: SavedConfidence) -> Iterator[str]:
     yield _model("answers", found.answered)
     yield _model("declining", found.declined)
     if found.weights:
-        yield "  as weights of the formula: " + ", ".join(f"{name} {value:.2f}" for name, value in found.weights.items())
-    kept = found.promise
+        yield "  as weights of the formula: " + ", ".join(
+            f"{name} {value:.2f}" for name, value in found.weights.items()
+        )
+    yield f"  {_promised(found.promise)}"
+    test = found.tested
+    if test.ece is not None and test.brier is not None:
+        yield f"  on {test.n} answers about other pages: ECE {test.ece:.3f}, Brier {test.brier:.3f}"
+
+
+def _promised(kept: SavedPromise) -> str:
     if kept.threshold is None:
-        yield f"  at most {kept.risk:.0%} wrong at 95 %: too few data. {kept.reason}"
-    else:
-        yield f"  at confidence >= {kept.threshold:.3g} at most {kept.risk:.0%} are wrong, at 95 %: {kept.wrong} of {kept.tested} tested"
-    if found.tested.ece is not None and found.tested.brier is not None:
-        yield f"  on {found.tested.n} answers about other pages: ECE {found.tested.ece:.3f}, Brier {found.tested.brier:.3f}"
+        return f"at most {kept.risk:.0%} wrong at 95 %: too few data. {kept.reason}"
+    tested = f"{kept.wrong} of {kept.tested} tested"
+    return f"at confidence >= {kept.threshold:.3g} at most {kept.risk:.0%} are wrong, at 95 %: {tested}"
 
 
 def _model(what: str, model: Logistic) -> str:

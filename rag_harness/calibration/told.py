@@ -55,7 +55,9 @@ def read_told(output: Path, experiment: str) -> list[Told]:
     suite = suites[experiment]
     cases = CaseFile(output, suite.data)
     try:
-        pairs = [(cases[cases.position[row.query_id]].case, row) for row in _rows(output / suite.file, suite.fingerprints)]
+        pairs = [
+            (cases[cases.position[row.query_id]].case, row) for row in _rows(output / suite.file, suite.fingerprints)
+        ]
     finally:
         cases.close()
     _check(experiment, pairs)

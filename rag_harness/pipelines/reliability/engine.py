@@ -130,7 +130,7 @@ class Reliable:
         return deciding.codes_of(answer, found, checked, self.thresholds)
 
     def _withheld(self, answer: Answer, trace: Trace) -> Answer:
-        """Return what is said in place of an answer that is not sure enough; the row keeps the answer for whoever asks."""
+        """Return what is said in place of an answer that is not sure enough; the row keeps the answer."""
         with trace.stage("decide"):
             trace.note("decide", withheld=answer.text, withheld_citations=list(answer.citations))
         return replies.not_sure(answer)

@@ -12,7 +12,7 @@ MOST_FALLBACKS = 2
 
 
 def way(found: float, thresholds: Thresholds, tried: int = 0) -> Way:
-    """Return what to do with retrieval of quality ``found`` after ``tried`` fallbacks; after the last one it goes on."""
+    """Return what to do with retrieval of quality ``found`` after ``tried`` fallbacks; the last one ends them."""
     if found < thresholds.fallback:
         return "abstain"
     return "go on" if found > thresholds.go_on or tried >= MOST_FALLBACKS else "fallback"

@@ -61,11 +61,11 @@ class Rarity:
 class Raw:
     """Absolute scores of a search as they are: the best, its gap to the next that says something else, the spread.
 
-    ``spread`` is the standard deviation of the five best.
+    ``spread`` is the standard deviation of the five best; ``gap`` is None where all of them say the same.
     """
 
     best: float
-    gap: float
+    gap: float | None
     spread: float
 
 
@@ -75,7 +75,8 @@ def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
     if not scored:
         return None
     values = [hit.scores[signal] for hit in scored]
-    return Raw(values[0], values[0] - _next_other(scored, signal), pstdev(values[:_TOP]))
+    other = next((hit.scores[signal] for hit in scored if not same_text(scored[0].chunk, hit.chunk)), None)
+    return Raw(values[0], None if other is None else values[0] - other, pstdev(values[:_TOP]))
 
 
 def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: Rarity, scale: Scale) -> Signals:
@@ -85,7 +86,7 @@ def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: 
         return Signals(coverage=covered, reason=f"no hit has a score {scale.signal}")
     return Signals(
         relevance=_sigmoid((found.best - scale.middle) / scale.spread),
-        margin=min(1.0, found.gap / scale.margin),
+        margin=None if found.gap is None else min(1.0, found.gap / scale.margin),
         coverage=covered,
         dispersion=min(1.0, found.spread / scale.dispersion),
     )
@@ -128,12 +129,6 @@ def same_text(one: Chunk, other: Chunk) -> bool:
     """Whether two chunks are near-duplicates: most of their words are the same."""
     ours, theirs = terms(one.text), terms(other.text)
     return len(ours & theirs) >= SAME * len(ours | theirs)
-
-
-def _next_other(scored: Sequence[Hit], signal: str) -> float:
-    """Return the best score of a hit that says something else than the first; 0 where there is none."""
-    best = scored[0]
-    return next((hit.scores[signal] for hit in scored[1:] if not same_text(best.chunk, hit.chunk)), 0.0)
 
 
 def _sigmoid(value: float) -> float:

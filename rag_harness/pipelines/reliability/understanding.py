@@ -10,10 +10,13 @@ from rag_harness.types import Decision
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SMALL_WORDS: Mapping[str, frozenset[str]] = {
-    "en": frozenset("the is are was do does can i my you your it of to and for in on with what how when if not".split()),
-    "de": frozenset("der die das ist sind ich mein sie ihr es von zu und für mit was wie wann wenn nicht kann".split()),
-    "fr": frozenset("le la les est sont je mon vous votre il de et pour dans avec que quoi comment quand si pas".split()),
-    "es": frozenset("el la los es son yo mi usted su lo de y para en con qué cómo cuándo si no puedo una".split()),
+    language: frozenset(small.split())
+    for language, small in (
+        ("en", "the is are was do does can i my you your it of to and for in on with what how when if not"),
+        ("de", "der die das ist sind ich mein sie ihr es von zu und für mit was wie wann wenn nicht kann"),
+        ("fr", "le la les est sont je mon vous votre il de et pour dans avec que quoi comment quand si pas"),
+        ("es", "el la los es son yo mi usted su lo de y para en con qué cómo cuándo si no puedo una"),
+    )
 }
 UNKNOWN = "unknown"
 _TALK = re.compile(
