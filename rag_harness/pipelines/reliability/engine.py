@@ -69,6 +69,7 @@ class Reliable:
             asked = understood(query.text)
         trace.decisions += asked.decisions()
         if asked.is_talk:
+            trace.decisions.append(Decision("decision", "pass", reason="CHIT_CHAT"))
             return trace.output(replies.talk())
         found = await self._searched(query.text, trace)
         if self._stops(found, trace):
