@@ -37,7 +37,8 @@ ROOT = Path(__file__).parents[1]
 KB = ROOT / "data" / "kb"
 PAIRS = ROOT / "tests" / "unit" / "pipelines" / "reliability" / "data"
 _TELLING = re.compile(
-    r"\A# [^\n]*|^Effective [^\n.]*\.|^## Previous version\n(?:(?!\n#)[\s\S])*|^A newer version of this page[^\n]*", re.M
+    r"\A# [^\n]*|^Effective [^\n.]*\.|^## Previous version\n(?:(?!\n#)[\s\S])*|^A newer version of this page[^\n]*",
+    re.M,
 )
 
 
@@ -159,7 +160,8 @@ def report_others(title: str, pairs: Sequence[Pair], show: Callable[..., None]) 
             show(f"  {pair[0].chunk_id} / {pair[1].chunk_id} {one.kind} {one.differs}\n    {one.first.sentence!r}\n"
                  f"    {one.second.sentence!r}")  # fmt: skip
     share = len(reported) / len(pairs) if pairs else 0.0
-    print(f"{title}: {len(reported)} of {len(pairs)} pairs ({share:.1%}), {seconds / max(1, len(pairs)) * 1e3:.1f} ms a pair")
+    each = seconds / max(1, len(pairs)) * 1e3
+    print(f"{title}: {len(reported)} of {len(pairs)} pairs ({share:.1%}), {each:.1f} ms a pair")
 
 
 def main() -> None:

@@ -1,341 +1,176 @@
-"""The figures that a sentence states, typed: what is counted or measured, how much, and whether it is a bound."""
+"""The figures that a sentence states, typed: amounts, measures, counts, dates, versions; and numbers that are names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rag_harness.pipelines.reliability.vocabulary import (
-    LABELS,
-    LIGHT,
-    NUMBER_WORDS,
-    VERSION_LABELS,
-    Token,
-    term,
-)
+from rag_harness.pipelines.reliability.figure import DASHES, DATED, Figure, figure, value, word, words
+from rag_harness.pipelines.reliability.stated_dates import dated, year
+from rag_harness.pipelines.reliability.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, listed, term
 
-_CURRENCIES = {"€": "€", "$": "$", "£": "£", "eur": "€", "euro": "€", "euros": "€", "usd": "$", "dollar": "$",
-               "dollars": "$", "gbp": "£", "pound": "£", "pounds": "£"}  # fmt: skip
-_MEASURES = {
-    "time": (
-        (1, "second seconds sec secs"), (60, "minute minutes min mins"), (3600, "hour hours h hrs"),
-        (86400, "day days"), (604800, "week weeks"),
-    ),
-    "nights": ((1, "night nights"),),
-    "months": ((1, "month months"), (12, "year years")),
-    "mass": ((1, "g gram grams"), (1000, "kg kilo kilos kilogram kilograms"), (1_000_000, "t tonne tonnes")),
-    "length": ((1, "mm"), (10, "cm"), (1000, "m metre metres meter meters"), (1_000_000, "km")),
-    "volume": ((1, "ml"), (1000, "l litre litres liter liters")),
-    "power": ((1, "w watt watts"), (1000, "kw")), "energy": ((1, "wh"), (1000, "kwh")),
-    "charge": ((1, "mah"), (1000, "ah")), "voltage": ((1, "v volt volts"),), "pressure": ((1, "bar"),),
-    "bytes": ((1, "kb"), (1000, "mb"), (1_000_000, "gb"), (1_000_000_000, "tb")),
-    "temperature": ((1, "degree degrees °c °"),), "light": ((1, "lm lumen lumens"),), "noise": ((1, "db"),),
-    "percent": ((1, "% percent"),),
-}  # fmt: skip
-_UNITS = {
-    word: (dimension, float(factor))
-    for dimension, measures in _MEASURES.items()
-    for factor, words in measures
-    for word in words.split()
+MOST_FIGURES = 12
+"""Of a statement, numbers that are names included; what comes after them is not compared."""
+
+_CURRENCIES = {
+    name: sign
+    for sign, names in (("€", "€ eur euro euros"), ("$", "usd dollar dollars"), ("£", "£ gbp pound pounds"))
+    for name in names.split()
 }
-_ADJECTIVES = frozenset("full whole calendar consecutive more further additional extra paid".split())
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_LONG_MONTHS = frozenset(
-    "january february march april may june july august september october november december sept".split()
-) | frozenset(_MONTHS)
-_UPPER = frozenset("within most maximum max until till by below under less fewer latest to before".split())
-_LOWER = frozenset("least minimum min from over above exceeds more after than since beyond starting".split())
-_ABOUT = frozenset("about around roughly approximately nearly almost circa".split())
-_DASHES = frozenset("-–—")
-_MODALS = frozenset("can may must will should to we you they it i not and or".split())
-_FREE = frozenset(("is", "are", "be", "for", "completely", "always", "remains"))
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure in its sentence.
-
-    Attributes:
-        dimension: what it measures: "time", "mass", "€", "percent", "date", "clock", "version", "count", …
-        low: smallest value meant, in the smallest unit of the dimension; of a date month · 100 + day.
-        high: largest value meant; as ``low`` unless it is a range.
-        bound: "upper", "lower", "about" or "".
-        role: what is counted (terms), or the word before a date or a time.
-        per: what it is counted for ("per parcel"), empty without.
-        place: the token that it stands at.
-        first, last: the tokens that it is made of, for what is no word of the sentence any more.
-        written: as it stands, white space folded.
-    """
-
-    dimension: str
-    low: float
-    high: float
-    bound: str
-    role: frozenset[str]
-    per: str
-    first: int
-    last: int
-    written: str = ""
-    year: int = 0
-
-    @property
-    def exact(self) -> bool:
-        return self.low == self.high
+_ADJECTIVES = listed("full whole calendar consecutive more further additional extra paid")
+_MODALS = listed("can may must will should to we you they it i not and or")
+_BEFORE_FREE = listed("is are be for completely always remains")
+_NEEDS = listed("requires require needs need least from")
+_REACHED = listed("since from least of")
+_OR_LATER = re.compile(r"or (?:later|newer|higher|above)\b|and (?:up|later|newer|above)\b")
 
 
 def figures_of(found: Sequence[Token], text: str) -> tuple[tuple[Figure, ...], dict[int, str]]:
-    """Return the figures of a sentence, and the terms that its other numbers are part of ("zone 1") by token."""
+    """Return the figures of a sentence, and by its token each number that is part of a name ("zone 1")."""
     figures: list[Figure] = []
     names: dict[int, str] = {}
-    at = 0
-    while at < len(found):
-        figure = _free(found, at) or (_figure(found, at, names) if _value(found[at]) is not None else None)
-        if figure:
-            figures.append(figure)
-        at = max(at, figure.last if figure else at) + 1
-    return tuple(_written(figure, found, text) for figure in _joined(figures, found)), names
+    at = read = 0
+    while at < len(found) and read < MOST_FIGURES:
+        stated = _free(found, at)
+        if not stated and value(found[at]) is not None:
+            stated = _figure(found, at, names)
+            read += 1
+        if stated:
+            figures.append(stated)
+        at = max(at, stated.last if stated else at) + 1
+    return tuple(_written(stated, found, text) for stated in _joined(figures, found)), names
 
 
-def _written(figure: Figure, found: Sequence[Token], text: str) -> Figure:
-    start, end = found[figure.first].start, found[figure.last].end
+def _written(stated: Figure, found: Sequence[Token], text: str) -> Figure:
+    first, last = found[stated.first], found[stated.last]
     # The unit of a bare cell stands in the head of its column.
-    said = text[start:end] if start < end else f"{found[figure.first].lower} {found[figure.last].lower}"
-    return replace(figure, written=" ".join(said.split()))
-
-
-def _word(found: Sequence[Token], at: int) -> str:
-    return found[at].lower if 0 <= at < len(found) else ""
-
-
-def _value(token: Token) -> float | None:
-    if token.lower in NUMBER_WORDS:
-        return float(NUMBER_WORDS[token.lower])
-    if not token.is_number or ":" in token.lower or len(token.lower) > 15:
-        return 0.0 if token.is_number and ":" in token.lower else None
-    return _parsed(token.lower)
-
-
-def _parsed(digits: str) -> float:
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
-        return float(digits.replace(",", ""))
-    whole, *rest = re.split(r"[.,]", digits)
-    return float(f"{whole}.{rest[0]}" if rest else whole)
+    said = text[first.start : last.end] if first.start < last.end else f"{first.lower} {last.lower}"
+    return replace(stated, written=" ".join(said.split()))
 
 
 def _figure(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
-    """Return the figure that the number at ``at`` begins; None for a number that is a name."""
-    return (
-        _clock(found, at)
-        or _date(found, at)
-        or _labelled(found, at, names)
-        or _ranged(found, at)
-        or _money(found, at)
-        or _measured(found, at)
-        or _year(found, at)
-        or _version(found, at)
-        or _named(found, at, names)
-        or _count(found, at)
-    )
-
-
-def _made(found: Sequence[Token], at: int, span: tuple[int, int], dimension: str, value: float) -> Figure:
-    bound = _bound(found, *span)
-    return Figure(dimension, value, value, bound, frozenset(), _per(found, span[1]), *span)
-
-
-def _bound(found: Sequence[Token], first: int, last: int) -> str:
-    before = [_word(found, place) for place in range(max(0, first - 3), first)]
-    after = " ".join(_word(found, place) for place in range(last + 1, last + 4))
-    if re.match(r"(?:\w+ )?or (?:more|later|newer|higher|above|over)|and (?:up|above|over)|\+", after):
-        return "lower"
-    if re.match(r"(?:\w+ )?or (?:less|fewer|under|below)|at (?:the )?(?:most|latest)|maximum", after):
-        return "upper"
-    for place, word in reversed(list(enumerate(before))):
-        if word in {"no", "not"} and {"more", "later", "longer", "over"} & set(before[place:]):
-            return "upper"
-    for word in reversed(before):
-        if word in _ABOUT:
-            return "about"
-        if word in {"less", "fewer", "younger"} or (word in _UPPER and word not in {"to"}) or word == "up":
-            return "lower" if {"no", "not"} & set(before) and word in {"less", "fewer"} else "upper"
-        if word in _LOWER and word != "than":
-            return "upper" if {"no", "not"} & set(before) else "lower"
-    return ""
-
-
-def _per(found: Sequence[Token], last: int) -> str:
-    after = last + 1 + (_word(found, last + 1) == "for" and _word(found, last + 2) in {"each", "every"})
-    each = _word(found, after) in {"per", "each", "every", "a", "an"}
-    return term(_word(found, after + 1)) or _word(found, after + 1) if each else ""
-
-
-def _clock(found: Sequence[Token], at: int) -> Figure | None:
-    token, half = found[at].lower, _word(found, at + 1)
-    is_half = half in {"am", "pm"} or (half in {"a", "p"} and _word(found, at + 2) == "m")
-    if not re.fullmatch(r"\d{1,2}:\d{2}", token) and not (is_half and re.fullmatch(r"\d{1,2}", token)):
+    """Return the figure that the number at ``at`` begins; None for a number that is a name, which is noted."""
+    if stated := dated(found, at):
+        return stated
+    if name := _label(found, at, names):
+        names[at] = name
         return None
-    hour, minute = (int(part) for part in (token + ":0").split(":")[:2])
-    if is_half:
-        hour = hour % 12 + (12 if half[0] == "p" else 0)
-    last = at + (len(half) == 2) + 2 * (len(half) == 1) if is_half else at
-    return _dated(found, (at, last), "clock", hour * 60 + minute)
-
-
-def _dated(found: Sequence[Token], span: tuple[int, int], dimension: str, value: float, year: int = 0) -> Figure:
-    before = [_word(found, place) for place in range(max(0, span[0] - 2), span[0])]
-    role = next((word for word in reversed(before) if word in _UPPER | _LOWER | {"on", "at", "and", *_DASHES}), "")
-    role = {"starting": "from", "since": "from", "till": "until", "to": "until", "-": "until", "–": "until",
-            "—": "until", "and": "until", "by": "until", "before": "until", "after": "from", "at": "", "on": "",
-            "latest": "until"}.get(role, role)  # fmt: skip
-    return Figure(dimension, value, value, "", frozenset([role]) if role else frozenset(), "", *span, year=year)
-
-
-def _month(word: str, following: str) -> int:
-    if word not in _LONG_MONTHS or (word == "may" and following and following[0].isalpha() and following not in
-                                    {"until", "to", "and", "or", "each", "every", "at", "is"}):  # fmt: skip
-        return 0
-    return _MONTHS.index(word[:3]) + 1
-
-
-def _date(found: Sequence[Token], at: int) -> Figure | None:
-    day = _value(found[at]) or 0
-    if not found[at].is_number or not 1 <= day <= 31 or day % 1:
+    if stated := _ranged(found, at) or _amount(found, at) or year(found, at) or _version(found, at):
+        return stated
+    if name := _name(found, at):
+        names[at] = name
         return None
-    after = at + 1 + (_word(found, at + 1) in {"st", "nd", "rd", "th"})
-    after += _word(found, after) == "of" and _word(found, after + 1) in _LONG_MONTHS
-    if month := _month(_word(found, after), _word(found, after + 1)):
-        year = _word(found, after + 1)
-        has_year = bool(re.fullmatch(r"(?:19|20)\d\d", year))
-        span = (at, after + has_year)
-        return _dated(found, span, "date", month * 100 + day, int(year) if has_year else 0)
-    if month := _month(_word(found, at - 1), found[at].lower):
-        return _dated(found, (at - 1, at), "date", month * 100 + day) if _word(found, at - 1) != "may" else None
-    ordinal = after == at + 2 and "month" in [_word(found, place) for place in range(after, after + 4)]
-    return _dated(found, (at, at + 1), "day of the month", day) if ordinal else None
+    return _count(found, at)
 
 
-def _year(found: Sequence[Token], at: int) -> Figure | None:
-    return _dated(found, (at, at), "year", int(found[at].lower)) if re.fullmatch(r"(?:19|20)\d\d", found[at].lower) else None
+def _amount(found: Sequence[Token], at: int) -> Figure | None:
+    said = value(found[at]) or 0.0
+    if word(found, at - 1) in {"€", "$", "£"}:
+        return figure(found, (at - 1, at), word(found, at - 1), said)
+    if currency := _CURRENCIES.get(word(found, at + 1)):
+        return figure(found, (at, at + 1), currency, said)
+    if word(found, at + 1) in {"cent", "cents"}:
+        return figure(found, (at, at + 1), "€", said / 100)
+    return _measured(found, at, said)
 
 
-def _money(found: Sequence[Token], at: int) -> Figure | None:
-    value = _value(found[at]) or 0.0
-    if _word(found, at - 1) in {"€", "$", "£"}:
-        return _made(found, at, (at - 1, at), _word(found, at - 1), value)
-    if currency := _CURRENCIES.get(_word(found, at + 1)):
-        return _made(found, at, (at, at + 1), currency, value)
-    return _made(found, at, (at, at + 1), "€", value / 100) if _word(found, at + 1) in {"cent", "cents"} else None
+def _measured(found: Sequence[Token], at: int, said: float) -> Figure | None:
+    after = at + 1 + (word(found, at + 1) in DASHES)
+    if words(found, after, after + 2) == ["per", "cent"]:
+        return figure(found, (at, after + 1), "percent", said)
+    if word(found, after) in {"working", "business"} and word(found, after + 1) in {"day", "days"}:
+        return figure(found, (at, after + 1), "working days", said)
+    after += word(found, after) in _ADJECTIVES and word(found, after + 1) in UNITS
+    unit = UNITS.get(word(found, after))
+    return figure(found, (at, after), unit[0], said * unit[1]) if unit else None
 
 
 def _free(found: Sequence[Token], at: int) -> Figure | None:
     """Return "free of charge" as an amount of 0."""
-    here, after = found[at].lower, (_word(found, at + 1), _word(found, at + 2))
-    if here == "free" and after == ("of", "charge"):
-        return _made(found, at, (at, at + 2), "€", 0.0)
-    if here == "no" and after[0] in {"cost", "charge"} and _word(found, at - 1) == "at":
-        return _made(found, at, (at, at + 1), "€", 0.0)
-    return _made(found, at, (at, at), "€", 0.0) if here == "free" and _word(found, at - 1) in _FREE else None
-
-
-def _measured(found: Sequence[Token], at: int) -> Figure | None:
-    after = at + 1 + (_word(found, at + 1) in _DASHES)
-    working = _word(found, after) in {"working", "business"} and _word(found, after + 1) in {"day", "days"}
-    if working:
-        return _made(found, at, (at, after + 1), "working days", _value(found[at]) or 0.0)
-    after += _word(found, after) in _ADJECTIVES and _word(found, after + 1) in _UNITS
-    if _word(found, after) == "per" and _word(found, after + 1) == "cent":
-        return _made(found, at, (at, after + 1), "percent", _value(found[at]) or 0.0)
-    unit = _UNITS.get(_word(found, after))
-    if not unit:
-        return None
-    return _made(found, at, (at, after), unit[0], (_value(found[at]) or 0.0) * unit[1])
-
-
-def _version(found: Sequence[Token], at: int) -> Figure | None:
-    """Return the version of something that is needed or reached; one that only names a thing is no figure."""
-    subject = _word(found, at - 1)
-    digits = found[at].lower
-    asked = subject in VERSION_LABELS or _word(found, at - 2) in {"requires", "require", "needs", "need", "least", "from"}
-    later = re.match(r"or (?:later|newer|higher|above)|and (?:up|later|newer|above)|\+", " ".join(
-        _word(found, place) for place in range(at + 1, at + 3)))  # fmt: skip
-    if not found[at].is_number or not (subject in VERSION_LABELS or (term(subject) and subject not in LABELS and (later or asked))):
-        return None
-    since = subject in VERSION_LABELS and _word(found, at - 2) in {"since", "from", "least", "of"}
-    if not (later or since or (asked and subject not in VERSION_LABELS)):
-        return None
-    numbers = [int(part) for part in re.split(r"[.,]", digits)[:3] if part.isdigit()]
-    value = float(sum(number * 10_000 ** (2 - place) for place, number in enumerate(numbers)))
-    role = frozenset() if subject in VERSION_LABELS else frozenset([term(subject)])
-    return Figure("version", value, value, "", role, "", at, at)
-
-
-def _labelled(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
-    """Note the number as part of a name if a label stands before it: "zone 1", and the 2 of "zones 1 and 2"."""
-    before = at - 1
-    while before > 0 and (before in names or _word(found, before) in {"and", "or", ",", *_DASHES}):
-        before -= 1
-    word = _word(found, before).removesuffix("s")
-    if word not in LABELS or (before < at - 1 and before + 1 not in names):
-        return None
-    return _name(found, at, f"{word} {found[at].lower}", names)
-
-
-def _named(found: Sequence[Token], at: int, names: dict[int, str]) -> Figure | None:
-    """Note the number as part of a name ("Ferrite 4.2") where neither a verb nor a pronoun stands before it."""
-    word = _word(found, at - 1)
-    light = not term(word) or term(word) in LIGHT or word.endswith(("s", "ed", "ing"))
-    if not found[at].is_number or (word not in VERSION_LABELS and (light or _word(found, at - 2) in _MODALS)):
-        return None
-    return _name(found, at, f"{word} {found[at].lower}", names)
-
-
-def _name(found: Sequence[Token], at: int, name: str, names: dict[int, str]) -> Figure:
-    names[at] = name
-    return Figure("name", 0, 0, "", frozenset(), "", at, at)
-
-
-def _count(found: Sequence[Token], at: int) -> Figure:
-    nouns: list[str] = []
-    for place in range(at + 1, min(at + 5, len(found))):
-        word = term(found[place].lower)
-        if not word or found[place].is_number:
-            break
-        nouns.append(word)
-    figure = _made(found, at, (at, at), "count", _value(found[at]) or 0.0)
-    return replace(figure, role=frozenset(nouns[:4]))
+    here = found[at].lower
+    if words(found, at, at + 3) == ["free", "of", "charge"]:
+        return figure(found, (at, at + 2), "€", 0.0)
+    if here == "no" and word(found, at + 1) in {"cost", "charge"} and word(found, at - 1) == "at":
+        return figure(found, (at, at + 1), "€", 0.0)
+    return figure(found, (at, at), "€", 0.0) if here == "free" and word(found, at - 1) in _BEFORE_FREE else None
 
 
 def _ranged(found: Sequence[Token], at: int) -> Figure | None:
     """Return "3 to 5 weeks", "10–12 items", "between 2 and 4 bar" as one figure."""
-    link = _word(found, at + 1)
-    links = link in _DASHES or link == "to" or (link == "and" and _word(found, at - 1) == "between")
-    second = _value(found[at + 2]) if links and at + 2 < len(found) else None
-    if not second or ":" in found[at].lower + found[at + 2].lower or _date(found, at + 2):
+    link = word(found, at + 1)
+    links = link in DASHES or link == "to" or (link == "and" and word(found, at - 1) == "between")
+    second = value(found[at + 2]) if links and at + 2 < len(found) else None
+    if not second or dated(found, at + 2):
         return None
-    high = _money(found, at + 2) or _measured(found, at + 2) or _count(found, at + 2)
-    low = (_value(found[at]) or 0.0) * high.high / second
-    if low >= high.high:
+    end = _amount(found, at + 2) or _count(found, at + 2)
+    low = (value(found[at]) or 0.0) * end.high / second
+    first = at - 1 if word(found, at - 1) in {"€", "$", "£"} else at
+    return replace(end, low=low, first=first, bound="") if low < end.high else None
+
+
+def _version(found: Sequence[Token], at: int) -> Figure | None:
+    """Return a version that is needed or reached; one that only names a thing is no figure."""
+    subject, before = word(found, at - 1), word(found, at - 2)
+    if not found[at].is_number or not term(subject) or subject in LABELS:
         return None
-    first = at - 1 if _word(found, at - 1) in _CURRENCIES else at
-    return replace(high, low=low, first=first, bound="")
+    is_label = subject in VERSION_LABELS
+    later = bool(_OR_LATER.match(" ".join(words(found, at + 1, at + 3))))
+    if not later and before not in (_REACHED if is_label else _NEEDS):
+        return None
+    numbers = [int(part) for part in re.split(r"[.,:]", found[at].lower)[:3]]
+    said = float(sum(number * 10_000 ** (2 - place) for place, number in enumerate(numbers)))
+    role = frozenset() if is_label else frozenset([term(subject)])
+    return Figure("version", said, said, "", role, "", at, at)
+
+
+def _label(found: Sequence[Token], at: int, names: dict[int, str]) -> str:
+    """Return the name that a number is part of behind a label: "zone 1", and the 2 of "zones 1 and 2"."""
+    before = at - 1
+    while before in names or (before > 0 and word(found, before) in {"and", "or", ",", *DASHES}):
+        before -= 1
+    label = word(found, before).removesuffix("s")
+    is_first = before == at - 1 or before + 1 in names
+    return f"{label} {found[at].lower}" if label in LABELS and is_first else ""
+
+
+def _name(found: Sequence[Token], at: int) -> str:
+    """Return the name that a number is part of ("Ferrite 4.2"); a verb or a light word before it makes none."""
+    before = word(found, at - 1)
+    if not found[at].is_number or not term(before):
+        return ""
+    verb = term(before) in LIGHT or before.endswith(("s", "ed", "ing")) or word(found, at - 2) in _MODALS
+    return f"{before} {found[at].lower}" if before in VERSION_LABELS or not verb else ""
+
+
+def _count(found: Sequence[Token], at: int) -> Figure:
+    nouns: list[str] = []
+    for token in found[at + 1 : at + 5]:
+        if token.is_number or not term(token.lower):
+            break
+        nouns.append(term(token.lower))
+    return replace(figure(found, (at, at), "count", value(found[at]) or 0.0), role=frozenset(nouns))
 
 
 def _joined(figures: Sequence[Figure], found: Sequence[Token]) -> list[Figure]:
-    """Join "1 % to 8 %"; a number that is a name goes."""
+    """Join "between 1 % and 8 %" to one figure."""
     joined: list[Figure] = []
-    for figure in figures:
-        if joined and _linked(joined[-1], figure, found):
+    for stated in figures:
+        if joined and _linked(joined[-1], stated, found):
             first = joined.pop()
-            figure = replace(figure, low=first.low, bound="", first=first.first)
-        joined.append(figure)
-    return [figure for figure in joined if figure.dimension != "name"]
+            joined.append(replace(stated, low=first.low, bound="", first=first.first))
+        else:
+            joined.append(stated)
+    return joined
 
 
 def _linked(first: Figure, second: Figure, found: Sequence[Token]) -> bool:
-    between = [found[place].lower for place in range(first.last + 1, second.first)]
-    links = between in (["-"], ["–"], ["—"], ["to"]) or (
-        between == ["and"] and _word(found, first.first - 1) == "between"
+    between = words(found, first.last + 1, second.first)
+    links = between in (["-"], ["–"], ["—"], ["to"])
+    links = links or (between == ["and"] and word(found, first.first - 1) == "between")
+    return (
+        links
+        and second.dimension not in DATED | {"count"}
+        and first.dimension == second.dimension
+        and first.low < second.high
     )
-    measured = second.dimension not in {"date", "clock", "year", "count", "name"}
-    return links and measured and first.dimension == second.dimension and first.low < second.high

@@ -32,6 +32,7 @@ PAGES = [
 ]
 ANSWER = "You can return a lamp within 45 days [Source 1]."
 UNKNOWN = "I don't know."
+ALL = Steps(decompose=False)
 GROUNDED = Verdicts((Verdict(Claim("You can return a lamp within 45 days."), 0.9),))
 
 
@@ -65,7 +66,7 @@ def run(
     finds: Finds,
     chat: Says,
     question: str = "How long may I return a lamp?",
-    steps: Steps = Steps(decompose=False),
+    steps: Steps = ALL,
     thresholds: Thresholds = NORMAL,
     judged: Verdicts = GROUNDED,
 ) -> PipelineOutput:
