@@ -4,25 +4,30 @@
     python benchmarks/reliability.py OUTPUT
     python benchmarks/reliability.py OUTPUT --scales      # the constants of scales.py, from r2
 
-Five folds by source page: what is stated of an answer comes from models that saw no answer about its page. Intervals
-are percentile bootstrap over source pages. Labels come from gold alone (``calibration.told.is_right``).
+Five folds by source page, five times with other folds: what is stated of an answer is the mean of what five models say
+that saw no answer about its page. Intervals are percentile bootstrap over source pages. Labels come from gold alone
+(``calibration.told.is_right``). Stale answers are those of the questions that ``rag-harness kb superseded`` marks.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
 from rag_harness.calibration.confidence import brier, expected_calibration_error, held_out, split
-from rag_harness.calibration.told import SIGNALS, Told, detail, has_quote, read_told, told
+from rag_harness.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
+from rag_harness.kb.superseded import mark_superseded
+from rag_harness.measures.rot import StaleAnswer
 from rag_harness.pipelines.reliability.confidence import formula
 from rag_harness.pipelines.reliability.verification import Checked
 from rag_harness.prompts import load_prompts
@@ -30,13 +35,17 @@ from rag_harness.reader.reader import read
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult, read_rows
+from rag_harness.results.score import SCORES, read_scores
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.estimate import Estimate, estimate
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.selective import promise, risk_coverage
 from rag_harness.types import Case, Chunk, Hit
 
+KB = Path(__file__).parents[1] / "data" / "kb"
 FIT_HALF = 0
+REPEATS = 5
+ABLATIONS = ("e3", "r1", "r1-original", "r2", "r3", "r4", "r5", "r6")
 Scores = Mapping[str, float]
 
 
@@ -49,6 +58,7 @@ def main() -> None:
     if chosen.scales:
         print_scales(chosen.output)
         return
+    print_ablations(chosen.output)
     each = read_told(chosen.output, "r1")
     print_label(chosen.output, each)
     print_worth("right, all questions", each, signal_scores(each))
@@ -76,6 +86,65 @@ def print_scales(output: Path) -> None:
         )
 
 
+def print_ablations(output: Path) -> None:
+    """Print what each experiment answers, what of it is right, and what it costs."""
+    faithful, superseded = faithfulness(output), superseded_facts()
+    print("experiment   given right  wrong  neg.declined ans.declined stale  faithful AUROC  calls  ms p50")
+    for name in ABLATIONS:
+        if name not in read_manifest(output).suites:
+            continue
+        both = pairs(output, name)
+        given = [(case, row) for case, row in both if not row.abstained]
+        right = sum(is_right(case, row) for case, row in given)
+        negative = [row.abstained for case, row in both if not case.answerable]
+        answerable = [row.abstained for case, row in both if case.answerable]
+        stale = stale_answers(both, superseded)
+        calls, milliseconds = [row.usage.calls for _, row in both], [row.total_time_ms for _, row in both]
+        known = [faithful[name, row.query_id] for _, row in given if (name, row.query_id) in faithful]
+        print(
+            f"{name:<12} {len(given):>5} {right:>5} {len(given) - right:>6} {np.mean(negative):>13.2f} "
+            f"{np.mean(answerable):>12.2f} {share(stale):>5} {np.mean(known):>9.3f} {sorts(name, both):>5} "
+            f"{np.mean(calls):>6.2f} {np.median(milliseconds):>7.0f}"
+        )
+    print()
+
+
+def faithfulness(output: Path) -> dict[tuple[str, str], float]:
+    lines = (line for file in sorted((output / SCORES).glob("*.jsonl")) for line in read_scores(file))
+    of_it = (line for line in lines if line.measure == "faithfulness")
+    return {(line.experiment, line.query_id): line.value for line in of_it if line.value is not None}
+
+
+def superseded_facts() -> dict[str, Any]:
+    """Return the metadata of the questions whose answer a page that was replaced gives otherwise."""
+    queries = map(json.loads, mark_superseded(KB).lines)
+    return {one["query_id"]: one["metadata"] for one in queries if "superseded" in one.get("metadata", {})}
+
+
+def stale_answers(both: Sequence[tuple[Case, ExperimentResult]], superseded: Mapping[str, Any]) -> list[float]:
+    marked = [
+        (case, row.model_copy(update={"metadata": superseded[row.query_id]}))
+        for case, row in both
+        if row.query_id in superseded
+    ]
+    scores = [StaleAnswer().score(case, row).value for case, row in marked]
+    return [value for value in scores if value is not None]
+
+
+def share(values: Sequence[float]) -> str:
+    return f"{sum(values):.0f}/{len(values)}" if values else "-"
+
+
+def sorts(name: str, both: Sequence[tuple[Case, ExperimentResult]]) -> str:
+    """Return AUROC over drafts of a confidence from other pages; none of E3, which states no signals."""
+    each = [told(case, row) for case, row in both]
+    answered = [one for one in each if not one.declined]
+    if name == "e3":
+        return "-"
+    stated = unseen(answered)
+    return f"{auroc([float(one.right) for one in answered], [stated[one.query_id] for one in answered]):.2f}"
+
+
 def print_label(output: Path, each: Sequence[Told]) -> None:
     answered = [one for one in each if not one.declined]
     right, declined = sum(one.right for one in answered), [one for one in each if one.declined]
@@ -93,8 +162,8 @@ def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -
     curve = risk_coverage([0.0] * len(each), wrong)
     print(f"{name}: n {len(each)}, right {np.mean(right):.2f}")
     print(f"  AURC in no order {curve.by_chance:.3f}, in the best {curve.best:.3f}")
-    stated = held_out(each)
-    shuffled = held_out([replace(one, right=label) for one, label in zip(each, mixed(right), strict=True)])
+    stated = unseen(each)
+    shuffled = unseen([replace(one, right=label) for one, label in zip(each, mixed(right), strict=True)])
     rows = {"calibrated, held out": stated, **scored, "calibrated, labels shuffled": shuffled}
     print(f"  {'':<30} {'AUROC':<20} {'AURC':<22} risk at 80 %")
     for label, scores in rows.items():
@@ -103,6 +172,12 @@ def print_worth(name: str, each: Sequence[Told], scored: Mapping[str, Scores]) -
     values = [stated[one.query_id] for one in each]
     ece = estimate(expected_calibration_error, right, values, clusters=pages)
     print(f"  calibrated, held out: ECE {said(ece)}, Brier {brier(right, values):.3f}\n")
+
+
+def unseen(each: Sequence[Told]) -> Scores:
+    """Return the probability of each answer from models that saw no answer about its page."""
+    found = [held_out(each, seed=seed) for seed in range(REPEATS)]
+    return {one.query_id: float(np.mean([stated[one.query_id] for stated in found])) for one in each}
 
 
 def line(scores: Sequence[float], wrong: Sequence[float], pages: Sequence[str], label: str) -> None:
@@ -170,7 +245,7 @@ def print_reader(output: Path) -> None:
 
 def print_promise(each: Sequence[Told], splits: int) -> None:
     answered = [one for one in each if not one.declined]
-    stated = held_out(each)
+    stated = unseen(each)
     scores, wrong = [stated[one.query_id] for one in answered], [float(not one.right) for one in answered]
     found = promise(scores, wrong, 0.05)
     print(f"promise of 5 % at 95 %: {found.threshold if found.threshold is not None else 'none: ' + found.reason}")

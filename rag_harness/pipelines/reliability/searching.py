@@ -53,7 +53,7 @@ class Searcher:
             for retriever in self.retrievers:
                 await trace.retrieve(retriever, search, k)
                 rankings.append(trace.retrieved)
-        trace.retrieved = fused(rankings, k, SOURCE) if len(rankings) > 1 else rankings[0]
+        trace.retrieved = by_meaning(fused(rankings, k, SOURCE)) if len(rankings) > 1 else rankings[0]
         await trace.rerank(self.reranker, question, self.top_k)
         return await trace.off_loop("quality", self._rated, question, trace)
 
@@ -75,6 +75,15 @@ class Searcher:
     def scale(self) -> Scale:
         """How the reranker's absolute score is read."""
         return scale_of(self.reranker.model, _absolute(self.reranker) is not None)
+
+
+def by_meaning(hits: Sequence[Hit]) -> list[Hit]:
+    """Return fused hits that go by their cosine, and by the lowest one where only their words were found.
+
+    A reranker may weigh the score that it is given beside words of its own: the fused one would count them twice.
+    """
+    known = [hit.scores["dense"] for hit in hits if "dense" in hit.scores]
+    return [replace(hit, score=hit.scores.get("dense", min(known))) for hit in hits] if known else list(hits)
 
 
 def absolute_scores(reranker: Reranker, question: str, hits: Sequence[Hit]) -> Sequence[float]:

@@ -18,7 +18,7 @@ from rag_harness.pipelines.reliability.confidence import Confidence
 from rag_harness.pipelines.reliability.engine import Reliable, Steps
 from rag_harness.pipelines.reliability.fallback import Fallback
 from rag_harness.pipelines.reliability.quality import Rarity
-from rag_harness.pipelines.reliability.searching import Searcher
+from rag_harness.pipelines.reliability.searching import Searcher, by_meaning
 from rag_harness.pipelines.reliability.thresholds import NORMAL, Thresholds
 from rag_harness.prompts import Prompts
 from rag_harness.types import Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
@@ -195,3 +195,11 @@ def test_talk_is_answered_without_a_search() -> None:
     assert finds.asked == []
     assert not output.answer.abstained
     assert decisions(output)["decision"].reason == "CHIT_CHAT"
+
+
+def test_fused_hits_go_by_their_cosine() -> None:
+    fused = [hit("a", rrf=0.03, dense=0.7), hit("b", rrf=0.02, bm25=9.0), hit("c", rrf=0.01, dense=0.4)]
+    assert [one.score for one in by_meaning(fused)] == [0.7, 0.4, 0.4]
+    assert [one.scores for one in by_meaning(fused)] == [one.scores for one in fused]
+    words_alone = [hit("a", rrf=0.03, bm25=9.0)]
+    assert by_meaning(words_alone) == words_alone
