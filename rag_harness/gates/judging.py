@@ -95,7 +95,7 @@ def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) ->
         if without > most * could:
             why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
             said = f"{why} (--rag-max-unmeasured){_reasons(gate, [scores])}"
-            return replace(verdict, state="failed", reason=said)
+            return replace(verdict, state="failed", reason=said, lacking=True)
     return verdict
 
 

@@ -24,7 +24,7 @@ class Verdict:
     ``interval`` is the 95 % interval of ``value``, open where the cases are too few to bound it; where two suites are
     compared, of their mean difference per case, and ``threshold`` is then what the other suite has, with the gate's
     offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each of them holds with its
-    confidence; of a comparison, they are of the mean difference per case.
+    confidence; of a comparison, they are of the mean difference per case. ``lacking`` fails for want of values alone.
     """
 
     gate: Gate
@@ -36,6 +36,7 @@ class Verdict:
     reason: str = ""
     unit: str = "share"
     bounds: Interval | None = None
+    lacking: bool = False
 
     def line(self, width: int = 0, states: int = 0) -> str:
         """Return the verdict in a line, or more where it would be too wide; what to do has a line of its own.
@@ -52,8 +53,17 @@ class Verdict:
         text = self.gate.otherwise
         if not text or self.state not in ("failed", "inconclusive"):
             return ""
-        due = is_due(self.state, self.gate.op, self.value, self.threshold)
-        return f"what to do: {text}" if due else f"undecided; would be: {text}"
+        return f"what to do: {text}" if self.is_due else f"undecided; would be: {text}"
+
+    @property
+    def is_due(self) -> bool:
+        """Whether what the gate's ``else`` says is to be done: it failed, and its value is on the wrong side.
+
+        One that failed because cases were lost, or could not be measured, has not shown that its condition fails.
+        """
+        if self.state != "failed" or self.lacking or self.value is None or self.threshold is None:
+            return False
+        return not holds(self.value, self.gate.op, self.threshold)
 
     def _said(self, width: int, states: int) -> list[str]:
         narrow = f"{self.state:<{states}}  {self.gate.condition}"
@@ -95,11 +105,3 @@ def equal(value: float, threshold: float) -> bool:
 def holds(value: float, op: str, threshold: float) -> bool:
     """Whether a value is on the side of the threshold that the operator asks for."""
     return "=" in op if equal(value, threshold) else (value > threshold) == (">" in op)
-
-
-def is_due(state: str, op: str, value: float | None, threshold: float | None) -> bool:
-    """Whether what a gate's ``else`` says is to be done: it failed, and its value is on the wrong side.
-
-    One that failed because cases were lost, or none could be measured, has not shown that its condition does not hold.
-    """
-    return state == "failed" and value is not None and threshold is not None and not holds(value, op, threshold)

@@ -27,7 +27,8 @@ def check_keys(settings: Settings) -> None:
         return
     for model in filter(None, [settings.chat_model, settings.writer_model, settings.rewrite_model]):
         _check_price(settings, model)
-    _refuse([*_chat_key(settings), *_embedding_key(settings)])
+    helpers = [line for role in ("writer", "rewrite") for line in _helper_key(settings, role)]
+    _refuse([*_chat_key(settings), *helpers, *_embedding_key(settings)])
 
 
 def check_judge(settings: Settings) -> None:
@@ -88,6 +89,16 @@ def _judge_key(settings: Settings, asked: Endpoint) -> list[str]:
     same = asked.base_url == settings.chat_base_url
     name = settings.judge_api_key_env or (settings.chat_api_key_env if same else "") or "RAG_JUDGE_API_KEY"
     return [f"{name} is not set: mode {settings.mode} judges with {asked.model} at {asked.base_url}."]
+
+
+def _helper_key(settings: Settings, role: str) -> list[str]:
+    """Name the key that a model beside the answering one lacks; nothing where no such model is named."""
+    asked = endpoint_of(settings, role)
+    if not getattr(settings, f"{role}_model") or asked.api_key or asked.base_url == EMBEDDED_URL:
+        return []
+    if _is_local(asked.base_url) or asked.base_url == settings.chat_base_url:
+        return []
+    return [f"RAG_{role.upper()}_API_KEY is not set: mode {settings.mode} calls {asked.model} at {asked.base_url}."]
 
 
 def _is_local(url: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rag_harness.judges.llm.reading import json_of
+from rag_harness.models.replies import json_of
 from rag_harness.pipelines.subquestions import MOST, subquestions
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel

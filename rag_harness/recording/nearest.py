@@ -98,6 +98,7 @@ def _parts(body: Mapping[str, Any]) -> dict[str, str]:
             continue
         context, _, question = content.rpartition("Question: ")
         parts["the question"] = question
-        for label, text in re.findall(r"^\[(Source \d+): [^\]]*\](.*?)(?=^\[Source \d+: |\Z)", context, re.M | re.S):
+        # Its address counts too: a long one is abridged with the text behind it.
+        for label, text in re.findall(r"^\[(Source \d+): (.*?)(?=^\[Source \d+: |\Z)", context, re.M | re.S):
             parts[f"the text of [{label}]"] = text.strip()
     return parts

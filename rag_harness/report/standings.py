@@ -83,7 +83,8 @@ class _Field:
         why = dict.fromkeys(
             _why(table, self.measure, self.inside) for n, table in self.tables.items() if n not in having
         )
-        return f"{f'only {next(iter(having))}' if having else 'nobody'} has {self.measure} ({'; '.join(why)})"
+        said = f"{f'only {next(iter(having))}' if having else 'nobody'} has {self.measure}"
+        return f"{said} ({'; '.join(why)})" if why else said
 
     def cells(self, suites: Mapping[str, SuiteRecord], draws: int) -> Iterator[Cell]:
         """Yield the differences of all pairs."""

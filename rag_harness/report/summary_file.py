@@ -47,7 +47,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "unit": verdict.unit,
         "reason": verdict.reason,
         **({**evidence, "bounds": _ends(verdict.bounds)} if evidence else {}),
-        **({"otherwise": verdict.gate.otherwise} if verdict.gate.otherwise else {}),
+        **({"otherwise": verdict.gate.otherwise, "due": verdict.is_due} if verdict.gate.otherwise else {}),
     }
 
 

@@ -46,6 +46,7 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
     suite.run().assert_outcomes(passed=4)
 
 
+@pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline, test, _ = _blocks("docs/add-an-experiment.md")
     # A copy of the package stands before the installed one, as if the file had been added to a clone.
@@ -57,6 +58,7 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(suite.rows("e5_short_context")) == 4
 
 
+@pytest.mark.usefixtures("cold_python")  # another package than the warm one has
 def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, pipeline = _blocks("docs/add-an-experiment.md")
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")

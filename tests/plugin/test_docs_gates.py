@@ -146,6 +146,7 @@ def test_the_summary_on_the_page_is_what_the_shipped_suite_writes(tmp_path: Path
     result = replay(tmp_path, "test_retrieval_golden")
     assert result.returncode == 0, result.stdout[-2000:]
     written = json.loads((tmp_path / "out" / "summary.json").read_text())
+    written["gates"] = [gate for gate in written["gates"] if gate["gate"].startswith("golden")]
     assert set(example["gates"][0]) == set(written["gates"][0])
     assert _shortened(written, example) == example
 

@@ -110,8 +110,11 @@ def test_there_is_nothing_to_do_where_it_holds_or_was_not_judged() -> None:
 
 @pytest.mark.parametrize(
     "scores",
-    [of(None, None), of(1, 1, lost=1), of(1, float("nan")), replace(of(1, None), not_measured=1)],
-    ids=["no value", "lost", "nan", "unmeasured"],
+    [
+        *(of(None, None), of(1, 1, lost=1), of(1, float("nan"))),
+        *(replace(of(value, None), not_measured=1) for value in (1, 0)),
+    ],
+    ids=["no value", "lost", "nan", "unmeasured", "unmeasured, and low"],
 )
 def test_a_gate_that_failed_for_want_of_values_decides_nothing(scores: Scores) -> None:
     found = verdict("e3: recall@5 >= 0.9 else x", scores, Rules(max_unmeasured=0.1))

@@ -19,7 +19,7 @@ from rag_harness.judges.llm.asking import Asking, asking_of, prompt, revision_of
 from rag_harness.judges.llm.limits import check_length, too_many
 from rag_harness.judges.llm.marks import Section, numbered
 from rag_harness.judges.llm.nearness import Nearness
-from rag_harness.judges.llm.reading import Missing, json_of, objects_of, whole, words_of
+from rag_harness.judges.llm.reading import Missing, objects_of, whole, words_of
 from rag_harness.judges.llm.schemas import TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.shared import Shared
 from rag_harness.judges.llm.spans import placed
@@ -35,6 +35,7 @@ from rag_harness.measures.judged import (
     Verdict,
     Verdicts,
 )
+from rag_harness.models.replies import json_of
 from rag_harness.protocols import JudgeParts
 
 STRICTNESS = 3

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from rag_harness.judges.llm.asking import Asking, prompt
 from rag_harness.judges.llm.limits import check_length
-from rag_harness.judges.llm.reading import json_of, words_of
+from rag_harness.judges.llm.reading import words_of
 from rag_harness.judges.llm.schemas import BOOLEAN, TEXT, Schema, list_schema, object_schema
 from rag_harness.judges.llm.spans import placed
 from rag_harness.measures.judged import Claim
+from rag_harness.models.replies import json_of
 
 Part = Literal["claims", "questions"]
 Parts = tuple[Part, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.units import told_apart
-from rag_harness.gates.verdict import equal, is_due
+from rag_harness.gates.verdict import equal
 from rag_harness.page.content import Cell, Section, Table, words
 from rag_harness.page.figures import NONE
 from rag_harness.page.run import Run
@@ -29,7 +29,7 @@ def decisions(runs: Sequence[Run]) -> Section | None:
 
 def _row(said: Mapping[str, Any], k: int) -> list[Cell]:
     gate, state = parsed(said["gate"], k), said["state"]
-    verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said, gate))
+    verdict, to_do = Cell(state, TONES.get(state, "mute")), Cell(_to_do(said))
     if said.get("value") is None or said.get("threshold") is None:
         return [*words(said["gate"], NONE, NONE, str(said.get("n", 0))), verdict, to_do]
     unit = said.get("unit", "share")
@@ -44,12 +44,10 @@ def _measured(said: Mapping[str, Any], unit: str, gate: Gate | None) -> str:
     return " against ".join(shown) if gate is not None and isinstance(gate.right, Reference) else shown[0]
 
 
-def _to_do(said: Mapping[str, Any], gate: Gate | None) -> str:
+def _to_do(said: Mapping[str, Any]) -> str:
     state, reason, text = said["state"], said.get("reason") or "", str(said["otherwise"])
     if state == "passed":
         return "keep"
     if state not in ("failed", "inconclusive"):
         return reason
-    # What another version writes cannot be held against its value here: the state has to do.
-    due = state == "failed" if gate is None else is_due(state, gate.op, said.get("value"), said.get("threshold"))
-    return text if due else f"undecided: {reason}; would be: {text}"
+    return text if said.get("due") else f"undecided: {reason}; would be: {text}"

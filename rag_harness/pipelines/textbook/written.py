@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from rag_harness.chunking.summaries import summary_of
-from rag_harness.errors import ModelOutputError, RecordingMissError
+from rag_harness.errors import ModelOutputError, RagHarnessError
 from rag_harness.files.sources import json_digest
 from rag_harness.pipelines.textbook.places import place_of
 from rag_harness.prompts import Prompts
@@ -82,7 +82,7 @@ class WrittenSummaries(Retrieval):
         spec = replace(sections.spec, chunker="summaries")
         super().__init__(spec, lambda: (), sections.settings, sections.stores, sections.embedder)
         self._sections, self._writer = sections, writer
-        self._missing: RecordingMissError | None = None
+        self._failed: RagHarnessError | None = None
 
     def prepare(self, queries: Sequence[str]) -> None:
         """Have the summaries written, and be ready for ``queries``; other processes then find what was recorded."""
@@ -98,12 +98,12 @@ class WrittenSummaries(Retrieval):
 
     @cached_property
     def _written(self) -> list[str]:
-        if self._missing is not None:  # no trial changes what is recorded: the first has asked for all
-            raise self._missing
+        if self._failed is not None:  # the first trial has asked for all: another would pay for them again
+            raise self._failed
         try:
             return self._writer.written(self._sections.chunks)
-        except RecordingMissError as miss:
-            self._missing = miss
+        except RagHarnessError as error:
+            self._failed = error
             raise
 
     def decided(self) -> Decision:

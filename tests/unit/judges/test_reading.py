@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.judges.llm.judging import SUPPORTED
-from rag_harness.judges.llm.reading import Missing, Said, json_of, read_verdicts, whole, words_of
+from rag_harness.judges.llm.reading import Missing, Said, read_verdicts, whole, words_of
+from rag_harness.models.replies import json_of
 
 YES, NO = Said(1.0, 1), Said(0.0)
 S1 = {"index": 1, "verdict": "supported", "passage": 1}

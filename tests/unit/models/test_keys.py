@@ -119,3 +119,13 @@ def test_so_has_every_model_that_is_named_for_a_role(role: str) -> None:
     changed: dict[str, Any] = {role: "own/model"}
     with pytest.raises(PrerequisiteError, match="'own/model' has no price"):
         check_keys(replace(known, **changed))
+
+
+@pytest.mark.parametrize("role", ["writer", "rewrite"])
+def test_a_model_of_a_server_of_its_own_needs_a_key_of_its_own(role: str) -> None:
+    named = {f"{role}_model": "m", f"{role}_base_url": REMOTE}
+    with pytest.raises(PrerequisiteError, match=f"RAG_{role.upper()}_API_KEY is not set: mode live calls m at"):
+        check_keys(settings_of("embedded", **named))
+    check_keys(settings_of("embedded", **named, **{f"{role}_api_key": SECRET}))
+    check_keys(settings_of("embedded", **{f"{role}_base_url": REMOTE}))
+    check_keys(settings_of("embedded", **{**named, f"{role}_base_url": "http://127.0.0.1:8080/v1"}))

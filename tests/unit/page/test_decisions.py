@@ -34,7 +34,15 @@ def test_a_line_a_gate_that_says_what_to_do_in_the_order_in_which_they_were_set(
         study,
         gate("e3: recall@5 >= 0.7", otherwise="switch to e2"),
         gate("e3: mrr@10 >= 0.5"),
-        gate("e3: hri <= 0.1", "failed", value=0.3, threshold=0.1, interval=[0.2, None], otherwise="a larger model"),
+        gate(
+            "e3: hri <= 0.1",
+            "failed",
+            value=0.3,
+            threshold=0.1,
+            interval=[0.2, None],
+            otherwise="a larger model",
+            due=True,
+        ),
         gate("e3: recall@5 >= 0.8 @95%", "inconclusive", threshold=0.8, reason=OPEN, otherwise="cut by headings"),
         gate("e3: recall@3 >= 0.8", "silent", otherwise="nothing"),
     )
@@ -73,7 +81,7 @@ def test_a_gate_that_failed_for_want_of_values_decides_nothing(study: Path) -> N
 
 def test_of_two_experiments_both_are_shown_with_their_difference(study: Path) -> None:
     compared = gate("e3: recall@5 >= e2 + 0.1", "failed", value=0.75, threshold=0.8, interval=[-0.1, 0.3])
-    summarise(study, {**compared, "otherwise": "keep e2"})
+    summarise(study, {**compared, "otherwise": "keep e2", "due": True})
     assert rows(study)[0][1:3] == ["0.750 against 0.800", "difference [-0.100, +0.300]"]
     assert rows(study)[0][-1] == "keep e2"
 
@@ -88,7 +96,7 @@ def test_units_are_those_of_the_measure_and_a_near_miss_shows_that_it_is_one(stu
 
 
 def test_a_gate_as_another_version_writes_it_is_shown_as_it_is(study: Path) -> None:
-    summarise(study, gate("e3: what another version writes", "failed", otherwise="switch to e2"))
+    summarise(study, gate("e3: what another version writes", "failed", otherwise="switch to e2", due=True))
     assert rows(study)[0][-1] == "switch to e2"
 
 
@@ -101,7 +109,7 @@ def test_it_is_absent_where_no_gate_says_what_to_do(study: Path, gates: list[dic
 
 def test_page_and_markdown_say_the_same_below_the_verdict(study: Path) -> None:
     hostile = "ask <b>@everyone</b> | and wait"
-    summarise(study, gate("e3: recall@5 >= 0.8", "failed", threshold=0.8, otherwise=hostile))
+    summarise(study, gate("e3: recall@5 >= 0.8", "failed", threshold=0.8, otherwise=hostile, due=True))
     runs = read(study)
     sections = sections_of(runs)
     assert [section.ident for section in sections][:3] == ["verdict", "decisions", "scorecard"]

@@ -97,6 +97,17 @@ def test_an_abridged_recording_answers_the_whole_request_alone(tmp_path: Path) -
     assert cassettes.nearest(missed).endswith("differs in the text of [Source 2].")
 
 
+def test_a_source_with_a_long_address_is_named_where_its_text_differs(tmp_path: Path) -> None:
+    label = f"[Source 1: module-1/chapter-2.md | Section: {'Nodes > ' * 12}Topics | Relevance: 0.51]"
+    cassettes = Cassettes(tmp_path, abridges=True)
+    bodies = [
+        {**BODY, "messages": [{"role": "user", "content": f"{label} {letter * 300}\n\nQuestion: Why?"}]}
+        for letter in "ab"
+    ]
+    cassettes.save(ask(cassettes, bodies[0]), answer())
+    assert cassettes.nearest(ask(cassettes, bodies[1])).endswith("differs in the text of [Source 1].")
+
+
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_abridging_twice_is_abridging_once(value: Any) -> None:
     assert abridged(abridged(value)) == abridged(value)

@@ -140,6 +140,12 @@ def test_slices_that_nobody_can_be_compared_on_are_named_with_the_reason() -> No
     ]
 
 
+def test_where_the_others_do_not_have_the_measure_no_reason_is_made_up() -> None:
+    labels = kinds(a=3)
+    tables = {"t1": table(labels, token_f1=[0.1, 0.2, 0.3]), "t2": table(labels, hri=[0.1, 0.2, 0.3])}
+    assert not any("()" in line for line in stand(tables, "kind", "token_f1").blank)
+
+
 def test_one_experiment_has_no_rival() -> None:
     found = stand({"t1": CLEAR["t1"]}, "kind")
     assert (found.found, found.blank, found.tests) == ([], [], 0)

@@ -37,7 +37,9 @@ def shipped(every: int) -> list[Any]:
     cassettes = Cassettes(SHIPPED)
     from rag_harness.recording.cassette_file import read_interaction
 
-    assert files
+    # Of an abridged one nobody can ask again: its request is not whole.
+    files = [file for file in files if " characters, " not in file.read_text(encoding="utf-8")]
+    assert len(files) >= 5
     requests = [read_interaction(file).request for file in files]
     assert all(cassettes.has("POST", "/v1/chat/completions", request) for request in requests)
     return requests

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_harness.chunking.summaries import summary_of
-from rag_harness.errors import CriticalError, ModelOutputError, RecordingMissError
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.files.sources import json_digest
 from rag_harness.models.chat.mock import MockChat
 from rag_harness.pipelines import experiment as build
@@ -106,11 +106,12 @@ def test_a_call_that_fails_for_good_gives_up_the_others(tmp_path: Path) -> None:
     assert len(chat.asked) < len(summaries._sections.chunks)
 
 
-def test_what_nobody_recorded_is_asked_for_once(tmp_path: Path) -> None:
-    chat = Says(Introduction=RecordingMissError("not recorded", ()))
+@pytest.mark.parametrize("error", [RecordingMissError("not there", ()), ModelCallError("not there")])
+def test_what_fails_is_asked_for_once(tmp_path: Path, error: RagHarnessError) -> None:
+    chat = Says(Introduction=error)
     summaries = summaries_of(tmp_path, chat)
     for _ in range(2):
-        with pytest.raises(RecordingMissError, match="not recorded"):
+        with pytest.raises(type(error), match="not there"):
             summaries.dense.retrieve("topic", 2)
     assert len(chat.asked) == len(set(chat.asked))
 
