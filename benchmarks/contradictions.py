@@ -29,7 +29,7 @@ from rag_harness.chunking.lengths import ChunkingSettings
 from rag_harness.chunking.sections import chunk_document
 from rag_harness.ingest.markdown import load
 from rag_harness.models.embedders.mock import WordTokenizer
-from rag_harness.pipelines.reliability.contradictions import Contradiction, contradictions
+from rag_harness.pipelines.reliability.contradictions import Contradiction, against, contradictions
 from rag_harness.reader.terms import terms
 from rag_harness.types import Chunk
 
@@ -98,20 +98,33 @@ def carries(found: Contradiction, fact: Fact) -> bool:
     return all(statement in one or one in statement for statement, one in zip(fact.statements, said, strict=True))
 
 
+class Likeness:
+    """The cosine of two texts' terms, weighted by their rarity among ``texts``."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        often = Counter(word for text in texts for word in terms(text))
+        self._weights = {word: math.log(len(texts) / count) ** 2 for word, count in often.items()}
+
+    def __call__(self, one: frozenset[str], other: frozenset[str]) -> float:
+        return self._sum(one & other) / ((self._sum(one) * self._sum(other)) ** 0.5 or 1.0)
+
+    def _sum(self, words: frozenset[str]) -> float:
+        return math.fsum(self._weights.get(word, 0.0) for word in words)
+
+
 def similar(pairs: Sequence[Pair], count: int) -> list[Pair]:
     """Return the pairs with the highest cosine of their terms, weighted by rarity."""
-    chunks = {chunk.chunk_id: chunk for pair in pairs for chunk in pair}
-    words = {name: terms(chunk.text) for name, chunk in chunks.items()}
-    often = Counter(word for found in words.values() for word in found)
-    weight = {word: math.log(len(words) / count) for word, count in often.items()}
-    norm = {name: math.sqrt(sum(weight[word] ** 2 for word in sorted(found))) or 1.0 for name, found in words.items()}
+    texts = {chunk.chunk_id: chunk.text for pair in pairs for chunk in pair}
+    words = {name: terms(text) for name, text in texts.items()}
+    like = Likeness(list(texts.values()))
+    return sorted(pairs, key=lambda pair: -like(words[pair[0].chunk_id], words[pair[1].chunk_id]))[:count]
 
-    def cosine(pair: Pair) -> float:
-        one, other = (chunk.chunk_id for chunk in pair)
-        shared = sum(weight[word] ** 2 for word in sorted(words[one] & words[other]))
-        return shared / (norm[one] * norm[other])
 
-    return sorted(pairs, key=cosine, reverse=True)[:count]
+def quotes(folder: Path = KB) -> list[tuple[str, str]]:
+    """Return each quote that carries an answer, with its page."""
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = {(Path(quote["filename"]).stem, quote["quote"]) for row in rows for quote in row.get("evidence", ())}
+    return sorted(found)
 
 
 def other_pairs(cut: dict[str, list[Chunk]], planned: Sequence[Fact], outdated: bool) -> Iterator[Pair]:
@@ -164,6 +177,26 @@ def report_others(title: str, pairs: Sequence[Pair], show: Callable[..., None]) 
     print(f"{title}: {len(reported)} of {len(pairs)} pairs ({share:.1%}), {each:.1f} ms a pair")
 
 
+def report_answers(cut: dict[str, list[Chunk]], planned: Sequence[Fact], show: Callable[..., None]) -> None:
+    stale = [against(fact.statements[0], [stating(cut[fact.current], fact.statements[1]).text]) for fact in planned]
+    print(f"outdated statements as answers: {sum(map(bool, stale))} of {len(stale)} contradict the current section")
+    old = {fact.outdated for fact in planned}
+    sections_of = [chunk for page, chunks in cut.items() if page not in old for chunk in chunks]
+    words = {chunk.chunk_id: terms(chunk.text) for chunk in sections_of}
+    like = Likeness([chunk.text for chunk in sections_of])
+    asked = [(page, quote) for page, quote in quotes() if page not in old]
+    alarms = 0
+    for page, quote in asked:
+        said = terms(quote)
+        others = [chunk for chunk in sections_of if chunk.doc_id != page]
+        nearest = sorted(others, key=lambda chunk: -like(said, words[chunk.chunk_id]))[:5]
+        found = against(quote, [chunk.text for chunk in nearest])
+        alarms += bool(found)
+        for one in found:
+            show(f"  {page} {one.kind} {one.differs}\n    {one.first.sentence!r}\n    {one.second.sentence!r}")
+    print(f"quotes as answers, false alarms: {alarms} of {len(asked)} ({alarms / len(asked):.1%})")
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     arguments.add_argument("--pairs", type=int, default=1000, help="pairs of sections; default: 1000")
@@ -180,6 +213,7 @@ def main() -> None:
     report_passages(PAIRS / "development_pairs.jsonl", show)
     for title, outdated in (("current pages, false alarms", False), ("superseded pages, reports", True)):
         report_others(title, similar(list(other_pairs(cut, planned, outdated)), asked.pairs), show)
+    report_answers(cut, planned, show)
 
 
 if __name__ == "__main__":

@@ -117,10 +117,10 @@ class _Reading:
         return sorted(pair for pair in pairs if not self._told(pair, told))
 
     def _told(self, pair: Pair, told: Sequence[set[int]]) -> bool:
-        """Return whether the other text says the same in the same words; of an answer, whether any source does."""
+        """Return whether the other text says the same in the same words; of an answer, ``_agreements`` knows."""
         one, other = pair
         if self._answers:
-            return len(told[one]) > 1
+            return False
         return self._all[other].text in told[one] or self._all[one].text in told[other]
 
     def _asking(self) -> Iterator[int]:

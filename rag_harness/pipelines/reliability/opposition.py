@@ -124,7 +124,7 @@ def _one_role(first: Statement, second: Statement, ours: Figure, theirs: Figure)
     """Return whether two figures stand for the same thing in their statements."""
     if ours.per and theirs.per and ours.per != theirs.per:
         return False
-    if {ours.bound, theirs.bound} == {"upper", "lower"} or (ours.dimension in DATED and ours.role != theirs.role):
+    if ours.dimension in DATED and ours.role != theirs.role:
         return False
     ours_of, theirs_of = _alike(first, ours), _alike(second, theirs)
     if not (ours.high and theirs.high) and len(ours_of) + len(theirs_of) > 2:

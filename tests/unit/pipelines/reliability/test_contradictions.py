@@ -28,6 +28,7 @@ def only(*texts: str) -> Contradiction:
         ("The course lasts two weeks.", "The course lasts 10 days.", "number", ("two weeks", "10 days")),
         ("We compare four listed shops.", "We compare six listed shops.", "number", ("four", "six")),
         ("Applications arrive by 3 May.", "Applications arrive by 9 May.", "date", ("3 May", "9 May")),
+        ("The fair opens on 3 May 2025.", "The fair opens on 3 May 2026.", "date", ("3 May 2025", "3 May 2026")),
         ("The pool opens at 7:00.", "The pool opens at 8 am.", "date", ("7:00", "8 am")),
         ("Rent is due by the 3rd of the month.", "Rent is due by the 5th of the month.", "date", ("3rd", "5th")),
         ("Dogs are allowed on deck.", "Dogs are not allowed on deck.", "negation", ("affirmed", "denied")),
@@ -68,6 +69,8 @@ def test_each_kind_is_found_and_named(first: str, second: str, kind: str, differ
         ("Suppose a swim costs €4.", "A swim costs €6."),
         ("Dogs are not allowed on deck.", "Dogs aren't allowed on deck."),
         ("You need not register the bicycle.", "You can register the bicycle."),
+        ("Dogs are not always allowed on deck.", "Dogs are allowed on deck."),
+        ("Cards cannot be renewed after 7 days.", "Cards can be renewed for €3."),
         ("Not only dogs are allowed on deck.", "Dogs are allowed on deck."),
         ("Outlet shoes cannot be returned by post.", "Shoes can be returned by post."),
         ("Delivery of shoes is free for orders of €50.", "Delivery of shoes costs €4."),
@@ -97,6 +100,12 @@ def test_cells_are_read_with_their_row_and_column() -> None:
 def test_a_bare_cell_has_the_unit_of_its_column() -> None:
     table = "## Loans\n\n| What | Weeks |\n|---|---|\n| Books | {} |\n"
     assert only(table.format(4), table.format(3)).differs == ("4 weeks", "3 weeks")
+
+
+def test_another_row_of_a_table_is_another_case() -> None:
+    table = "## Loans\n\n| What | Period |\n|---|---|\n| {} | {} weeks |\n"
+    assert contradictions([table.format("Books", 4), table.format("Picture books", 2)]) == []
+    assert contradictions([table.format("Picture books", 2), "A loan of books has a period of 4 weeks."]) == []
 
 
 def test_what_the_other_text_says_as_well_is_no_contradiction() -> None:
@@ -142,7 +151,7 @@ def test_too_little_says_nothing(texts: list[str]) -> None:
 
 
 def test_the_pairs_written_before_the_detector() -> None:
-    """20 conflicts and 40 that are none; the detector was not changed after they were run."""
+    """20 conflicts and 40 that are none; nothing was tuned on them. These are the figures of their first run."""
     rows = [json.loads(line) for line in (DATA / "conflict_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     found = {row["id"] for row in rows if contradictions([row["first"], row["second"]])}
     conflicts = {row["id"] for row in rows if row["conflicts"]}
