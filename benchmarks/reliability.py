@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,7 @@ def main() -> None:
         print_scales(chosen.output)
         return
     print_ablations(chosen.output)
+    print_decisions(chosen.output)
     each = read_told(chosen.output, "r1")
     print_label(chosen.output, each)
     print_worth("right, all questions", each, signal_scores(each))
@@ -107,6 +109,27 @@ def print_ablations(output: Path) -> None:
             f"{np.mean(calls):>6.2f} {np.median(milliseconds):>7.0f}"
         )
     print()
+
+
+def print_decisions(output: Path) -> None:
+    """Print what was decided of drafts that are right and wrong, and what retrieval quality tells."""
+    enough = {row.query_id: float(sufficient(case, row)) for case, row in pairs(output, "r2")}
+    for name in ("r1", "r1-original"):
+        both = pairs(output, name)
+        decided = Counter((outcome(row, "decision"), is_right(case, row)) for case, row in both)
+        stopped = Counter(case.answerable for case, row in both if outcome(row, "gate") == "abstain")
+        rated = [one.quality or 0.0 for one in (told(case, row) for case, row in both)]
+        print(f"{name}: passed {decided['pass', True]} right, {decided['pass', False]} wrong; ", end="")
+        print(f"warned {decided['warn', True]} right, {decided['warn', False]} wrong; ", end="")
+        print(f"gate stops {stopped[True]} with an answer, {stopped[False]} without; ", end="")
+        print(f"RQ {min(rated):.2f} to {max(rated):.2f}, AUROC of sufficient context ", end="")
+        print(f"{auroc([enough[row.query_id] for _, row in both], rated):.2f}, of an answer in the documents ", end="")
+        print(f"{auroc([float(case.answerable) for case, _ in both], rated):.2f}")
+    print()
+
+
+def outcome(row: ExperimentResult, name: str) -> str:
+    return next((one.outcome for one in row.decisions if one.name == name), "")
 
 
 def faithfulness(output: Path) -> dict[tuple[str, str], float]:
