@@ -48,6 +48,11 @@ class CrossEncoderReranker:
         scores = self._scores(list({(query, hit.chunk.text): None for query, hits in requests for hit in hits}))
         return [_ordered(hits, [scores[query, hit.chunk.text] for hit in hits]) for query, hits in requests]
 
+    def absolute(self, query: str, hits: Sequence[Hit]) -> list[float]:
+        """Return the model's score of each hit, in its order: it compares between questions."""
+        scores = self._scores(list({(query, hit.chunk.text): None for hit in hits}))
+        return [scores[query, hit.chunk.text] for hit in hits]
+
     def _scores(self, pairs: list[Pair]) -> dict[Pair, float]:
         keys = {pair: key_of(*pair) for pair in pairs}
         missing = [pair for pair, score in zip(pairs, self._pairs.get([*keys.values()]), strict=True) if score is None]
