@@ -123,4 +123,5 @@ def _own(parts: RunParts, design: Design, judge: Judge) -> dict[str, Any]:
         "judged_by": [judge.name, judge.model, judge.revision],
         "rewritten_by": [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else [],
         "reliability": source_digest("rag_harness.pipelines.reliability.engine"),
+        "contradictions": source_digest("rag_harness.contradictions"),
     }

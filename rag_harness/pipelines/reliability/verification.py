@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from rag_harness.contradictions import against, contradictions
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.judges.spent import spending
 from rag_harness.measures.judged import Judge, Material, Support
 from rag_harness.measures.judged.measure import supported_share, values
-from rag_harness.pipelines.reliability.contradictions import against, contradictions
 from rag_harness.pipelines.trace import Trace
 from rag_harness.reader.terms import figures, terms
 from rag_harness.types import Answer, Call, Decision, Hit

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.pipelines.reliability.contradictions import ANSWER, Contradiction, against, contradictions
+from rag_harness.contradictions import ANSWER, Contradiction, against, contradictions
 
 DATA = Path(__file__).parent / "data"
 FEE = "A lost card is replaced for €5."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_harness.pipelines.reliability.figure import DASHES, LOWER, UPPER, Figure, value, word, words
-from rag_harness.pipelines.reliability.vocabulary import Token, listed
+from rag_harness.contradictions.figure import DASHES, LOWER, UPPER, Figure, value, word, words
+from rag_harness.contradictions.vocabulary import Token, listed
 
 _SHORT = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = listed(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.pipelines.reliability.vocabulary import listed
+from rag_harness.contradictions.vocabulary import listed
 
 HISTORY = re.compile(
     r"\b(?:formerly|former|previously|previous|used to|earlier|older|in the past|back then|at that time|was replaced"

@@ -1,4 +1,4 @@
-"""Contradictions between texts, without a model: another figure, date or version in the same role, or a denial.
+"""Statements of two texts that cannot both hold: candidates by shared terms, then what the two say differently.
 
 Two statements are held against each other where they share most of what they say, by weight of their words, and
 nothing tells them apart: a word that only the one has against a word that only the other has, a condition, another row
@@ -16,9 +16,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_harness.pipelines.reliability.alignment import Weights
-from rag_harness.pipelines.reliability.opposition import Matched, Opposed, denied, differing, matched, opposed
-from rag_harness.pipelines.reliability.statements import Statement, statements
+from rag_harness.contradictions.alignment import Weights
+from rag_harness.contradictions.opposition import Matched, Opposed, denied, differing, matched, opposed
+from rag_harness.contradictions.statements import Statement, statements
 
 ANSWER = -1
 """The number of the answer among the texts, in what ``against`` returns."""

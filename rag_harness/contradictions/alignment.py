@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from rag_harness.pipelines.reliability.statements import Statement
-from rag_harness.pipelines.reliability.vocabulary import CONTRASTS, LIGHT
+from rag_harness.contradictions.statements import Statement
+from rag_harness.contradictions.vocabulary import CONTRASTS, LIGHT
 
 LIGHTNESS = 0.3
 """Weight of a light word, as a share of what its rarity gives it."""

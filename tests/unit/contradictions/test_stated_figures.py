@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.pipelines.reliability.stated_figures import MOST_FIGURES, figures_of
-from rag_harness.pipelines.reliability.vocabulary import tokens
+from rag_harness.contradictions.stated_figures import MOST_FIGURES, figures_of
+from rag_harness.contradictions.vocabulary import tokens
 
 DAY = 86_400
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.pipelines.reliability.contradictions import contradictions
+from rag_harness.contradictions import contradictions
 from rag_harness.types import Chunk
 
 # Benchmarks are scripts and no package: a type checker would meet the file under two names.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rag_harness.pipelines.reliability.alignment import Sides, Weights
-from rag_harness.pipelines.reliability.denials import Denial
-from rag_harness.pipelines.reliability.figure import DATED, Figure
-from rag_harness.pipelines.reliability.statements import Statement
-from rag_harness.pipelines.reliability.vocabulary import LIGHT
+from rag_harness.contradictions.alignment import Sides, Weights
+from rag_harness.contradictions.denials import Denial
+from rag_harness.contradictions.figure import DATED, Figure
+from rag_harness.contradictions.statements import Statement
+from rag_harness.contradictions.vocabulary import LIGHT
 
 LEAST_SHARED = 0.58
 """Share, by weight, of two statements' terms that both have, at which figures are held against each other."""

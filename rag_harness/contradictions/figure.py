@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_harness.pipelines.reliability.vocabulary import NUMBER_WORDS, Token, listed, term
+from rag_harness.contradictions.vocabulary import NUMBER_WORDS, Token, listed, term
 
 DASHES = frozenset("-–—")
 DATED = frozenset(("date", "clock", "day of the month", "year"))

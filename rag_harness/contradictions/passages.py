@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_harness.pipelines.reliability.vocabulary import term, tokens
+from rag_harness.contradictions.vocabulary import term, tokens
 
 Span = tuple[int, int]
 Block = tuple[str, list[Span]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from rag_harness.pipelines.reliability.denials import (
+from rag_harness.contradictions.denials import (
     EXAMPLE,
     HEDGES,
     HISTORY,
@@ -16,10 +16,10 @@ from rag_harness.pipelines.reliability.denials import (
     denials,
     negates,
 )
-from rag_harness.pipelines.reliability.figure import Figure
-from rag_harness.pipelines.reliability.passages import Passage, Span, passages, shown
-from rag_harness.pipelines.reliability.stated_figures import figures_of
-from rag_harness.pipelines.reliability.vocabulary import LIGHT, OPENERS, UNITS, Token, term, tokens
+from rag_harness.contradictions.figure import Figure
+from rag_harness.contradictions.passages import Passage, Span, passages, shown
+from rag_harness.contradictions.stated_figures import figures_of
+from rag_harness.contradictions.vocabulary import LIGHT, OPENERS, UNITS, Token, term, tokens
 
 LONGEST = 80
 """Tokens of a statement; what comes after them in the sentence is a statement of its own."""

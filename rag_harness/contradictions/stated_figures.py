@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rag_harness.pipelines.reliability.figure import DASHES, DATED, Figure, figure, value, word, words
-from rag_harness.pipelines.reliability.stated_dates import dated, year
-from rag_harness.pipelines.reliability.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, listed, term
+from rag_harness.contradictions.figure import DASHES, DATED, Figure, figure, value, word, words
+from rag_harness.contradictions.stated_dates import dated, year
+from rag_harness.contradictions.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, listed, term
 
 MOST_FIGURES = 12
 """Of a statement, numbers that are names included; what comes after them is not compared."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.pipelines.reliability.contradictions import Contradiction, against, contradictions
+from rag_harness.contradictions import Contradiction, against, contradictions
 
 _SUBJECTS = ("a lost card", "the guided tour", "the swimming course", "a parcel by post")
 _SAYINGS = (
