@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rag_harness.contradictions.statements import Statement
-from rag_harness.contradictions.vocabulary import CONTRASTS, LIGHT
+from rag_harness.contradictions.vocabulary import contrasts, light
 
 LIGHTNESS = 0.3
 """Weight of a light word, as a share of what its rarity gives it."""
@@ -31,7 +31,7 @@ class Weights:
         else:
             seen = len(statements) + _PRIOR
             known = {word: math.log(seen / (often + 1)) / math.log(seen) for word, often in count.items()}
-        self._of = {word: weight * (LIGHTNESS if word in LIGHT else 1.0) for word, weight in known.items()}
+        self._of = {word: weight * (LIGHTNESS if word in light() else 1.0) for word, weight in known.items()}
 
     def of(self, word: str) -> float:
         """Return the weight of a term, in [0, 1]."""
@@ -57,18 +57,18 @@ class Sides:
     def alike(self, weights: Weights) -> float:
         """Return the share of the weight that both have, in [0, 1]; 0 without two words, one of them telling."""
         shared = (self.ours - self.ours_only) | (self.theirs - self.theirs_only)
-        if len(shared) < 2 or not shared - LIGHT:
+        if len(shared) < 2 or not shared - light():
             return 0.0
         both = weights.sum(shared)
         return both / (both + (weights.sum(self.ours_only) + weights.sum(self.theirs_only)) / 2)
 
     def one_case(self, whatever: bool = False) -> bool:
         """Return whether nothing says that the two speak of different subjects or, unless ``whatever``, conditions."""
-        if self.ours_only - LIGHT and self.theirs_only - LIGHT:
+        if self.ours_only - light() and self.theirs_only - light():
             return False
         if not whatever and (_on_condition(self.first, self.second) or _on_condition(self.second, self.first)):
             return False
-        return self._rows_meet() and not any(self._contrast(group) for group in CONTRASTS)
+        return self._rows_meet() and not any(self._contrast(group) for group in contrasts())
 
     def _contrast(self, group: frozenset[str]) -> bool:
         return (self.ours_only & group) != (self.theirs_only & group)
@@ -86,5 +86,5 @@ def _on_condition(one: Statement, other: Statement) -> bool:
         return False
     known = {(figure.dimension, figure.low) for figure in other.figures}
     figures = (figure for figure in one.figures if figure.first in one.conditions)
-    words = frozenset(one.words[place] for place in one.conditions) - LIGHT - {""}
+    words = frozenset(one.words[place] for place in one.conditions) - light() - {""}
     return bool(words - other.terms - other.above) or any((it.dimension, it.low) not in known for it in figures)

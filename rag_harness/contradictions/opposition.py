@@ -9,7 +9,7 @@ from rag_harness.contradictions.alignment import Sides, Weights
 from rag_harness.contradictions.denials import Denial
 from rag_harness.contradictions.figure import DATED, Figure
 from rag_harness.contradictions.statements import Statement
-from rag_harness.contradictions.vocabulary import LIGHT
+from rag_harness.contradictions.vocabulary import light
 
 LEAST_SHARED = 0.58
 """Share, by weight, of two statements' terms that both have, at which figures are held against each other."""
@@ -99,7 +99,7 @@ def _affirmed(first: Statement, denial: Denial, second: Statement, weights: Weig
 def _says_the_same(sides: Sides, denial: Denial, weights: Weights) -> bool:
     """Return whether the verb is there, and all that the denial is of: "outlet items cannot" says no more."""
     verb = frozenset(denial.terms[:2]) & (sides.theirs | sides.second.above)
-    if not verb or sides.ours_only - LIGHT:
+    if not verb or sides.ours_only - light():
         return False
     return sides.alike(weights) >= LEAST_DENIED and sides.one_case(whatever=denial.always)
 

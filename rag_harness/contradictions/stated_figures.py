@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rag_harness.contradictions.figure import DASHES, DATED, Figure, figure, value, word, words
 from rag_harness.contradictions.stated_dates import dated, year
-from rag_harness.contradictions.vocabulary import LABELS, LIGHT, UNITS, VERSION_LABELS, Token, listed, term
+from rag_harness.contradictions.vocabulary import LABELS, UNITS, VERSION_LABELS, Token, light, listed, term
 
 MOST_FIGURES = 12
 """Of a statement, numbers that are names included; what comes after them is not compared."""
@@ -139,7 +139,7 @@ def _name(found: Sequence[Token], at: int) -> str:
     before = word(found, at - 1)
     if not found[at].is_number or not term(before):
         return ""
-    verb = term(before) in LIGHT or before.endswith(("s", "ed", "ing")) or word(found, at - 2) in _MODALS
+    verb = term(before) in light() or before.endswith(("s", "ed", "ing")) or word(found, at - 2) in _MODALS
     return f"{before} {found[at].lower}" if before in VERSION_LABELS or not verb else ""
 
 

@@ -19,7 +19,7 @@ from rag_harness.contradictions.denials import (
 from rag_harness.contradictions.figure import Figure
 from rag_harness.contradictions.passages import Passage, Span, passages, shown
 from rag_harness.contradictions.stated_figures import figures_of
-from rag_harness.contradictions.vocabulary import LIGHT, OPENERS, UNITS, Token, term, tokens
+from rag_harness.contradictions.vocabulary import OPENERS, UNITS, Token, light, term, tokens
 
 LONGEST = 80
 """Tokens of a statement; what comes after them in the sentence is a statement of its own."""
@@ -160,7 +160,7 @@ def _scope(words: Sequence[str], clauses: Sequence[int], figure: Figure) -> froz
     """A clause in front that hardly says anything ("With a volume of 71 litres, …") is read with the next."""
     ends = [clause for clause in clauses if clause > figure.last]
     scope = frozenset(filter(None, words[: ends[0]]))
-    return scope if len(scope - LIGHT) > 1 or len(ends) == 1 else frozenset(filter(None, words[: ends[1]]))
+    return scope if len(scope - light()) > 1 or len(ends) == 1 else frozenset(filter(None, words[: ends[1]]))
 
 
 def _cells(text: str, passage: Passage, number: int) -> Iterator[Statement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from rag_harness.reader.terms import STOPWORDS, stem
@@ -130,8 +130,12 @@ def term(word: str) -> str:
     return stem(_SAME.get(stem(word), word))
 
 
-LIGHT = frozenset(filter(None, map(term, _LIGHT.split())))
-"""Terms that say little about what a sentence is about."""
+@cache
+def light() -> frozenset[str]:
+    """Return the terms that say little about what a sentence is about."""
+    return frozenset(filter(None, map(term, _LIGHT.split())))
+
+
 _CASES = """
     standard express overnight economy bulky large small
     member guest basic plus premium business private student trial starter pro enterprise
@@ -152,5 +156,9 @@ _CASES = """
     front rear
     left right
 """
-CONTRASTS = tuple(frozenset(map(term, group.split())) for group in _CASES.strip().splitlines())
-"""Words that tell apart two cases of one matter: a figure of one case says nothing against that of the other."""
+
+
+@cache
+def contrasts() -> tuple[frozenset[str], ...]:
+    """Return the words that tell apart two cases of one matter: a figure of one says nothing against the other's."""
+    return tuple(frozenset(map(term, group.split())) for group in _CASES.strip().splitlines())
