@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.plugin.conftest import QUERIES, Suite
+from tests.plugin.counting_server import counting_server
+from tests.unit.judges.scripted import Asked, honest
 
 EXPERIMENTS = {
     "r1": "r1_reliable",
@@ -84,3 +86,31 @@ def test_what_cannot_be_calibrated_is_said(engine: Suite) -> None:
     said = engine.pytester.run(sys.executable, *command, "--experiment", "r2")
     said.stderr.fnmatch_lines(["No case of r2 has evidence quotes*"])
     assert said.ret == 2
+
+
+def replies(body: Any) -> str:
+    """Return what a model says that is asked in any role: for each key of the schema that it is sent."""
+    keys = tuple(body["response_format"]["json_schema"]["schema"]["properties"])
+    if keys == ("answer",):
+        return json.dumps({"answer": "You can return a lamp within 45 days [Source 1]."})
+    if keys == ("searches",):
+        return json.dumps({"searches": ["return window of a lamp"]})
+    return json.dumps(honest(Asked(body["messages"][0]["content"], body["messages"][1]["content"], keys)))
+
+
+def test_with_models_behind_http_a_question_costs_five_calls(engine: Suite) -> None:
+    engine.write_queries([QUERIES[0]])
+    with counting_server(delay=0.0, reply=replies) as server:
+        asked = [f"--rag-{role}-model=gpt-x" for role in ("chat", "judge", "rewrite")]
+        urls = [f"--rag-{role}-base-url={server.url}" for role in ("chat", "judge", "rewrite")]
+        engine.run("-k", "test_r1 and not original", "--rag-mode=live", "-p", "no:xdist", *asked, *urls)
+        (row,) = engine.rows("r1_reliable")
+        calls = [call["role"] for stage in row["stages"] for call in stage["calls"]]  # type: ignore[attr-defined]
+        assert row["status"] == "ok", row["error"]
+        assert sum(server.calls.values()) == 5
+    assert sorted(calls) == ["answer", "answer", "judge", "rewrite"]
+    assert row["usage"]["calls"] == 5  # type: ignore[index]
+    said = named(row)
+    assert said["plan"]["outcome"] == "by model"
+    assert said["signal: groundedness"]["value"] is not None
+    assert said["signal: self_consistency"]["value"] == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,16 @@ def test_held_out_tells_right_from_wrong_and_shuffled_labels_nothing() -> None:
     assert 0.4 < auroc([one.right for one in none], [stated[one.query_id] for one in none]) < 0.6
 
 
+def test_what_is_stated_of_a_page_does_not_hang_on_its_labels() -> None:
+    each = answers(60)
+    turned = [replace(one, right=not one.right) if one.cluster == "p3" else one for one in each]
+    before, after = held_out(each), held_out(turned)
+    assert [after[one.query_id] for one in each if one.cluster == "p3"] == [
+        before[one.query_id] for one in each if one.cluster == "p3"
+    ]
+    assert before != after
+
+
 def test_error_and_brier_by_hand() -> None:
     assert expected_calibration_error([1, 0, 1, 1], [0.9, 0.95, 0.2, 1.0]) == pytest.approx((0.85 + 0.8) / 4)
     assert brier([1, 0], [0.8, 0.4]) == pytest.approx((0.04 + 0.16) / 2)
@@ -118,10 +129,7 @@ def test_few_data_promise_nothing() -> None:
 
 def test_rows_of_two_embedders_are_refused() -> None:
     one = answers(60)
-    other = [
-        Told(**{**{name: getattr(each, name) for name in Told.__slots__}, "made_of": {"embedder": "x"}})
-        for each in one[:1]
-    ]
+    other = [replace(each, made_of={"embedder": "x"}) for each in one[:1]]
     with pytest.raises(DataError, match="2 different sets"):
         calibrated("r1", [*one, *other])
 

@@ -20,6 +20,7 @@ from rag_harness.pipelines.reliability.fallback import Fallback
 from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.pipelines.reliability.searching import Searcher, by_meaning
 from rag_harness.pipelines.reliability.thresholds import NORMAL, Thresholds
+from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts
 from rag_harness.types import Completion, Decision, Hit, Message, PipelineOutput, Query, Usage
 from tests.unit.pipelines.reliability.hits import hit
@@ -37,14 +38,14 @@ GROUNDED = Verdicts((Verdict(Claim("You can return a lamp within 45 days."), 0.9
 
 
 class Finds:
-    """Returns the same hits for any query, with scores that a query may raise, and keeps what it was asked."""
+    """Returns the same hits for any query, with scores that a word in it changes, and keeps what it was asked."""
 
-    def __init__(self, hits: Sequence[Hit], better: str = "") -> None:
-        self.hits, self.better, self.asked = list(hits), better, list[tuple[str, int]]()
+    def __init__(self, hits: Sequence[Hit], word: str = "", by: float = 0.0) -> None:
+        self.hits, self.word, self.by, self.asked = list(hits), word, by, list[tuple[str, int]]()
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
         self.asked.append((query, k))
-        more = 0.3 if self.better and self.better in query else 0.0
+        more = self.by if self.word and self.word in query else 0.0
         raised = [replace(one, scores={**one.scores, "dense": one.scores["dense"] + more}) for one in self.hits[:k]]
         return [replace(one, rank=rank) for rank, one in enumerate(raised, 1)]
 
@@ -121,8 +122,8 @@ def test_the_second_answer_sees_other_sources() -> None:
     assert "[Source 2" not in chat.asked[1][1].content
 
 
-def poor(better: str = "", dense: float = 0.45) -> Finds:
-    return Finds([replace(one, scores={"dense": dense}) for one in PAGES], better)
+def poor(word: str = "", by: float = 0.0, dense: float = 0.45) -> Finds:
+    return Finds([replace(one, scores={"dense": dense}) for one in PAGES], word, by)
 
 
 def test_where_little_is_found_no_model_is_asked() -> None:
@@ -143,7 +144,7 @@ def test_without_a_gate_it_is_asked_all_the_same() -> None:
 
 
 def test_a_fallback_searches_wider_with_other_words_and_keeps_the_better() -> None:
-    finds = poor("days", dense=0.53)
+    finds = poor("days", 0.3, dense=0.53)
     output = run(finds, Says(ANSWER, ANSWER), "return a lamp?")
     first, *again = finds.asked
     assert first == ("return a lamp?", 3)
@@ -152,6 +153,15 @@ def test_a_fallback_searches_wider_with_other_words_and_keeps_the_better() -> No
     assert decisions(output)["fallback"].outcome == "better"
     assert decisions(output)["gate"].outcome == "go on"
     assert output.retrieved[0].scores["dense"] == pytest.approx(0.83)
+
+
+def test_what_other_words_find_worse_is_not_kept() -> None:
+    searcher = Searcher([poor("days", -0.3, dense=0.53)], MockReranker(), lambda: Rarity(()), top_k=2)
+    fallback, trace = Fallback(searcher, None, lambda: Rarity(one.chunk for one in PAGES)), Trace()
+    best = asyncio.run(searcher.search("return a lamp?", ["return a lamp?"], 3, trace))
+    searcher.retrievers[0].hits = [replace(one, scores={"dense": 0.1}) for one in PAGES]  # type: ignore[attr-defined]
+    assert asyncio.run(fallback.better("return a lamp?", best, 3, 1, trace)) is best
+    assert trace.decisions[-1].outcome == "no better"
 
 
 def test_twice_in_vain_and_then_it_goes_on_with_the_first() -> None:
