@@ -13,6 +13,7 @@ import numpy as np
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.files.sources import file_sha256
 from rag_harness.models.token_batches import token_batches
+from rag_harness.once import IMPORTING
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.recording.store import key_of
 from rag_harness.registry import missing_package, model_name
@@ -80,6 +81,10 @@ class CrossEncoderReranker:
 
     @cached_property
     def _loaded(self) -> Any:
+        with IMPORTING:
+            return self._load()
+
+    def _load(self) -> Any:
         # Set before the import: no telemetry, and no tokenizer threads that a fork would break.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
