@@ -27,15 +27,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rag_harness.chunking.lengths import ChunkingSettings
 from rag_harness.chunking.sections import chunk_document
+from rag_harness.contradictions import Contradiction, against, contradictions
 from rag_harness.ingest.markdown import load
 from rag_harness.models.embedders.mock import WordTokenizer
-from rag_harness.pipelines.reliability.contradictions import Contradiction, against, contradictions
 from rag_harness.reader.terms import terms
 from rag_harness.types import Chunk
 
 ROOT = Path(__file__).parents[1]
 KB = ROOT / "data" / "kb"
-PAIRS = ROOT / "tests" / "unit" / "pipelines" / "reliability" / "data"
+PAIRS = ROOT / "tests" / "unit" / "contradictions" / "data"
 _TELLING = re.compile(
     r"\A# [^\n]*|^Effective [^\n.]*\.|^## Previous version\n(?:(?!\n#)[\s\S])*|^A newer version of this page[^\n]*",
     re.M,

@@ -82,6 +82,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "calibrate": Command("hold a judge against people's labels", "calibration.commands"),
         },
     ),
+    "reliability": (
+        "how sure pipelines are of their answers",
+        {"calibrate": Command("fit the confidence of r1 to gold", "calibration.reliability_commands")},
+    ),
     "results": (
         "result files",
         {"validate": Command("check schema and completeness of result files", "commands.results")},

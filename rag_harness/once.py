@@ -7,6 +7,9 @@ from threading import RLock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+IMPORTING = RLock()
+"""Held by who imports a package of many modules. Two threads that meet in such circles, of the openai SDK and of
+transformers say, find each other's modules half made: Python lets them rather than have both wait for ever."""
 
 
 class Once(Generic[T]):

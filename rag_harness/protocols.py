@@ -234,7 +234,8 @@ class Reranker(Protocol):
         """Return all ``hits`` with rerank scores and new ranks, best first; the caller cuts the list.
 
         A reranker that also has ``rerank_many(requests)``, a list of (query, hits) -> a list of rankings, is given the
-        queries in flight together.
+        queries in flight together. One whose scores compare between queries has ``absolute(query, hits)``, which
+        returns such a score of each hit, in its order: r1 asks it whether the best hit is any good.
         """
         ...
 

@@ -10,16 +10,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.once import IMPORTING
 from rag_harness.recording.asked import Asked
 from rag_harness.recording.own_shape import OwnShape, read_own_shape
 
 SCHEMA_VERSION = 1
-_IMPORT = Lock()
-"""vcrpy is imported by one thread at a time: two meet it half made. Only who records needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Recorded:
 
 def write_interaction(asked: Asked, response: Recorded) -> bytes:
     """Return the file's content."""
-    with _IMPORT:
+    with IMPORTING:
         from vcr.request import Request
         from vcr.serialize import serialize
 

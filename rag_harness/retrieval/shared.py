@@ -132,5 +132,6 @@ class SharedReranker:
 
 
 def _pairs(request: tuple[str, tuple[Hit, ...]]) -> Hashable:
+    # Other signals of the same chunks are another request: what comes back has the signals of whoever asked first.
     query, hits = request
-    return query, tuple((hit.chunk.chunk_id, hit.score) for hit in hits)
+    return query, tuple((hit.chunk.chunk_id, hit.score, *hit.scores.items()) for hit in hits)

@@ -189,6 +189,7 @@ class Settings:
         "nothing",
     )
     judges: str = path_option("judges", "folder of calibrations of judges against people", "nothing")
+    reliability: str = path_option("reliability", "folder of calibrations of r1's confidence", "nothing")
     attribute: bool = option(
         False, "say why trials failed: run each failed one again with one thing changed, after the tests", "nothing"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.garbage import uncollected
+from rag_harness.once import IMPORTING
 from rag_harness.protocols import ChatParts
 from rag_harness.recording.playback import Playback
 from rag_harness.settings import Settings, access_of
@@ -47,7 +48,7 @@ def playback_of(parts: ChatParts) -> Playback | None:
 
 def connect(parts: ChatParts, playback: Playback | None) -> AsyncOpenAI:
     """Return the SDK's client over the transports that the mode wants."""
-    with uncollected():  # the SDK makes 100,000 objects that all stay: a fifth of its import's time
+    with IMPORTING, uncollected():  # the SDK makes 100,000 objects that all stay: a fifth of its import's time
         import httpx2
         from openai import AsyncOpenAI
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError
+from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import model_name
 from rag_harness.types import Matrix
@@ -103,7 +104,8 @@ class OpenAIEmbedder:
 
     @cached_property
     def _client(self) -> Any:
-        from openai import OpenAI
+        with IMPORTING:
+            from openai import OpenAI
 
         return OpenAI(max_retries=_RETRIES, **self._connection)
 

@@ -15,6 +15,7 @@ from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.files.sources import file_sha256
 from rag_harness.models.embedders.windows import windows
 from rag_harness.models.token_batches import token_batches
+from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
 from rag_harness.types import Matrix, Pieces, TokenVectors
@@ -166,6 +167,10 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _loaded(self) -> Any:
+        with IMPORTING:
+            return self._load()
+
+    def _load(self) -> Any:
         # Set before the import: no telemetry, no progress bars, no tokenizer threads that a fork would break.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

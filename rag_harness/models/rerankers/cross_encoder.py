@@ -13,6 +13,7 @@ import numpy as np
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.files.sources import file_sha256
 from rag_harness.models.token_batches import token_batches
+from rag_harness.once import IMPORTING
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.recording.store import key_of
 from rag_harness.registry import missing_package, model_name
@@ -48,6 +49,11 @@ class CrossEncoderReranker:
         scores = self._scores(list({(query, hit.chunk.text): None for query, hits in requests for hit in hits}))
         return [_ordered(hits, [scores[query, hit.chunk.text] for hit in hits]) for query, hits in requests]
 
+    def absolute(self, query: str, hits: Sequence[Hit]) -> list[float]:
+        """Return the model's score of each hit, in its order: it compares between questions."""
+        scores = self._scores(list({(query, hit.chunk.text): None for hit in hits}))
+        return [scores[query, hit.chunk.text] for hit in hits]
+
     def _scores(self, pairs: list[Pair]) -> dict[Pair, float]:
         keys = {pair: key_of(*pair) for pair in pairs}
         missing = [pair for pair, score in zip(pairs, self._pairs.get([*keys.values()]), strict=True) if score is None]
@@ -75,6 +81,10 @@ class CrossEncoderReranker:
 
     @cached_property
     def _loaded(self) -> Any:
+        with IMPORTING:
+            return self._load()
+
+    def _load(self) -> Any:
         # Set before the import: no telemetry, and no tokenizer threads that a fork would break.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

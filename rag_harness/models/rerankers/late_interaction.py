@@ -61,6 +61,11 @@ class LateInteractionReranker:
             reranked += [self._ordered(query, hits, sims) for query, hits in some]
         return reranked
 
+    def absolute(self, query: str, hits: Sequence[Hit]) -> list[float]:
+        """Return MaxSim of each hit, in its order: unlike their sum of z-scores it compares between questions."""
+        sims = self._max_sims(list({(query, hit.chunk.text): None for hit in hits}))
+        return [sims[query, hit.chunk.text] for hit in hits]
+
     def _ordered(self, query: str, hits: Sequence[Hit], sims: Mapping[Pair, float]) -> list[Hit]:
         if not hits:
             return []

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.errors import CriticalError, DataError, RecordingWriteError
+from rag_harness.once import IMPORTING
 from rag_harness.recording.abridged import abridged
 from rag_harness.recording.asked import digest_of
 from rag_harness.recording.cassette_file import read_interaction
@@ -337,3 +339,14 @@ def test_keys_decide_no_name_and_reach_no_file(
     assert "planted-key-01" not in file.read_text()
     assert "q=1" in file.read_text()
     assert cassettes.load(asked("another-key-2")) is not None
+
+
+def test_who_imports_vcrpy_waits_for_other_large_imports(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    saving = Thread(target=lambda: cassettes.save(ask(cassettes), answer()))
+    with IMPORTING:
+        saving.start()
+        saving.join(0.2)
+        assert saving.is_alive()
+    saving.join(20)
+    assert files(tmp_path)

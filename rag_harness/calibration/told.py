@@ -1,0 +1,132 @@
+"""What a reliability pipeline said of each of its answers, read off its rows, and whether gold calls it right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import DataError
+from rag_harness.measures.answers import normalised
+from rag_harness.results.cases import CaseFile
+from rag_harness.results.manifest import read_manifest
+from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.types import Case
+
+SIGNAL = "signal: "
+"""Begin of the name of a decision that is a signal."""
+FROM_RETRIEVAL = ("relevance", "margin", "coverage", "dispersion")
+FROM_ANSWER = ("groundedness", "contradiction", "self_consistency")
+SIGNALS = (*FROM_RETRIEVAL, *FROM_ANSWER)
+ENOUGH = 0.8
+"""Share of the words of an evidence quote that an answer must have, to have the quote: sources are not always quoted
+word for word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One answer: its signals, whether it was declined, whether that is right, and which page it is about.
+
+    ``confidence`` is what the pipeline stated, ``made_of`` the digests of what it was made of.
+    """
+
+    query_id: str
+    signals: Mapping[str, float | None]
+    declined: bool
+    right: bool
+    cluster: str
+    confidence: float | None = None
+    quality: float | None = None
+    made_of: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_told(output: Path, experiment: str) -> list[Told]:
+    """Return what an experiment's rows say, in their order; rows of errors say nothing.
+
+    Raises:
+        DataError: the run has no such experiment, its cases have no evidence, or its rows have no signals.
+    """
+    suites = read_manifest(output).suites
+    if experiment not in suites:
+        known = ", ".join(sorted(suites)) or "none"
+        raise DataError(f"{output} has no rows of {experiment}, only of: {known}. Run pytest -m {experiment} first.")
+    suite = suites[experiment]
+    cases = CaseFile(output, suite.data)
+    try:
+        pairs = [
+            (cases[cases.position[row.query_id]].case, row) for row in _rows(output / suite.file, suite.fingerprints)
+        ]
+    finally:
+        cases.close()
+    _check(experiment, pairs)
+    return [told(case, row) for case, row in pairs]
+
+
+def told(case: Case, row: ExperimentResult) -> Told:
+    """Return what one row says."""
+    values = {decision.name: decision.value for decision in row.decisions}
+    return Told(
+        row.query_id,
+        {name: values.get(f"{SIGNAL}{name}") for name in SIGNALS},
+        is_declined(row),
+        is_right(case, row),
+        cluster(case, row),
+        row.confidence,
+        values.get("retrieval quality"),
+        detail(row, "confidence").get("made_of", {}),
+    )
+
+
+def is_declined(row: ExperimentResult) -> bool:
+    """Whether nothing was answered: no model was asked, or it said that it does not know. What was withheld counts."""
+    return row.abstained and not detail(row, "decide").get("withheld")
+
+
+def is_right(case: Case, row: ExperimentResult) -> bool:
+    """Whether gold calls the answer right and supported, or declining right.
+
+    An answer has an evidence quote, and cites a page that gold names; declining is right where the documents do not
+    have the answer. No judge is asked: what is a signal must not be the label.
+    """
+    if is_declined(row):
+        return not case.answerable
+    kept = detail(row, "decide")
+    text, citations = kept.get("withheld", row.llm_answer), kept.get("withheld_citations", row.citations)
+    places = [n for n in citations if 1 <= n <= len(row.retrieved_chunks)]
+    cited = {row.retrieved_chunks[n - 1].metadata.filename for n in places}
+    is_supported = bool(cited & set(case.context_reference))
+    return case.answerable and is_supported and any(has_quote(text, each.quote) for each in case.evidence)
+
+
+def has_quote(answer: str, quote: str) -> bool:
+    """Whether an answer has most of the words of a quote."""
+    wanted, said = Counter(normalised(quote)), Counter(normalised(answer))
+    shared = (wanted & said).total()
+    return bool(wanted) and shared >= ENOUGH * wanted.total()
+
+
+def cluster(case: Case, row: ExperimentResult) -> str:
+    """Return the page that a question is about; of one without an answer that nearest to it, or the question itself."""
+    return next(iter(case.context_reference), "") or str(row.metadata.get("nearest_page") or row.query_id)
+
+
+def detail(row: ExperimentResult, stage: str) -> Mapping[str, Any]:
+    """Return what a stage of a row has to say."""
+    return next((each.detail for each in row.stages if each.name == stage), {})
+
+
+def _rows(file: Path, fingerprints: Iterable[str]) -> list[ExperimentResult]:
+    current = set(fingerprints)
+    return [row for row in rows_in(file) if row.ok and (not current or row.fingerprint in current)]
+
+
+def _check(experiment: str, pairs: list[tuple[Case, ExperimentResult]]) -> None:
+    if not any(case.evidence for case, _ in pairs):
+        raise DataError(
+            f"No case of {experiment} has evidence quotes, so nothing but a judge could call an answer right. Add "
+            '"evidence": [{"filename": …, "quote": …}] to the queries.'
+        )
+    if not any(decision.name.startswith(SIGNAL) for _, row in pairs for decision in row.decisions):
+        raise DataError(f"The rows of {experiment} state no signals: calibrate r1, or one that is made as it is.")

@@ -1,0 +1,67 @@
+"""What was asked: in which language, and is it a question at all? By words alone, for no model is worth a call here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rag_harness.types import Decision
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_SMALL_WORDS: Mapping[str, frozenset[str]] = {
+    language: frozenset(small.split())
+    for language, small in (
+        ("en", "the is are was do does can i my you your it of to and for in on with what how when if not"),
+        ("de", "der die das ist sind ich mein sie ihr es von zu und für mit was wie wann wenn nicht kann"),
+        ("fr", "le la les est sont je mon vous votre il de et pour dans avec que quoi comment quand si pas"),
+        ("es", "el la los es son yo mi usted su lo de y para en con qué cómo cuándo si no puedo una"),
+    )
+}
+UNKNOWN = "unknown"
+_TALK = re.compile(
+    r"(?:hi|hey|hello|good (?:morning|afternoon|evening|day)|thanks?(?: you)?(?: (?:very|so) much| a lot)?|cheers|bye|"
+    r"goodbye|ok(?:ay)?|how are you(?: (?:today|doing))?|who are you|nice to meet you|great|perfect|there)"
+)
+_ALL_TALK = re.compile(rf"\W*{_TALK.pattern}(?:\W+{_TALK.pattern}){{0,5}}\W*", re.IGNORECASE)
+_ORDERS = re.compile(
+    r"\W*(?:please |can you |could you )*(?:cancel|change|send|book|order|write|translate|show|list|give|tell|explain|"
+    r"summari[sz]e|compare|calculate|find|check|update|delete|remove|open|refund)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """``language`` is a code of two letters or ``unknown``, ``intent`` question, command or chit-chat."""
+
+    language: str
+    intent: str
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether nothing is asked that documents could answer."""
+        return self.intent == "chit-chat"
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was understood, for the row."""
+        return Decision("language", self.language), Decision("intent", self.intent)
+
+
+def understood(text: str) -> Understood:
+    """Return the language by its small words, and the intent by its first ones.
+
+    What is neither talk nor an order is a question: to look something up in vain costs less than to turn somebody away.
+    """
+    if _ALL_TALK.fullmatch(text[:200]):
+        intent = "chit-chat"
+    else:
+        intent = "command" if _ORDERS.match(text) and "?" not in text else "question"
+    return Understood(_language(text), intent)
+
+
+def _language(text: str) -> str:
+    words = [word.casefold() for word in _WORD.findall(text[:2_000])]
+    counts = {code: sum(word in small for word in words) for code, small in _SMALL_WORDS.items()}
+    best = max(counts, key=lambda code: counts[code])
+    return best if counts[best] else UNKNOWN
