@@ -242,7 +242,7 @@ def test_where_a_check_fails_no_other_goes_on() -> None:
     judge = SlowJudge(GROUNDED)
     pipeline = replace(
         made(Finds(PAGES), Fails(RecordingMissError("not recorded"))),
-        judge=lambda: judge,  # type: ignore[arg-type, return-value]
+        judge=lambda: judge,
     )
 
     async def asked() -> str:
