@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from rag_harness.calibration.confidence import brier, expected_calibration_error, held_out, split
+from rag_harness.calibration.confidence import brier, calibrated, expected_calibration_error, held_out, split
 from rag_harness.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
 from rag_harness.kb.superseded import mark_superseded
 from rag_harness.measures.rot import StaleAnswer
@@ -46,6 +46,7 @@ from rag_harness.types import Case, Chunk, Hit
 KB = Path(__file__).parents[1] / "data" / "kb"
 FIT_HALF = 0
 REPEATS = 5
+SHUFFLES = 100
 ABLATIONS = ("e3", "r1", "r1-original", "r2", "r3", "r4", "r5", "r6")
 Scores = Mapping[str, float]
 
@@ -62,6 +63,7 @@ def main() -> None:
     print_ablations(chosen.output)
     print_decisions(chosen.output)
     each = read_told(chosen.output, "r1")
+    print_fallbacks(chosen.output)
     print_label(chosen.output, each)
     print_worth("right, all questions", each, signal_scores(each))
     answered = [one for one in each if not one.declined]
@@ -91,7 +93,9 @@ def print_scales(output: Path) -> None:
 def print_ablations(output: Path) -> None:
     """Print what each experiment answers, what of it is right, and what it costs."""
     faithful, superseded = faithfulness(output), superseded_facts()
-    print("experiment   given right  wrong  neg.declined ans.declined stale  faithful AUROC  calls  ms p50")
+    print(
+        "experiment   given right  wrong  neg.declined ans.declined stale  faithful AUROC risk at 80 %  calls  ms p50"
+    )
     for name in ABLATIONS:
         if name not in read_manifest(output).suites:
             continue
@@ -105,7 +109,7 @@ def print_ablations(output: Path) -> None:
         known = [faithful[name, row.query_id] for _, row in given if (name, row.query_id) in faithful]
         print(
             f"{name:<12} {len(given):>5} {right:>5} {len(given) - right:>6} {np.mean(negative):>13.2f} "
-            f"{np.mean(answerable):>12.2f} {share(stale):>5} {np.mean(known):>9.3f} {sorts(name, both):>5} "
+            f"{np.mean(answerable):>12.2f} {share(stale):>5} {np.mean(known):>9.3f} {sorts(name, both):>18} "
             f"{np.mean(calls):>6.2f} {np.median(milliseconds):>7.0f}"
         )
     print()
@@ -159,13 +163,17 @@ def share(values: Sequence[float]) -> str:
 
 
 def sorts(name: str, both: Sequence[tuple[Case, ExperimentResult]]) -> str:
-    """Return AUROC over drafts of a confidence from other pages; none of E3, which states no signals."""
+    """Return AUROC and the share of wrong ones among the surest 80 %, over drafts, of a confidence from other pages.
+
+    None of E3, which states no signals.
+    """
     each = [told(case, row) for case, row in both]
     answered = [one for one in each if not one.declined]
     if name == "e3":
         return "-"
     stated = unseen(answered)
-    return f"{auroc([float(one.right) for one in answered], [stated[one.query_id] for one in answered]):.2f}"
+    scores, right = [stated[one.query_id] for one in answered], [float(one.right) for one in answered]
+    return f"{auroc(right, scores):.2f} {risk_coverage(scores, [1 - one for one in right]).risk_at(0.8):>12.2f}"
 
 
 def print_label(output: Path, each: Sequence[Told]) -> None:
@@ -271,9 +279,30 @@ def print_promise(each: Sequence[Told], splits: int) -> None:
     stated = unseen(each)
     scores, wrong = [stated[one.query_id] for one in answered], [float(not one.right) for one in answered]
     found = promise(scores, wrong, 0.05)
+    shuffled = [promise_of_shuffled(each, seed) for seed in range(SHUFFLES)]
+    print(f"labels shuffled {SHUFFLES} times: a promise of 5 % made {sum(shuffled)} times")
     print(f"promise of 5 % at 95 %: {found.threshold if found.threshold is not None else 'none: ' + found.reason}")
     for risk in (0.05, 0.3) if splits else ():
         print(f"  {simulated(np.array(scores), risk, splits)}")
+
+
+def promise_of_shuffled(each: Sequence[Told], seed: int) -> bool:
+    """Whether a promise is made where labels say nothing."""
+    order = np.random.default_rng(seed).permutation(len(each))
+    told = [replace(one, right=each[place].right) for one, place in zip(each, order, strict=True)]
+    return calibrated("shuffled", told, 0.05, seed).promise.threshold is not None
+
+
+def print_fallbacks(output: Path) -> None:
+    """Print how often other words found no better, and which of E3's right answers are lost and gained."""
+    rows = [row for _, row in pairs(output, "r1")]
+    tried = Counter(one.outcome for row in rows for one in row.decisions if one.name == "fallback")
+    right = {
+        name: {row.query_id for case, row in pairs(output, name) if not row.abstained and is_right(case, row)}
+        for name in ("e3", "r1")
+    }
+    print(f"fallbacks of r1: {dict(tried)}; ", end="")
+    print(f"right answers of e3 lost {len(right['e3'] - right['r1'])}, gained {len(right['r1'] - right['e3'])}\n")
 
 
 def simulated(chances: Floats, risk: float, splits: int, n: int = 2_000) -> str:

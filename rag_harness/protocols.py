@@ -235,7 +235,8 @@ class Reranker(Protocol):
 
         A reranker that also has ``rerank_many(requests)``, a list of (query, hits) -> a list of rankings, is given the
         queries in flight together. One whose scores compare between queries has ``absolute(query, hits)``, which
-        returns such a score of each hit, in its order: r1 asks it whether the best hit is any good.
+        returns such a score of each hit, in its order: r1 asks it whether the best hit is any good. A cross-encoder's
+        is the logit, without a sigmoid.
         """
         ...
 

@@ -16,6 +16,8 @@ from rag_harness.stats.selective import promise
 
 FEWEST = 40
 """Answers below which nothing is fitted: the coefficients would be those of chance."""
+FEWEST_OF_A_MODEL = 20
+"""Answers, or declined questions, of the part that fits below which there is no model of them."""
 SHARES = (0.5, 0.25, 0.25)
 """Of the pages, for fit, threshold and test."""
 SPEAKS = {
@@ -43,12 +45,12 @@ def calibrated(experiment: str, told: Sequence[Told], risk: float = RISK, seed: 
         raise DataError(f"{len(told)} answers of {experiment} are too few to calibrate: {FEWEST} at least.")
     fit, threshold, test = split(told, SHARES, seed)
     models = fit_models(fit)
-    tested = [(models.probability(each), each.right) for each in test]
+    tested = [(models.probability(each), each.right) for each in test if models.knows(each)]
     return SavedConfidence(
         experiment=experiment,
         n=len(told),
-        answered=models.answered,
-        declined=models.declined,
+        answered=_enough(models.answered),
+        declined=_enough(models.declined),
         weights=weights(fit),
         promise=_promised(models, threshold, risk, seed),
         tested=_tested(tested),
@@ -61,6 +63,10 @@ class Models:
 
     def __init__(self, answered: Logistic, declined: Logistic) -> None:
         self.answered, self.declined = answered, declined
+
+    def knows(self, one: Told) -> bool:
+        """Whether the model of its kind was fitted to enough."""
+        return _enough(self.declined if one.declined else self.answered) is not None
 
     def probability(self, one: Told) -> float:
         """Return the probability that an answer, or declining, is right."""
@@ -129,8 +135,14 @@ def _fit(told: Sequence[Told], signs: Mapping[str, int]) -> Logistic:
     return fitted([one.signals for one in told], [one.right for one in told], signs)
 
 
+def _enough(model: Logistic) -> Logistic | None:
+    return model if model.n >= FEWEST_OF_A_MODEL else None
+
+
 def _promised(models: Models, told: Sequence[Told], risk: float, seed: int) -> SavedPromise:
     answered = [one for one in told if not one.declined]
+    if _enough(models.answered) is None:
+        return SavedPromise(risk=risk, reason=f"{models.answered.n} answers are too few to fit a confidence")
     if len(answered) < 2:
         return SavedPromise(risk=risk, reason="too few answers to test a threshold")
     stated = [models.probability(one) for one in answered]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rag_harness.calibration.logistic import Features, Logistic
+from rag_harness.calibration.logistic import Logistic
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.results.row import first_problem
@@ -40,23 +40,24 @@ class HeldOut(_Saved):
 class SavedConfidence(_Saved):
     """How signals become a probability that an answer is right.
 
-    ``n`` answers were labelled by gold. ``weights`` are α, β and γ of the formula as the labels would have them.
+    ``n`` answers were labelled by gold. A model is None where too few of them were its own. ``weights`` are α, β and γ
+    of the formula as the labels would have them.
     ``made_of`` says of which models and documents the signals were; of others they mean something else.
     """
 
     schema_version: Literal[1] = 1
     experiment: str
     n: int
-    answered: Logistic
-    declined: Logistic
+    answered: Logistic | None
+    declined: Logistic | None
     weights: dict[str, float] = {}
     promise: SavedPromise
     tested: HeldOut
     made_of: dict[str, Any] = {}
 
-    def probability(self, signals: Features, declined: bool) -> float:
-        """Return the probability that an answer, or declining, is right."""
-        return (self.declined if declined else self.answered).probability(signals)
+    def model(self, declined: bool) -> Logistic | None:
+        """Return the model of answers, or that of declining."""
+        return self.declined if declined else self.answered
 
 
 def save_confidence(file: Path, saved: SavedConfidence) -> None:

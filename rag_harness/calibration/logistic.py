@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from rag_harness.stats.inputs import Floats
 
@@ -31,6 +31,14 @@ class Logistic(BaseModel):
     means: dict[str, float] = {}
     spreads: dict[str, float] = {}
     coefficients: dict[str, float] = {}
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Logistic:
+        for name in self.coefficients:
+            lacks = [what for what, of in (("mean", self.means), ("spread", self.spreads)) if name not in of]
+            if lacks or not self.spreads[name]:
+                raise ValueError(f"the feature {name} has no {' and no '.join(lacks or ['spread but 0'])}")
+        return self
 
     def probability(self, features: Features) -> float:
         """Return the probability of 1."""

@@ -55,11 +55,15 @@ def _lines(found: SavedConfidence) -> Iterator[str]:
 
 def _promised(kept: SavedPromise) -> str:
     if kept.threshold is None:
-        return f"at most {kept.risk:.0%} wrong at 95 %: too few data. {kept.reason}"
+        return f"at most {kept.risk:.0%} wrong at 95 %: not promised. {kept.reason}"
     tested = f"{kept.wrong} of {kept.tested} tested"
     return f"at confidence >= {kept.threshold:.3g} at most {kept.risk:.0%} are wrong, at 95 %: {tested}"
 
 
-def _model(what: str, model: Logistic) -> str:
+def _model(what: str, model: Logistic | None) -> str:
+    if model is None:
+        from rag_harness.calibration.confidence import FEWEST_OF_A_MODEL
+
+        return f"  {what}: too few in the fit, so there is no model of them ({FEWEST_OF_A_MODEL} at least)"
     told = ", ".join(f"{name} {value:+.2f}" for name, value in model.coefficients.items()) or "no signal tells"
     return f"  {what}: {model.positive} of {model.n} right in the fit; per standard deviation: {told}"

@@ -25,7 +25,9 @@ Pair = tuple[str, str]
 
 
 class CrossEncoderReranker:
-    """Orders candidates by the model's score of each (query, chunk) pair; scores are kept by pair.
+    """Orders candidates by the model's logit of each (query, chunk) pair; logits are kept by pair.
+
+    No sigmoid, which ``predict`` has for many models: it orders alike, and makes ties of what is far from 0.
 
     Args:
         model: name on the hub or a folder.
@@ -50,7 +52,7 @@ class CrossEncoderReranker:
         return [_ordered(hits, [scores[query, hit.chunk.text] for hit in hits]) for query, hits in requests]
 
     def absolute(self, query: str, hits: Sequence[Hit]) -> list[float]:
-        """Return the model's score of each hit, in its order: it compares between questions."""
+        """Return the model's logit of each hit, in its order: it compares between questions."""
         scores = self._scores(list({(query, hit.chunk.text): None for hit in hits}))
         return [scores[query, hit.chunk.text] for hit in hits]
 
@@ -70,7 +72,9 @@ class CrossEncoderReranker:
         # Each batch is put at once: a run that is killed has little to score again.
         for positions in token_batches(self._counts(missing)):
             batch = [missing[position] for position in positions]
-            scores = self._loaded.predict(batch, batch_size=len(batch), show_progress_bar=False)
+            scores = self._loaded.predict(
+                batch, batch_size=len(batch), show_progress_bar=False, activation_fn=_as_it_is
+            )
             scored = zip(batch, scores, strict=True)
             self._pairs.put({keys[pair]: np.array([[score]], np.float32) for pair, score in scored})
 
@@ -105,16 +109,23 @@ class CrossEncoderReranker:
         return loaded if self._precision == "float32" else loaded.bfloat16()
 
 
+def _as_it_is(logits: Any) -> Any:
+    return logits
+
+
 def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     best = np.argsort(-np.array(scores), kind="stable")
     return [hits[i].reranked(scores[i], rank) for rank, i in enumerate(best, 1)]
 
 
 def revision_of(model: str, precision: str = "float32") -> str:
-    """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1."""
+    """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1.
+
+    ``logit`` behind it keeps scores apart that were kept when some of them had a sigmoid.
+    """
     weights = Path(model) / "model.safetensors"
     digest = file_sha256(weights)[:12] if weights.is_file() else "1"
-    return digest if precision == "float32" else f"{digest}-{precision}"
+    return f"{digest}-logit" if precision == "float32" else f"{digest}-logit-{precision}"
 
 
 def create(parts: RetrievalParts) -> CrossEncoderReranker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rag_harness.errors import ModelOutputError
+from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.reliability.verification import agreement, varied
 from rag_harness.pipelines.trace import Trace
@@ -36,7 +36,12 @@ class Again:
         if self.varies_sources and len(trace.context) < 2:
             return None, "one source only, and the reader says the same of it each time"
         messages = self.prompts.messages(query.text, context)
-        said = await trace.complete(self.chat, messages, response_format(False), stage="again")
+        try:
+            said = await trace.complete(self.chat, messages, response_format(False), stage="again")
+        except ModelCallError as error:
+            # The trial goes on: what fails after this is no fault of this stage.
+            trace.failed_stage = ""
+            return None, f"there is no second answer: {error}"
         try:
             other = read_answer(said.text, len(context), False)
         except ModelOutputError as error:

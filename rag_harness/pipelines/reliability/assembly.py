@@ -29,6 +29,17 @@ from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.types import Query
 
+_OF_OTHER_ROOMS = (
+    "pipelines.planning",
+    "pipelines.subquestions",
+    "pipelines.generation",
+    "models.replies",
+    "retrieval.retrievers",
+    "reader.terms",
+    "calibration.confidence_file",
+    "contradictions",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Design:
@@ -64,7 +75,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         _again(parts, prompts),
         judge,
         rewriter,
-        Confidence(read_confidence(file), cache(lambda: _made_of(parts, retrieval, reranker, judge()))),
+        Confidence(read_confidence(file), cache(lambda: _made_of(name, parts, retrieval, reranker, judge()))),
         MODES[design.mode],
         parts.settings.candidates,
         design.steps,
@@ -105,14 +116,19 @@ def _prepared(retrieval: Retrieval, design: Design) -> Callable[[Sequence[Query]
     return prepare
 
 
-def _made_of(parts: RunParts, retrieval: Retrieval, reranker: Reranker, judge: Judge) -> Mapping[str, Any]:
+def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranker, judge: Judge) -> Mapping[str, Any]:
     """Return what signals hang on: with any of them changed, a calibration says nothing."""
     return {
+        "experiment": name,
         "embedder": f"{retrieval.embedder.model} {retrieval.embedder.revision}",
         "reranker": f"{reranker.model} {reranker.revision}",
         "index": retrieval.content_digest,
         "answering model": parts.settings.chat_model,
         "judge": f"{judge.name} {judge.model} {judge.revision}",
+        "top_k": parts.settings.top_k,
+        "candidates": parts.settings.candidates,
+        # With the scales, which it imports.
+        "code of the signals": source_digest("rag_harness.pipelines.reliability.quality"),
     }
 
 
@@ -122,6 +138,10 @@ def _own(parts: RunParts, design: Design, judge: Judge) -> dict[str, Any]:
         "design": asdict(design),
         "judged_by": [judge.name, judge.model, judge.revision],
         "rewritten_by": [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else [],
-        "reliability": source_digest("rag_harness.pipelines.reliability.engine"),
-        "contradictions": source_digest("rag_harness.contradictions"),
+        "steps": sources(),
     }
+
+
+def sources() -> list[str]:
+    """Return the digests of what the steps use of other rooms: this one counts with the engine's own module."""
+    return [source_digest(f"rag_harness.{module}") for module in _OF_OTHER_ROOMS]

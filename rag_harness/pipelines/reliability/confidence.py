@@ -38,21 +38,25 @@ class Confidence:
 
     def stated(self, quality: float, found: Signals, checked: Checked, declined: bool) -> Stated:
         """Return how sure to be that an answer is right; of declining, that there was nothing to answer."""
-        why = self.refusal()
-        if self.saved is None or why:
+        why = self.refusal(declined)
+        model = None if self.saved is None else self.saved.model(declined)
+        if self.saved is None or model is None or why:
             value = formula(quality, checked, declined)
             return Stated(value, (Decision("confidence", "uncalibrated", value, reason=why),))
         signals = {**found.items(), **_of_answer(checked)}
-        value = self.saved.probability(signals, declined)
+        value = model.probability(signals)
         return Stated(value, (Decision("confidence", "calibrated", value), _promise(self.saved, value, declined)))
 
-    def refusal(self) -> str:
-        """Return why no calibration is used; empty where one is."""
+    def refusal(self, declined: bool) -> str:
+        """Return why no calibration is used, of an answer or of declining; empty where one is."""
         if self.saved is None:
             return f"nobody has calibrated it: {AGAIN}"
-        ours, theirs = self.made_of(), self.saved.made_of
+        ours, theirs = self.made_of(), {**self.saved.made_of, "experiment": self.saved.experiment}
         other = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
-        return f"it was calibrated with another {', '.join(other)}: {AGAIN}" if other else ""
+        if other:
+            return f"it was calibrated with another {', '.join(other)}: {AGAIN}"
+        what = "declined questions" if declined else "answers"
+        return f"too few {what} to calibrate it on: {AGAIN}" if self.saved.model(declined) is None else ""
 
 
 def formula(quality: float, checked: Checked, declined: bool) -> float:
@@ -81,7 +85,7 @@ def _promise(saved: SavedConfidence, value: float, declined: bool) -> Decision:
     """Say whether an answer is among those of which at most a known share is wrong."""
     threshold = saved.promise.threshold
     if threshold is None:
-        return Decision("promise", "none", reason=f"too few data: {saved.promise.reason}")
+        return Decision("promise", "none", reason=saved.promise.reason)
     if declined:
         return Decision("promise", "none", reason="nothing was answered")
     said = f"at most {saved.promise.risk:.0%} of such answers are wrong, at 95 %"

@@ -12,7 +12,15 @@ from rag_harness.types import Answer
 
 Outcome = Literal["pass", "warn", "abstain"]
 _SHOWN = 80
-_SERIOUS = ("UNGROUNDED", "CONFLICTING_SOURCES", "CONTRADICTS_SOURCE", "OUTDATED_SOURCE", "INCONSISTENT")
+_SERIOUS = (
+    "UNGROUNDED",
+    "CONFLICTING_SOURCES",
+    "CONTRADICTS_SOURCE",
+    "OUTDATED_SOURCE",
+    "INCONSISTENT",
+    "NO_CITATION",
+    "UNKNOWN_SOURCE",
+)
 """Codes that an answer does not pass with, however confident; a code begins so."""
 
 

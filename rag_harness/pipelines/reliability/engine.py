@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from rag_harness.measures.judged import Judge
 from rag_harness.pipelines.generation import Generator
@@ -87,6 +88,7 @@ class Reliable:
             tried += 1
             best = await self.fallback.better(question, best, self.candidates, tried, trace)
         trace.retrieved, trace.context = list(best.retrieved), list(best.context)
+        trace.note("quality", **{name: asdict(raw) for name, raw in best.raw.items()})
         trace.decisions += [*best.signals.decisions(), Decision("retrieval quality", "", best.quality)]
         if self.steps.gate:
             trace.decisions.append(gate.decision(best.quality, self.thresholds, tried))
@@ -103,11 +105,16 @@ class Reliable:
         """Make the three checks at once."""
         if answer.abstained or not self.steps.verify:
             return Checked(reasons=DECLINED if answer.abstained else UNVERIFIED)
-        said, conflicting, (agreed, why) = await asyncio.gather(
-            grounded(self.judge(), query.text, answer, trace.context, trace),
-            trace.off_loop("contradict", conflicts, answer, tuple(trace.context)),
-            self.again.agreement(query, answer, trace),
+        checks = (
+            asyncio.ensure_future(grounded(self.judge(), query.text, answer, trace.context, trace)),
+            asyncio.ensure_future(trace.off_loop("contradict", conflicts, answer, tuple(trace.context))),
+            asyncio.ensure_future(self.again.agreement(query, answer, trace)),
         )
+        try:
+            said, conflicting, (agreed, why) = await asyncio.gather(*checks)
+        except BaseException:
+            await _ended(checks)
+            raise
         trace.note("contradict", found=list(conflicting.differences))
         reasons = (("groundedness", said.reason), ("self_consistency", why))
         return replace(
@@ -120,10 +127,16 @@ class Reliable:
         trace.note("confidence", made_of=dict(self.confidence.made_of()))
         codes = self._codes(answer, found.signals, checked, trace.context)
         outcome = deciding.outcome(stated.value, answer, codes, self.thresholds)
-        limit = self.thresholds.warned if outcome == "abstain" else self.thresholds.passed
+        limit = self._limit(answer, outcome)
         trace.decisions += [*stated.decisions, Decision("decision", outcome, stated.value, limit, "; ".join(codes))]
         kept = self._withheld(answer, trace) if outcome == "abstain" and not answer.abstained else answer
         return trace.output(kept, stated.value)
+
+    def _limit(self, answer: Answer, outcome: deciding.Outcome) -> float | None:
+        """Return what the confidence was set against; how sure to be of declining is set against nothing."""
+        if answer.abstained:
+            return None
+        return self.thresholds.warned if outcome == "abstain" else self.thresholds.passed
 
     def _codes(self, answer: Answer, found: Signals, checked: Checked, context: Sequence[object]) -> list[str]:
         if not context:
@@ -135,3 +148,10 @@ class Reliable:
         with trace.stage("decide"):
             trace.note("decide", withheld=answer.text, withheld_citations=list(answer.citations))
         return replies.not_sure(answer)
+
+
+async def _ended(checks: Iterable[asyncio.Future[Any]]) -> None:
+    """Cancel the checks and wait for their end: no call is left that nobody waits for."""
+    for check in checks:
+        check.cancel()
+    await asyncio.gather(*checks, return_exceptions=True)

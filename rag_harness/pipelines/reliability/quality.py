@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
 
@@ -17,17 +17,21 @@ WEIGHTS: Mapping[str, float] = {"relevance": 0.4, "margin": 0.2, "coverage": 0.2
 SAME = 0.7
 """Share of the words of two chunks together that both have, from which on one is a near-duplicate of the other."""
 _TOP = 5
+_NO_WORDS = "the question has no content words"
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What retrieval tells about itself, each in [0, 1]; None where it could not be measured, and ``reason`` why."""
+    """What retrieval tells about itself, each in [0, 1]; None where it could not be measured.
+
+    ``reasons`` say by name why, or what else there is to know of one.
+    """
 
     relevance: float | None = None
     margin: float | None = None
     coverage: float | None = None
     dispersion: float | None = None
-    reason: str = ""
+    reasons: tuple[tuple[str, str], ...] = ()
 
     def items(self) -> dict[str, float | None]:
         """Return them by name."""
@@ -35,8 +39,9 @@ class Signals:
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return them for the row."""
+        why = dict(self.reasons)
         return tuple(
-            Decision(f"signal: {name}", "" if value is not None else "not measured", value, reason=self.reason)
+            Decision(f"signal: {name}", "" if value is not None else "not measured", value, reason=why.get(name, ""))
             for name, value in self.items().items()
         )
 
@@ -61,12 +66,12 @@ class Rarity:
 class Raw:
     """Absolute scores of a search as they are: the best, its gap to the next that says something else, the spread.
 
-    ``spread`` is the standard deviation of the five best; ``gap`` is None where all of them say the same.
+    ``spread`` is the standard deviation of the five best, None of one; ``gap`` is None where all of them say the same.
     """
 
     best: float
     gap: float | None
-    spread: float
+    spread: float | None
 
 
 def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
@@ -76,28 +81,50 @@ def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
         return None
     values = [hit.scores[signal] for hit in scored]
     other = next((hit.scores[signal] for hit in scored if not same_text(scored[0].chunk, hit.chunk)), None)
-    return Raw(values[0], None if other is None else values[0] - other, pstdev(values[:_TOP]))
+    gap = None if other is None else values[0] - other
+    return Raw(values[0], gap, pstdev(values[:_TOP]) if len(values) > 1 else None)
 
 
 def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: Rarity, scale: Scale) -> Signals:
     """Return the signals of ``hits``, whose score ``scale.signal`` is absolute, and of the ``context`` made of them."""
     found, covered = raw(hits, scale.signal), coverage(question, context, rarity)
     if found is None:
-        return Signals(coverage=covered, reason=f"no hit has a score {scale.signal}")
+        return Signals(coverage=covered, reasons=_unscored(covered, scale))
     return Signals(
         relevance=_sigmoid((found.best - scale.middle) / scale.spread),
-        margin=None if found.gap is None else min(1.0, found.gap / scale.margin),
+        margin=_of(found.gap, scale.margin),
         coverage=covered,
-        dispersion=min(1.0, found.spread / scale.dispersion),
+        dispersion=_of(found.spread, scale.dispersion),
+        reasons=tuple(_notes(found, covered, scale)),
     )
 
 
-def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float:
-    """Return the share, by IDF, of the question's content words that the context has; 1 where it has none."""
+def _of(value: float | None, large: float) -> float | None:
+    return None if value is None else min(1.0, value / large)
+
+
+def _notes(found: Raw, covered: float | None, scale: Scale) -> Iterator[tuple[str, str]]:
+    if not scale.fitted:
+        yield "relevance", "scale not fitted"
+    if found.gap is None:
+        yield "margin", "no other hit says anything else"
+    if covered is None:
+        yield "coverage", _NO_WORDS
+    if found.spread is None:
+        yield "dispersion", "one hit only"
+
+
+def _unscored(covered: float | None, scale: Scale) -> tuple[tuple[str, str], ...]:
+    scored = tuple((name, f"no hit has a score {scale.signal}") for name in ("relevance", "margin", "dispersion"))
+    return scored if covered is not None else (*scored, ("coverage", _NO_WORDS))
+
+
+def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float | None:
+    """Return the share, by IDF, of the question's content words that the context has; None where there are none."""
     wanted = sorted(terms(question))
     held = frozenset[str]().union(*(terms(hit.chunk.text) for hit in context))
     total = sum(map(rarity.of, wanted))
-    return sum(rarity.of(word) for word in wanted if word in held) / total if total else 1.0
+    return sum(rarity.of(word) for word in wanted if word in held) / total if total else None
 
 
 def quality(found: Signals) -> float:
@@ -115,7 +142,7 @@ def original(hits: Sequence[Hit]) -> Signals:
     """
     scores = [hit.rerank_score for hit in hits if hit.rerank_score is not None][:_TOP]
     if not scores:
-        return Signals(reason="no hit was reranked")
+        return Signals(reasons=tuple((name, "no hit was reranked") for name in WEIGHTS))
     documents = {hit.chunk.doc_id for hit in hits[:_TOP]}
     return Signals(
         relevance=_sigmoid(scores[0]),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_harness.pipelines.reliability import quality
@@ -20,12 +20,16 @@ SOURCE = "hybrid"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: all hits, the context, the signals and the quality that they make."""
+    """What a search came to: all hits, the context, the signals, the quality that they make, and the raw scores.
+
+    ``raw`` is by the name of the score, as it was before it was set against a scale.
+    """
 
     retrieved: tuple[Hit, ...]
     context: tuple[Hit, ...]
     signals: Signals
     quality: float
+    raw: Mapping[str, Raw]
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ class Searcher:
             found = quality.original(sorted(trace.retrieved, key=lambda hit: -(hit.rerank_score or 0.0)))
         else:
             found = quality.signals(question, trace.retrieved, trace.context, self.rarity(), scale)
-        trace.note("quality", **{name: asdict(raw) for name, raw in _raw(trace.retrieved, scale).items()})
-        return Found(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found))
+        raw = _raw(trace.retrieved, scale)
+        return Found(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found), raw)
 
     @property
     def scale(self) -> Scale:
@@ -99,7 +103,7 @@ def _absolute(reranker: Reranker) -> Callable[[str, Sequence[Hit]], Sequence[flo
 
 
 def _raw(hits: Sequence[Hit], scale: Scale) -> dict[str, Raw]:
-    """Return what the absolute scores were before they were set against a scale, by the name of the score."""
+    """Return what the absolute scores are, by the name of the score."""
     found = {name: quality.raw(hits, name) for name in (scale.signal, COSINE.signal)}
     return {name: raw for name, raw in found.items() if raw is not None}
 

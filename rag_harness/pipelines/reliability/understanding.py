@@ -24,6 +24,8 @@ _TALK = re.compile(
     r"goodbye|ok(?:ay)?|how are you(?: (?:today|doing))?|who are you|nice to meet you|great|perfect|there)"
 )
 _ALL_TALK = re.compile(rf"\W*{_TALK.pattern}(?:\W+{_TALK.pattern}){{0,5}}\W*", re.IGNORECASE)
+_LONGEST_TALK = 200
+"""Characters: what is longer than that may ask something behind its greeting."""
 _ORDERS = re.compile(
     r"\W*(?:please |can you |could you )*(?:cancel|change|send|book|order|write|translate|show|list|give|tell|explain|"
     r"summari[sz]e|compare|calculate|find|check|update|delete|remove|open|refund)\b",
@@ -53,7 +55,7 @@ def understood(text: str) -> Understood:
 
     What is neither talk nor an order is a question: to look something up in vain costs less than to turn somebody away.
     """
-    if _ALL_TALK.fullmatch(text[:200]):
+    if len(text) <= _LONGEST_TALK and _ALL_TALK.fullmatch(text):
         intent = "chit-chat"
     else:
         intent = "command" if _ORDERS.match(text) and "?" not in text else "question"

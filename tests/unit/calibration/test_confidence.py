@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,35 @@ def test_kept_and_read_again(tmp_path: Path) -> None:
     again = read_confidence(tmp_path / "r1.json")
     assert again is not None
     signals = {"relevance": 1.0, "coverage": 0.0}
-    assert again.probability(signals, False) == pytest.approx(found.probability(signals, False), abs=1e-5)
+    assert again.answered is not None
+    assert found.answered is not None
+    assert again.answered.probability(signals) == pytest.approx(found.answered.probability(signals), abs=1e-5)
     assert read_confidence(tmp_path / "none.json") is None
     (tmp_path / "r1.json").write_text("{}")
     with pytest.raises(DataError, match="Make it again"):
         read_confidence(tmp_path / "r1.json")
+
+
+@pytest.mark.parametrize("lacks", ["mean", "spread"])
+def test_an_edited_file_that_lacks_a_number_is_refused_when_it_is_read(lacks: str, tmp_path: Path) -> None:
+    file = tmp_path / "r1.json"
+    save_confidence(file, calibrated("r1", answers(400)))
+    saved = json.loads(file.read_text())
+    del saved["answered"][f"{lacks}s"]["relevance"]
+    file.write_text(json.dumps(saved))
+    with pytest.raises(DataError, match=f"the feature relevance has no {lacks}.*Make it again"):
+        read_confidence(file)
+
+
+def test_a_model_needs_enough_of_its_own() -> None:
+    few = calibrated("r1", answers(100, declined=0.1))
+    assert few.declined is None
+    assert few.answered is not None
+    assert few.answered.n >= 20
+    assert few.tested.n == sum(not one.declined for one in split(answers(100, declined=0.1), (0.5, 0.25, 0.25))[2])
+    none = calibrated("r1", answers(100, declined=1.0))
+    assert none.answered is None
+    assert none.promise.reason == "0 answers are too few to fit a confidence"
 
 
 def test_few_data_promise_nothing() -> None:

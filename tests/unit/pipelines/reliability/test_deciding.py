@@ -17,7 +17,7 @@ from rag_harness.types import Answer
 
 GOOD = Signals(0.9, 0.8, 1.0, 0.5)
 CITED = Answer("45 days [Source 1].", citations=(1,))
-MADE_OF = {"embedder": "mini 1", "index": "abc"}
+MADE_OF = {"experiment": "r1", "embedder": "mini 1", "index": "abc"}
 
 
 def saved(threshold: float | None = None, **changes: Any) -> SavedConfidence:
@@ -48,7 +48,7 @@ def test_calibrated_where_it_is_of_the_same_parts() -> None:
     assert stated.value == pytest.approx(1 / (1 + 2.718281828**-4))
     assert [one.name for one in stated.decisions] == ["confidence", "promise"]
     assert stated.decisions[0].outcome == "calibrated"
-    assert (stated.decisions[1].outcome, stated.decisions[1].reason) == ("none", "too few data: 59 more")
+    assert (stated.decisions[1].outcome, stated.decisions[1].reason) == ("none", "59 more")
 
 
 def test_declining_has_a_model_of_its_own() -> None:
@@ -61,6 +61,22 @@ def test_refused_with_another_embedder() -> None:
     (decision,) = stated.decisions
     assert (decision.outcome, stated.value) == ("uncalibrated", 0.6)
     assert decision.reason == "it was calibrated with another embedder: rag-harness reliability calibrate OUTPUT"
+
+
+def test_a_file_that_was_copied_to_another_experiment_is_refused() -> None:
+    stated = Confidence(saved(experiment="r6"), lambda: MADE_OF).stated(0.6, GOOD, Checked(), declined=False)
+    (decision,) = stated.decisions
+    assert decision.reason.startswith("it was calibrated with another experiment: ")
+
+
+@pytest.mark.parametrize(("declined", "what"), [(True, "declined questions"), (False, "answers")])
+def test_what_no_model_was_fitted_to_is_uncalibrated(declined: bool, what: str) -> None:
+    half = saved().model_copy(update={"declined" if declined else "answered": None})
+    (decision,) = Confidence(half, lambda: MADE_OF).stated(0.6, GOOD, Checked(), declined).decisions
+    assert decision.outcome == "uncalibrated"
+    assert decision.reason == f"too few {what} to calibrate it on: rag-harness reliability calibrate OUTPUT"
+    (decision, _) = Confidence(half, lambda: MADE_OF).stated(0.6, GOOD, Checked(), not declined).decisions
+    assert decision.outcome == "calibrated"
 
 
 def test_uncalibrated_where_nobody_has() -> None:
@@ -112,6 +128,8 @@ def test_who_does_not_know_says_so_and_nothing_else() -> None:
         (0.9, ["LOW_COVERAGE"], "pass"),
         (0.9, ["OUTDATED_SOURCE: a.md"], "warn"),
         (0.9, ["UNGROUNDED_CLAIM: x"], "warn"),
+        (0.9, ["NO_CITATION"], "warn"),
+        (0.9, ["UNKNOWN_SOURCE: 9"], "warn"),
     ],
 )
 def test_outcome(confidence: float, codes: list[str], wanted: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.errors import ModelCallError, RecordingMissError
 from rag_harness.measures.judged import Claim, Verdict, Verdicts
 from rag_harness.models.rerankers.mock import MockReranker
 from rag_harness.pipelines.generation import Generator
@@ -71,12 +72,22 @@ def run(
     thresholds: Thresholds = NORMAL,
     judged: Verdicts = GROUNDED,
 ) -> PipelineOutput:
+    return asyncio.run(made(finds, chat, steps, thresholds, judged).answer(Query("q1", question)))
+
+
+def made(
+    finds: Finds,
+    chat: Says,
+    steps: Steps = ALL,
+    thresholds: Thresholds = NORMAL,
+    judged: Verdicts = GROUNDED,
+) -> Reliable:
     def rarity() -> Rarity:
         return Rarity(one.chunk for one in PAGES)
 
     searcher = Searcher([finds], MockReranker(), rarity, top_k=2)
     prompts = Prompts("system", "{context}\n\nQuestion: {question}")
-    pipeline = Reliable(
+    return Reliable(
         searcher,
         Fallback(searcher, None, rarity),
         Generator(chat, prompts),
@@ -88,7 +99,6 @@ def run(
         candidates=3,
         steps=steps,
     )
-    return asyncio.run(pipeline.answer(Query("q1", question)))
 
 
 def decisions(output: PipelineOutput) -> dict[str, Decision]:
@@ -187,6 +197,76 @@ def test_without_verification_nobody_is_asked_twice() -> None:
     assert len(chat.asked) == 1
     assert decisions(output)["signal: groundedness"].reason == "not verified"
     assert output.confidence == decisions(output)["retrieval quality"].value
+
+
+class Fails(Says):
+    """Answers once, and then fails, a while later."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(ANSWER)
+        self.error = error
+
+    async def complete(self, messages: Sequence[Message], response_format: Any = None) -> Completion:
+        if self.says:
+            return await super().complete(messages, response_format)
+        await asyncio.sleep(0)
+        raise self.error
+
+
+def test_a_second_answer_that_fails_costs_one_signal_and_not_the_trial() -> None:
+    output = run(Finds(PAGES), Fails(ModelCallError("429 of the model")))
+    said = decisions(output)["signal: self_consistency"]
+    assert (said.outcome, said.value) == ("not measured", None)
+    assert said.reason == "there is no second answer: 429 of the model"
+    assert output.answer.text == ANSWER
+
+
+class SlowJudge(JudgeSays):
+    """A judge that would say something later, and notes whether it was told to stop."""
+
+    ended = ""
+
+    def opinion(self, *_: Any) -> Any:
+        return self
+
+    async def supported(self, *_: Any) -> Verdicts:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            self.ended = "cancelled"
+            raise
+        return GROUNDED
+
+
+def test_where_a_check_fails_no_other_goes_on() -> None:
+    judge = SlowJudge(GROUNDED)
+    pipeline = replace(
+        made(Finds(PAGES), Fails(RecordingMissError("not recorded"))),
+        judge=lambda: judge,
+    )
+
+    async def asked() -> str:
+        with pytest.raises(RecordingMissError):
+            await pipeline.answer(Query("q1", "How long may I return a lamp?"))
+        return judge.ended
+
+    assert asyncio.run(asked()) == "cancelled"
+
+
+def test_declining_is_set_against_no_threshold() -> None:
+    declined = decisions(run(poor(), Says(), "Do you sell live fish?"))["decision"]
+    assert (declined.outcome, declined.threshold) == ("abstain", None)
+    unknown = decisions(run(Finds(PAGES), Says(UNKNOWN)))["decision"]
+    assert (unknown.outcome, unknown.threshold) == ("abstain", None)
+    held = run(Finds(PAGES), Says(ANSWER, ANSWER), thresholds=replace(NORMAL, warned=0.99, passed=0.995))
+    assert decisions(held)["decision"].threshold == 0.99
+
+
+def test_the_raw_scores_in_the_row_are_those_of_what_was_kept() -> None:
+    output = run(poor("days", -0.3, dense=0.53), Says(ANSWER, ANSWER), "return a lamp?")
+    assert [one.outcome for one in output.decisions if one.name == "fallback"] == ["no better"] * 2
+    (noted,) = [stage.detail for stage in output.stages if stage.name == "quality"]
+    assert noted["dense"]["best"] == pytest.approx(0.53)
 
 
 def test_two_questions_are_searched_each() -> None:

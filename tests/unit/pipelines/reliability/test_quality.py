@@ -56,9 +56,35 @@ def test_where_all_say_the_same_there_is_no_margin() -> None:
 def test_coverage_weighs_rare_words() -> None:
     only_frequent = coverage("lamps warranty", [hit("Lamps and more lamps.")], RARITY)
     only_rare = coverage("lamps warranty", [hit("The warranty.")], RARITY)
+    assert only_frequent is not None
+    assert only_rare is not None
     assert 0 < only_frequent < 0.5 < only_rare < 1
     assert coverage("warranty", [], RARITY) == 0
-    assert coverage("is it?", [], RARITY) == 1
+
+
+def test_a_question_without_content_words_says_nothing_of_its_sources() -> None:
+    assert coverage("What is it?", FOUND, RARITY) is None
+    nothing = signals("What is it?", [], [], RARITY, SCALE)
+    assert (nothing.coverage, quality(nothing)) == (None, 0)
+    assert {one.name: one.reason for one in nothing.decisions()}["signal: coverage"] == (
+        "the question has no content words"
+    )
+    found = signals("What is it?", FOUND, FOUND, RARITY, SCALE)
+    assert dict(found.reasons) == {"coverage": "the question has no content words"}
+
+
+def test_one_hit_has_no_dispersion() -> None:
+    found = signals("return a lamp", FOUND[:1], FOUND[:1], RARITY, SCALE)
+    assert found.dispersion is None
+    assert dict(found.reasons)["dispersion"] == "one hit only"
+    assert quality(found) == quality(replace(found, dispersion=None, margin=None))
+
+
+def test_a_scale_that_was_fitted_to_nothing_says_so_beside_the_signal() -> None:
+    reasons = {one.name: one.reason for one in signals("lamp", [hit(WINDOW, logit=2.0)], [], RARITY, LOGIT).decisions()}
+    assert reasons["signal: relevance"] == "scale not fitted"
+    reasons = {one.name: one.reason for one in signals("lamp", FOUND, [], RARITY, SCALE).decisions()}
+    assert reasons["signal: relevance"] == ""
 
 
 def test_what_has_no_absolute_score_is_not_measured() -> None:
@@ -98,5 +124,5 @@ def test_scale_of_a_reranker() -> None:
 def test_signals_lie_between_0_and_1(scores: list[float]) -> None:
     hits: list[Hit] = [hit(f"page {n} word{n}", f"{n}.md", n, max_sim=score) for n, score in enumerate(scores)]
     found = signals("lamp", hits, hits, RARITY, SCALE).items()
-    assert [name for name, value in found.items() if value is None] == ["margin"] * (len(scores) == 1)
+    assert [name for name, value in found.items() if value is None] == ["margin", "dispersion"] * (len(scores) == 1)
     assert all(0 <= value <= 1 for value in found.values() if value is not None)
