@@ -129,7 +129,7 @@ def models_of(study: Sequence[Told]) -> dict[str, Logistic]:
     signs = {name: SPEAKS[name] for name in FROM_RETRIEVAL}
     found = {"logistic of the four": fitted([one.signals for one in study], [one.right for one in study], signs)}
     shipped = read_confidence(CALIBRATION)
-    return found | ({"shipped calibration, the four": shipped.answered} if shipped else {})
+    return found | ({"shipped calibration, the four": shipped.answered} if shipped and shipped.answered else {})
 
 
 def print_study(study: Sequence[Told]) -> None:
