@@ -67,6 +67,7 @@ class Chunk:
     ``document.text[start:end]`` is ``text``, except where a table's header row was repeated in
     front of a later piece: then ``text`` is ``repeated_header + document.text[start:end]``.
     ``section`` is the path of headings, outermost first; ``index`` counts within the document.
+    ``pages`` are the first and the last page that it has text of, from 1, where its document has pages.
     """
 
     chunk_id: str
@@ -78,6 +79,7 @@ class Chunk:
     index: int = 0
     repeated_header: str = ""
     metadata: Metadata = field(default_factory=dict)
+    pages: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

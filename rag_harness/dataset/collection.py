@@ -9,7 +9,7 @@ from pathlib import Path
 from rag_harness.dataset.knowledge_base import read_folder, read_structure
 from rag_harness.dataset.library import Keeping, Library, Source, Unread, read_library, sources_in
 from rag_harness.errors import DataError
-from rag_harness.ingest import is_readable
+from rag_harness.ingest import LEFT_OUT, is_left_out, is_readable
 from rag_harness.ingest.places import fault_of_place
 from rag_harness.registry import registered
 
@@ -28,7 +28,7 @@ def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
         raise DataError(f"No file or folder {', '.join(missing)}.")
     if len(paths) == 1 and paths[0].is_dir():
         return read_folder(paths[0], keeping)
-    places = [path.absolute() for path in paths]
+    places = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - without .., and links as they are
     above = Path(os.path.commonpath([place if place.is_dir() else place.parent for place in places]))
     found = list(_found(places, above))
     sources = {each.file: each for each in found if isinstance(each, Source)}
@@ -50,5 +50,7 @@ def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:
 
 
 def _fault_of_kind(file: Path) -> str:
+    if is_left_out(file):
+        return f"no document: {', '.join(LEFT_OUT)} are left out. Rename it"
     kinds = ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
     return "" if is_readable(file) else f"no loader reads it: there are some for {kinds}"

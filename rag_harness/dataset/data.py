@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,14 @@ from rag_harness.types import Case, Document
 def keeping_of(settings: Settings) -> Keeping:
     """Return where a run keeps what it parsed: beside its vectors, unless its mode keeps nothing."""
     return Keeping(settings.path(settings.cache_dir), writes=access_of(settings).keeps != "nothing")
+
+
+def _refuse_passing(unread: Sequence[Unread], keeping: Keeping) -> None:
+    """Refuse to go on without a file that another process of the run may read, where neither can tell the other."""
+    lines = [each.line for each in unread if each.passing]
+    if lines and not keeping.writes:
+        why = "A file that cannot be read for now is left out in no run that writes nothing: mend or remove it."
+        raise DataError("\n".join([*lines, why]))
 
 
 class DataSets:
@@ -98,6 +107,7 @@ class Data:
         folder, keeping = self._settings.path(self._settings.kb_dir), keeping_of(self._settings)
         if self._settings.unreadable == "skip":
             library = read_folder(folder, keeping)
+            _refuse_passing(library.unread, keeping)
             self._unread, documents = library.unread, list(library.documents)
             if not documents:
                 lines = [each.line for each in library.unread]
@@ -112,6 +122,14 @@ class Data:
         """The files that could not be read and were left out, where the settings say so."""
         _ = self.documents
         return self._unread
+
+    @property
+    def lost_gold(self) -> frozenset[str]:
+        """Ids of the queries whose gold names a file that was left out."""
+        folder = self._settings.path(self._settings.kb_dir)
+        gone = {each.file.relative_to(folder).as_posix() for each in self.unread}
+        gold = {case.query.query_id: {*case.qrels, *(each.filename for each in case.evidence)} for case in self.cases}
+        return frozenset(query_id for query_id, named in gold.items() if named & gone)
 
     @cached_property
     def digest(self) -> str:

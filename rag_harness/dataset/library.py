@@ -9,6 +9,7 @@ from pathlib import Path
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.ingest import files_below, load
+from rag_harness.ingest.parsed import PassingError
 from rag_harness.ingest.places import shown
 from rag_harness.ingest.reading import reading
 from rag_harness.types import Document, Metadata
@@ -26,10 +27,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file without a document, and why."""
+    """A file without a document, and why. ``passing`` is a reason that may not come again: it took too long."""
 
     file: Path
     why: str
+    passing: bool = False
 
     @property
     def line(self) -> str:
@@ -81,7 +83,7 @@ def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: 
                 log.warning("Not read: %s", found.line)
                 unread.append(found)
             else:
-                _tell_hidden(found)
+                _tell_what_lacks(found)
                 documents.append(found)
         report("reading", len(sources), len(sources), "files")
     return Library(tuple(documents), tuple(unread), going_on.parsed)
@@ -95,7 +97,7 @@ def _read(source: Source) -> Document | Unread:
     except OSError as error:
         return Unread(source.file, f"cannot be read: {error.strerror}")
     except DataError as error:
-        return Unread(source.file, str(error).rstrip("."))
+        return Unread(source.file, str(error).rstrip("."), isinstance(error, PassingError))
     except PrerequisiteError:
         raise  # a loader without its package: no other file of the kind can be read either
     except Exception as error:  # a loader of the user's own
@@ -103,7 +105,10 @@ def _read(source: Source) -> Document | Unread:
         return Unread(source.file, f"its loader failed: {type(error).__name__}: {error}")
 
 
-def _tell_hidden(document: Document) -> None:
+def _tell_what_lacks(document: Document) -> None:
     hidden = document.metadata.get("hidden_characters")
     if hidden:
         log.warning("%s: %d characters of hidden text were left out", shown(document.doc_id), hidden)
+    pages = document.metadata.get("unread_pages")
+    if pages:
+        log.warning("%s: pages that cannot be read: %s", shown(document.doc_id), ", ".join(map(str, pages)))

@@ -171,11 +171,13 @@ def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:
 
 def _retrieved(hit: Hit) -> RetrievedChunk:
     chunk, page = hit.chunk, hit.chunk.metadata
+    first, last = chunk.pages or (None, None)
     where = HitMetadata(
         filename=chunk.doc_id,
         section=" > ".join(chunk.section),
         version=_said(page.get("version")),
-        page=page.get("page") if isinstance(page.get("page"), int) else None,
+        page=first,
+        last_page=last,
         date=_said(page.get("effective_date", page.get("date"))),
         markup=_said(page.get("markup")),
     )

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from rag_harness.errors import UnreadableError
 from rag_harness.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_file, limit_process
-from rag_harness.ingest.parsed import Parsed, packed, packed_fault
+from rag_harness.ingest.parsed import Parsed, Passing, packed, packed_fault
 
 KINDS = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
 """Each kind of file with the module beside this one that parses it: ``parse(data) -> Parsed``."""
@@ -32,8 +32,8 @@ def serve() -> None:
         try:
             answer = _answer(kind.decode(), questions.read(int(size)))
         except MemoryError:
-            fault = packed_fault(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read. Split it")
-            _send(answers, fault, b"last")
+            fault = Passing(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read. Split it")
+            _send(answers, fault.packed(), b"last")
             return
         _send(answers, answer, b"more")
 
@@ -56,7 +56,8 @@ def _answer(kind: str, data: bytes) -> bytes:
     except UnreadableError as error:
         return packed_fault(str(error))
     except Exception as error:
-        return packed_fault(f"cannot be parsed: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
+        fault = f"cannot be parsed: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
+        return Passing(fault, chance=False).packed()
     return answer if len(answer) <= OUTPUT_BYTES else packed_fault(f"holds more than {OUTPUT_BYTES >> 20} MB of text")
 
 

@@ -17,8 +17,24 @@ _SIMPLE = re.compile(r"[a-z0-9]*[.#]?[\w-]+")
 _NUMBER = re.compile(r"-?\d*\.?\d+")
 _RGB = re.compile(r"rgba?\((\d+)[, ]+(\d+)[, ]+(\d+)(?:[,/ ]+([\d.]+%?))?\)")
 _NAMED = {"white": "#ffffff", "black": "#000000", "transparent": ""}
+_SCREENS = {"", "all", "screen"}
 _FAR, _FAR_EM = 500, 30
 """Pixels, or any other unit, by which something is pushed off the page; letters."""
+_LITTLE = {
+    "": 2,
+    "px": 2,
+    "pt": 2,
+    "em": 0.1,
+    "rem": 0.1,
+    "%": 1,
+    "mm": 0.5,
+    "cm": 0.05,
+    "in": 0.02,
+    "vw": 0.1,
+    "vh": 0.1,
+}
+"""About two pixels, in each unit; of a unit that is not here nothing but 0 is little."""
+_PICTURE = "picture"
 _PLACES = ("left", "right", "top", "bottom", "margin-left", "margin-top")
 
 
@@ -47,8 +63,10 @@ class Sheet:
     def __init__(self) -> None:
         self._rules: dict[str, dict[str, str]] = {}
 
-    def add(self, text: str) -> None:
-        """Read the text of a ``<style>``."""
+    def add(self, text: str, media: str = "") -> None:
+        """Read the text of a ``<style>``, unless it is for paper, or for some screens alone."""
+        if not _SCREENS & {each.strip() for each in media.lower().split(",")}:
+            return
         for selectors, body in _rules(_COMMENT.sub("", text[: 5 * _LONGEST])):
             declared = declarations(body)
             for selector in selectors.lower().split(","):
@@ -98,9 +116,9 @@ def _styled(look: Look, style: Declarations) -> Look:
     return Look(
         look.gone or _is_gone(style),
         style["visibility"] in ("hidden", "collapse") if "visibility" in style else look.invisible,
-        _below(style["font-size"], 2) if "font-size" in style else look.tiny,
+        _is_little(style["font-size"]) if "font-size" in style else look.tiny,
         _colour(style.get("color", ""), look.ink),
-        _colour(style.get("background-color") or style.get("background", ""), look.paper) or look.paper,
+        _paper(style, look.paper),
     )
 
 
@@ -110,8 +128,8 @@ def _is_gone(style: Declarations) -> bool:
 
     return (
         said("display") == "none"
-        or _below(said("opacity"), 0.05)
-        or (said("overflow") in ("hidden", "clip") and any(_below(said(side), 2) for side in ("height", "width")))
+        or _is_faint(said("opacity"))
+        or (said("overflow") in ("hidden", "clip") and any(_is_little(said(side)) for side in ("height", "width")))
         or _far(said("text-indent"))
         or (said("position") in ("absolute", "fixed") and any(_far(said(place)) for place in _PLACES))
         or said("clip").replace(" ", "").startswith(("rect(0", "rect(1px,1px"))
@@ -120,11 +138,25 @@ def _is_gone(style: Declarations) -> bool:
     )
 
 
-def _below(value: str, limit: float) -> bool:
-    number = _NUMBER.match(value)
-    # A font of 1em or 60% is no small one, and one of 0.01em is.
-    relative = value.endswith(("em", "%")) and limit > 1
-    return number is not None and abs(float(number[0])) < (0.1 if relative else limit)
+def _paper(style: Declarations, around: str) -> str:
+    named = style.get("background-color") or style.get("background", "")
+    image = style.get("background-image") or style.get("background", "")
+    # What a picture shows nobody knows: it is neither the ink nor the colour around it.
+    return _PICTURE if "url(" in image or "gradient(" in image else _colour(named, around) or around
+
+
+def _is_faint(opacity: str) -> bool:
+    number = _NUMBER.match(opacity)
+    return number is not None and float(number[0]) < (5 if opacity.endswith("%") else 0.05)
+
+
+def _is_little(length: str) -> bool:
+    """Return whether a font, or a box, of this length shows nothing."""
+    number = _NUMBER.match(length)
+    if number is None:
+        return False
+    size = abs(float(number[0]))
+    return not size or size < _LITTLE.get(length[number.end() :].strip(), 0)
 
 
 def _far(value: str) -> bool:

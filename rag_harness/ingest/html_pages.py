@@ -15,6 +15,8 @@ from rag_harness.types import Document
 
 _HEAD = 4096
 """Bytes in which a page may declare its charset; browsers look at 1,024."""
+# The writer leaves neither blanks nor brackets in an address.
+_MARKS = re.compile(r"(?<=\])\([^()\s]+\)|^\|(?: --- \|)+$|\|", re.MULTILINE)
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 
 
@@ -36,4 +38,10 @@ def parse(data: bytes) -> Parsed:
         page.close()
     except AssertionError as error:  # how the standard library's parser refuses some declarations
         raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it anew"[:300]) from None
-    return Parsed(checked(page.text()), page.title, hidden=page.hidden)
+    text = page.text()
+    return Parsed(checked(text, _plain(text)), page.title, hidden=page.hidden)
+
+
+def _plain(markdown: str) -> str:
+    """Return text without the addresses of links and the marks of tables, which are no garbage however many."""
+    return _MARKS.sub(" ", markdown)

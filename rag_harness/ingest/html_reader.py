@@ -51,6 +51,7 @@ class PageReader(HTMLParser):
         self._count: Counter[str] = Counter()
         self._too_deep: Counter[str] = Counter()
         self._sheet = Sheet()
+        self._media = ""
         self._out = MarkdownWriter()
 
     def text(self) -> str:
@@ -60,6 +61,7 @@ class PageReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in reversed(attrs)}  # of two alike the first counts
         self._end_implied(tag)
+        self._media = attributes.get("media", "")
         around = self._open[-1] if self._open else _Open("", Look(), False)
         look = look_of(tag, attributes, around.look, self._sheet)
         if tag in ("main", "article") and self._count["nav"]:
@@ -88,7 +90,7 @@ class PageReader(HTMLParser):
         if inside.tag == "title" and not self._count["svg"]:
             self.title = " ".join(f"{self.title}{data[:_LONGEST_TITLE]}".split())[:_LONGEST_TITLE]
         elif inside.tag == "style":
-            self._sheet.add(data)
+            self._sheet.add(data, self._media)
         elif inside.silent:
             return
         elif inside.look.hidden:

@@ -11,12 +11,14 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from rag_harness.errors import UnreadableError
 from rag_harness.ingest.limits import OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
+from rag_harness.ingest.parsed import PassingError
 
 # Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
 # come last, for the package may lie where only this process looks.
 _START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.ingest.child import serve; serve()"
+_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+"""What the process is told of the environment: what Python starts with, and no key of anybody."""
 
 
 class Child:
@@ -31,7 +33,7 @@ class Child:
         """Return what came of the bytes of a file, packed; of one that cannot be read, why.
 
         Raises:
-            UnreadableError: the process did not live to say, or took too long.
+            PassingError: the process did not live to say, or took too long.
         """
         process = self._running()
         exchange = _Exchange(process, kind, data)
@@ -39,9 +41,9 @@ class Child:
         exchange.join(self._seconds)
         if exchange.is_alive():
             self.close()
-            raise UnreadableError(f"took more than {self._seconds:g} s to read. Split it, or remove it")
+            raise PassingError(f"took more than {self._seconds:g} s to read. Split it, or remove it")
         if exchange.answer is None:
-            raise UnreadableError(self._death())
+            raise PassingError(self._death())
         if exchange.last:
             self.close()
         return exchange.answer
@@ -61,6 +63,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
                 start_new_session=True,
             )
             self.started += 1

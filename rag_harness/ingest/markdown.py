@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rag_harness.errors import UnreadableError
+from rag_harness.ingest.places import read_bytes
 from rag_harness.types import Document
 
 
@@ -11,11 +13,12 @@ def load(file: Path, doc_id: str) -> Document:
     """Read a page.
 
     Raises:
-        UnicodeDecodeError, OSError: it cannot be read.
+        UnicodeDecodeError, UnreadableError, OSError: it cannot be read.
     """
-    # newline="" keeps \r\n and plain utf-8 a byte order mark, so that offsets are those of the file.
-    with file.open(encoding="utf-8", newline="") as stream:
-        text = stream.read()
+    # Line ends and a byte order mark stay as they are, so that offsets are those of the file.
+    text = read_bytes(file).decode("utf-8")
+    if "\0" in text:
+        raise UnreadableError("holds NUL bytes: a binary file, or UTF-16. Save it as UTF-8")
     return Document(doc_id, text, _first_heading(text) or file.stem)
 
 

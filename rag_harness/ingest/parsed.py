@@ -10,6 +10,10 @@ from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
 
+class PassingError(UnreadableError):
+    """A file could not be read this time: it took too long, or the process that read it was lost."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """A file's text. ``pages`` are offsets at which its pages begin; ``hidden`` counts characters nobody would see."""
@@ -38,17 +42,40 @@ def packed_fault(fault: str) -> bytes:
     return _line(fault)
 
 
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """Why a file could not be read in ``run``; in another it may be.
+
+    ``chance`` says that another process of the same run may read it: whether a parser fails is in the file.
+    """
+
+    fault: str
+    run: str = ""
+    chance: bool = True
+
+    def packed(self) -> bytes:
+        """Return it to be told apart from what was read."""
+        return _line({"fault": self.fault, "run": self.run, "chance": self.chance})
+
+
+def passing(data: bytes) -> Passing | None:
+    """Return the fault that was packed, None where that is something else."""
+    return Passing(**json.loads(data)) if data.startswith(b"{") else None
+
+
 def unpacked(data: bytes) -> Parsed:
     """Return what was packed.
 
     Raises:
-        UnreadableError: a fault was packed.
+        UnreadableError: a fault was packed; PassingError where another process may read the file.
         ValueError: these are bytes of something else.
     """
     head, line_end, text = data.partition(b"\n")
     about = json.loads(head)
     if isinstance(about, str):
         raise UnreadableError(about)
+    if isinstance(about, dict):
+        raise (PassingError if about["chance"] else UnreadableError)(about["fault"])
     if not line_end or not isinstance(about, list):
         raise ValueError("neither text nor fault")
     title, pages, hidden, unread = about

@@ -16,6 +16,7 @@ from rag_harness.types import Document
 
 BETWEEN = "\n\n"
 """Between two pages."""
+_NO_CIPHER = "is encrypted with AES. Save it without its password, or run: pip install cryptography"
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 
 
@@ -49,10 +50,14 @@ def parse(data: bytes) -> Parsed:
 
 def _opened(data: bytes) -> Any:
     from pypdf import PdfReader
+    from pypdf.errors import DependencyError
 
-    reader = PdfReader(BytesIO(data), strict=False)
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise UnreadableError("is encrypted. Save it without its password")
+    try:
+        reader = PdfReader(BytesIO(data), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadableError("is encrypted. Save it without its password")
+    except DependencyError:
+        raise UnreadableError(_NO_CIPHER) from None
     count = len(reader.pages)
     if not count:
         raise UnreadableError("has no page. Remove it, or save it anew")
@@ -62,11 +67,15 @@ def _opened(data: bytes) -> Any:
 
 
 def _pages(reader: Any) -> Iterator[str | Exception]:
+    from pypdf.errors import DependencyError
+
     for number in range(len(reader.pages)):
         try:
             yield _clean(reader.pages[number].extract_text())
         except MemoryError:
             raise
+        except DependencyError:  # the pages that follow need it too
+            raise UnreadableError(_NO_CIPHER) from None
         except Exception as error:  # pypdf raises what it likes at a damaged page; the others may be whole
             yield error
 

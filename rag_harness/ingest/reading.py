@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 from zlib import crc32
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import source_digest
 from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import Parsed, unpacked
+from rag_harness.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
 from rag_harness.ingest.places import read_bytes
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-_LIBRARIES = ("pypdf", "charset-normalizer")
+_LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome")
+"""The last two are pypdf's for files encrypted with AES, where one of them is installed."""
+_PROCESS = uuid4().hex
 _CHECK = 20
 """Bytes in front of what is kept: is all of it there?"""
 
@@ -31,6 +35,9 @@ _CHECK = 20
 @dataclass
 class Reading:
     """Parses each content once: what came of it is kept under the digest of its bytes and of whatever parsed it.
+
+    What may not come again, as a file that took too long, is kept for this run alone: in all its processes the file is
+    read, or in none.
 
     Attributes:
         folder: where it is kept; None keeps nothing.
@@ -52,17 +59,25 @@ class Reading:
         """
         data = read_bytes(file)
         place = self._place(kind, data)
-        answer = _kept(place) if place else None
+        answer = _known(place) if place else None
         if answer is None and place and self.writes:
             # Processes of one run read the same folder at once: whoever is first parses, the others find it done.
             self._wait_for_turn(place)
-            answer = _kept(place)
+            answer = _known(place)
         if answer is None:
             self.parsed += 1
-            answer = self.child.answer(kind, data)
+            answer = self._asked(kind, data)
             if place and self.writes:
                 _keep(place, answer)
         return unpacked(answer)
+
+    def _asked(self, kind: str, data: bytes) -> bytes:
+        try:
+            answer = self.child.answer(kind, data)
+        except PassingError as error:
+            return Passing(str(error), _run()).packed()
+        fault = passing(answer)
+        return replace(fault, run=_run()).packed() if fault else answer
 
     def end(self) -> None:
         """End the process, and let others parse."""
@@ -127,6 +142,17 @@ def _version(library: str) -> str:
         return version(library)
     except PackageNotFoundError:
         return ""
+
+
+def _run() -> str:
+    """Name what has one answer of a file: the processes of one run, or this process."""
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", _PROCESS)
+
+
+def _known(place: Path) -> bytes | None:
+    answer = _kept(place)
+    fault = passing(answer) if answer else None
+    return answer if fault is None or fault.run == _run() else None
 
 
 def _kept(place: Path) -> bytes | None:

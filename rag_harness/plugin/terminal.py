@@ -50,7 +50,17 @@ def _unread(session: RagSession, selected: Collected) -> str:
     except PrerequisiteError:
         return ""  # whoever prepares the experiment says so
     more = [f"and {len(lines) - MOST_ERRORS} more, in the log"] if len(lines) > MOST_ERRORS else []
-    return "".join(f"\nrag: left out: {line}" for line in [*lines[:MOST_ERRORS], *more])
+    said = [f"left out: {line}" for line in [*lines[:MOST_ERRORS], *more]]
+    return "".join(f"\nrag: {line}" for line in [*said, *(_lost_gold(session, selected) if said else ())])
+
+
+def _lost_gold(session: RagSession, selected: Collected) -> Iterator[str]:
+    asked = {(session.data_of(trial.experiment), trial.query_id) for trial in selected.trials}
+    lost_of = {name: session.data.get(name).lost_gold for name, _ in asked}
+    lost = [query_id for name, query_id in sorted(asked) if query_id in lost_of[name]]
+    if lost:
+        named = ", ".join(lost[:MOST_ERRORS]) + (", …" if len(lost) > MOST_ERRORS else "")
+        yield f"{len(lost)} of {len(asked)} questions have gold in files that were left out: {named}"
 
 
 def _judged_by(session: RagSession, selected: Collected) -> str:

@@ -19,9 +19,11 @@ _SLOT = re.compile(r"\{(context|question)\}")
 
 
 def filename_of(hit: Hit) -> str:
-    """Return the label of a source that has no other: the file that it is from, and the page where it has pages."""
-    page = hit.chunk.metadata.get("page")
-    return f"{hit.chunk.doc_id}, page {page}" if page else hit.chunk.doc_id
+    """Return the label of a source that has no other: the file that it is from, and the pages where it has pages."""
+    if hit.chunk.pages is None:
+        return hit.chunk.doc_id
+    first, last = hit.chunk.pages
+    return f"{hit.chunk.doc_id}, page {first}" if first == last else f"{hit.chunk.doc_id}, pages {first}-{last}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class HitMetadata(FrozenModel):
         None, description="'taken off' where the text has lost the page's marks, null where it has them"
     )
     page: int | None = Field(None, description="of the file that the chunk begins on; null where it has no pages")
+    last_page: int | None = Field(None, description="of the file that the chunk ends on; null where it has no pages")
 
 
 class RetrievedChunk(FrozenModel):

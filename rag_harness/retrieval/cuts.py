@@ -14,7 +14,7 @@ from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import PrerequisiteError
 from rag_harness.protocols import Store, Tokenizer
 from rag_harness.recording.store import key_of
-from rag_harness.types import Chunk, Document, Metadata
+from rag_harness.types import Chunk, Document
 
 FORMAT = 1
 """Of what is stored. The digest of the chunker's source says the rest."""
@@ -102,13 +102,18 @@ def _chunks(document: Document, cuts: list[Any]) -> list[Chunk]:
             section=tuple(section),
             index=index,
             repeated_header=header,
-            metadata=_about(document, start, own),
+            metadata={**document.metadata, **own} if own else document.metadata,
+            pages=_pages(document, start, end),
         )
         for index, (name, start, end, header, section, text, own) in enumerate(cuts)
     ]
 
 
-def _about(document: Document, start: int, own: dict[str, Any]) -> Metadata:
-    """Return a chunk's metadata: its document's, its own, and the page that it begins on where there are pages."""
-    page = {"page": bisect_right(document.pages, start)} if document.pages else {}
-    return {**document.metadata, **page, **own} if own or page else document.metadata
+def _pages(document: Document, start: int, end: int) -> tuple[int, int] | None:
+    """Return the first and the last page that there is text of between two offsets; blanks are no text."""
+    if not document.pages:
+        return None
+    text = document.text[start:end]
+    first, last = start + len(text) - len(text.lstrip()), start + len(text.rstrip()) - 1
+    begins = bisect_right(document.pages, first if first <= last else start)
+    return begins, max(begins, bisect_right(document.pages, last))

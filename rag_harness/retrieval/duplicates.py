@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rag_harness.files.sources import source_digest
 from rag_harness.protocols import Stores
 from rag_harness.recording.store import key_of
-from rag_harness.retrieval.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
+from rag_harness.stats.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
 from rag_harness.types import Chunk
 
 USUAL = 0.9
@@ -23,6 +23,11 @@ SHORT = 12
 """Words. Shorter chunks are phrases that documents may share."""
 # What makes another statement of the same words: another figure, date or version, and "not".
 _DECIDES = re.compile(r"\w*\d\w*(?:[.,:/-]\d+)*|\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+
+
+def source() -> str:
+    """Say what a changed way of finding them changes."""
+    return "".join(map(source_digest, ("rag_harness.retrieval.duplicates", "rag_harness.stats.minhash")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def duplicates(chunks: Sequence[Chunk], least: float, stores: Stores, digest: st
     A chunk is one where it shares at least ``least`` of its runs with an earlier chunk of another document that is
     none itself, and has the same figures and negations: of two versions neither is a duplicate.
     """
-    store = stores.open("duplicates", "minhash", source_digest("rag_harness.retrieval.duplicates"))
+    store = stores.open("duplicates", "minhash", source())
     key = key_of(f"{least:g}", digest or _digest(chunks))
     kept = store.get([key])[0]
     if kept is None:

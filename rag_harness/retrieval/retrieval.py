@@ -19,6 +19,7 @@ from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.building import alone
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
+from rag_harness.retrieval.duplicates import source as duplicates_source
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
@@ -164,11 +165,14 @@ class Retrieval:
         """Return what decides what is found, beside documents and options, as plain JSON."""
         least = {"least": self.spec.least} if self.spec.least else {}
         windows = {"windows_by": windows_source()} if self.spec.windows else {}
+        drops = self.settings.near_duplicates > 0
+        alike = {"alike_by": duplicates_source()} if drops else {}
         return {
             "cut_by": self._source,
             "embedded_by": [self.embedder.model, self.embedder.revision],
             **least,
             **windows,
+            **alike,
         }
 
     def prepare(self, queries: Sequence[str]) -> None:
@@ -202,7 +206,13 @@ class Retrieval:
             unknown = set(miss.texts)
             lost = [chunk.chunk_id for chunk in self.indexed if chunk.text in unknown]
             named = ", ".join(lost[:5]) + (f" and {len(lost) - 5} more" if len(lost) > 5 else "")
-            raise RecordingMissError(f"{named}: {miss}", miss.texts) from None
+            raise RecordingMissError(f"{named}: {miss}{_other_kinds(lost)}", miss.texts) from None
+
+
+def _other_kinds(chunk_ids: Sequence[str]) -> str:
+    if all(chunk_id.rpartition("#")[0].lower().endswith(".md") for chunk_id in chunk_ids):
+        return ""
+    return " Files of every kind that a loader reads are documents (txt, html, pdf): one that is none goes elsewhere."
 
 
 class _Reranking:

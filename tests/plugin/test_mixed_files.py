@@ -17,17 +17,25 @@ def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite
     suite.run().assert_outcomes(passed=1)
     (row,) = suite.rows()
     chunks: Any = row["retrieved_chunks"]
-    pages = {chunk["metadata"]["filename"]: chunk["metadata"]["page"] for chunk in chunks}
-    assert pages["warranty.pdf"] == 1
-    assert pages["returns.md"] is None
+    about = {chunk["metadata"]["filename"]: chunk["metadata"] for chunk in chunks}
+    pages = {name: (each["page"], each["last_page"]) for name, each in about.items()}
+    assert pages["warranty.pdf"] == (1, 2)
+    assert pages["returns.md"] == (None, None)
 
     (kb / "broken.pdf").write_bytes(b"no PDF")
+    gone: dict[str, object] = {"query_id": "b", "query": "returns", "context_reference": ["broken.pdf", "returns.md"]}
+    suite.write_queries([{"query_id": "a", "query": "warranty", "context_reference": ["warranty.pdf"]}, gone])
     stopped = suite.run()
     stopped.stdout.fnmatch_lines(["*kb/broken.pdf: cannot be parsed: *", "*--rag-unreadable=skip*"])
     assert "Traceback" not in stopped.stdout.str()
     skipped = suite.run("--rag-unreadable=skip")
-    skipped.assert_outcomes(passed=1)
-    skipped.stdout.fnmatch_lines(["rag: left out: *kb/broken.pdf: cannot be parsed: *"])
+    skipped.assert_outcomes(passed=2)
+    skipped.stdout.fnmatch_lines(
+        [
+            "rag: left out: *kb/broken.pdf: cannot be parsed: *",
+            "rag: 1 of 2 questions have gold in files that were left out: b",
+        ]
+    )
 
 
 def test_the_reliability_engine_answers_over_mixed_files(suite: Suite) -> None:

@@ -209,6 +209,7 @@ def _odd(folder: Path, outside: Path) -> dict[str, Write]:
 
     return {
         "sparse.txt": sparse(1 << 30),
+        "sparse.md": sparse(200 << 20),
         "sparse.pdf": sparse(1 << 30),
         "sparse.html": sparse(1 << 40),
         "fifo.txt": os.mkfifo,

@@ -55,3 +55,26 @@ def pages_of(contents: Sequence[bytes], title: str = "") -> bytes:
 def book(*pages: str, title: str = "") -> bytes:
     """Return a file with these pages."""
     return pages_of([packed(drawing(page)) for page in pages], title)
+
+
+def encrypted(revision: int) -> bytes:
+    """Return a file that is encrypted with AES and the empty password: revision 4 has 128 bits, 6 has 256."""
+    from pypdf._encryption import AlgV4
+
+    owner = bytes(32)
+    key = AlgV4.compute_key(b"", 4, 128, owner, (1 << 32) - 4, b"\0", True)
+    user = AlgV4.compute_U_value(key, 4, b"\0")
+    four = b"/V 4 /Length 128 /O <%s> /U <%s>" % (owner.hex().encode(), user.hex().encode())
+    six = b"/V 5 /Length 256 /O <%s> /U <%s> /OE <%s> /UE <%s> /Perms <%s>" % tuple(
+        b"00" * length for length in (48, 48, 32, 32, 16)
+    )
+    cipher = b"/CF << /StdCF << /CFM /AESV%d /AuthEvent /DocOpen >> >> /StmF /StdCF /StrF /StdCF" % (revision // 2)
+    about = b"/Filter /Standard /P -4 /R %d %s %s" % (revision, four if revision == 4 else six, cipher)
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources << /Font << >> >> /Contents 4 0 R >>"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        page,
+        stream(bytes(32)),
+    ]
+    return pdf(objects, extra=b"/Encrypt << %s >> /ID [<00> <00>]" % about)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from rag_harness.__main__ import main
+from rag_harness.dataset.collection import read_paths
+from rag_harness.dataset.library import Keeping
 from tests.unit.ingest.pdfs import book
 
 PAGE = "You can return a lamp within 45 days of delivery, if it is unused and in its own box with all papers. "
@@ -84,6 +86,19 @@ def test_files_and_folders_become_one_collection(folder: Path, capsys: pytest.Ca
     said = run(capsys, "more", "kb/a.md", "kb/a.md", "kb/d.pdf", "table.xls", status=1)
     assert said["read"].startswith("read      3 ")
     assert any("no loader reads it: there are some for .htm, .html, .md, .pdf, .txt." in line for line in said.values())
+
+
+def test_a_file_is_one_however_it_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "more").mkdir()
+    monkeypatch.chdir(folder / "more")
+    library = read_paths([Path("../a.md"), Path("../more/../a.md"), folder / "d.pdf"], Keeping())
+    assert [document.doc_id for document in library.documents] == ["a.md", "d.pdf"]
+    (folder / "robots.txt").write_text("Disallow: /")
+    said = run(capsys, "../a.md", "../robots.txt", "../b.txt", "../../kb/robots.txt", status=1)
+    assert (said["read"].split()[1], said["failed"].split()[1]) == ("2", "1")
+    assert any("no document: README.md, " in line for line in said.values())
 
 
 def test_a_path_that_is_not_there_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,10 @@ HIDES = [
     "style='font-size:0'",
     "style='font-size:1px'",
     "style='font-size:0.01em'",
+    "style='font-size:0vw'",
+    "style='font-size:1.5PT'",
+    "style='width:0.01in;overflow:hidden'",
+    "style='opacity:1%'",
     "style='position:absolute; left:-9999px'",
     "style='position:fixed;top:-100em'",
     "style='text-indent:-9999px'",
@@ -42,7 +46,16 @@ SHOWS = [
     "style='position:absolute;top:900px'",
     "style='color:white;background:#333'",
     "style='color:white;background:url(x.png)'",
+    "style='color:white;background:white url(x.png)'",
+    "style='color:white;background-image:url(x.png)'",
+    "style='color:white;background-color:white;background-image:linear-gradient(red, blue)'",
     "style='height:0'",
+    "style='height:1in;overflow:hidden'",
+    "style='width:1em;overflow:hidden'",
+    "style='font-size:1.8vw'",
+    "style='font-size:0.4cm'",
+    "style='font-size:1rem'",
+    "style='opacity:60%'",
     "aria-hidden=false",
     "class=printed",
 ]
@@ -65,8 +78,25 @@ def test_text_that_is_seen_stays(attributes: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("media", "hides"),
+    [
+        ("", True),
+        ("media=all", True),
+        ("media='print, SCREEN'", True),
+        ("media=print", False),
+        ("media='(max-width: 600px)'", False),
+    ],
+)
+def test_a_style_sheet_counts_where_it_is_for_screens(media: str, hides: bool) -> None:
+    page = parse(f"<style {media}>.x{{display:none}}</style><p class=x>visible".encode())
+    assert page.text == ("" if hides else "visible\n")
+
+
+@pytest.mark.parametrize(
     ("html", "text"),
     [
+        ("<div style='background-image:url(x)'><p style='color:white'>yes</div>", "yes"),
+        ("<div style='background:url(x)'><p style='color:white;background-color:white'>no</div>yes", "yes"),
         ("<div style='color:white'>no<p style='color:black'>yes</div>", "yes"),
         ("<div style='visibility:hidden'>no<p style='visibility:visible'>yes</div>", "yes"),
         ("<div style='font-size:0'>no<p style='font-size:12px'>yes</div>", "yes"),

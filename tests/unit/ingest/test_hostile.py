@@ -19,8 +19,8 @@ _NAMES = (
     "nested.html nested_closed.html attributes.html open_title.html open_nav.html hidden.html closes_hidden.html "
     "nul.html utf16.html lying_charset.html colspan.html bomb.pdf bomb_once.pdf kids_circle.pdf kids_two.pdf chain.pdf "
     "itself.pdf form_circle.pdf arrays.pdf encrypted.pdf no_table.pdf cut_5.pdf text.pdf binary.txt nul.txt "
-    "mojibake.txt same_lines.txt shift_jis.txt bytes.md nul.md sparse.txt sparse.pdf fifo.txt fifo.pdf leads_out.md "
-    "leads_out.txt leads_out.pdf leads_up.html leads_to_device.txt leads_nowhere.pdf leads_to_itself.txt"
+    "mojibake.txt same_lines.txt shift_jis.txt bytes.md nul.md sparse.md sparse.txt sparse.pdf fifo.txt fifo.pdf "
+    "leads_out.md leads_out.txt leads_out.pdf leads_up.html leads_to_device.txt leads_nowhere.pdf leads_to_itself.txt"
 )
 QUICK = frozenset(_NAMES.split()) | {"line\nbreak.txt"}
 """Files of every sort that are read or refused in no time."""
@@ -59,6 +59,8 @@ def check(folder: Path, names: frozenset[str], monkeypatch: pytest.MonkeyPatch) 
     lie = {
         "binary.txt",
         "nul.txt",
+        "nul.md",
+        "sparse.md",
         "sparse.txt",
         "leads_out.md",
         "leads_out.pdf",

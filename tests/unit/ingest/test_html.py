@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.chunking.markdown import read_sections
+from rag_harness.errors import UnreadableError
 from rag_harness.ingest.html_pages import parse
 
 
@@ -98,3 +99,19 @@ def test_a_nav_that_is_never_closed_ends_where_the_page_begins() -> None:
 )
 def test_the_charset_that_the_page_declares(declared: str) -> None:
     assert parse(f"{declared}<p>café".encode("latin-1")).text == "café\n"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<table>" + "<tr><td>7<td><td><td><td>7" * 40 + "</table>",
+        "".join(f"<p><a href='https://shop.example/{'x' * 300}/{n}'>page {n}</a>" for n in range(40)),
+    ],
+)
+def test_our_own_marks_and_addresses_are_no_garbage(html: str) -> None:
+    assert "| 7 |" in parse(html.encode()).text or "page 39" in parse(html.encode()).text
+
+
+def test_garbage_in_a_table_is_garbage() -> None:
+    with pytest.raises(UnreadableError, match="neither letters nor digits"):
+        parse(("<table>" + "<tr><td>@#$<td>%^&*" * 100).encode())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import pairwise
 
 import pytest
 
 from rag_harness.errors import UnreadableError
 from rag_harness.ingest.pdf_pages import parse
-from tests.unit.ingest.pdfs import book, drawing, packed, pages_of, stream
+from tests.unit.ingest.pdfs import book, drawing, encrypted, packed, pages_of, stream
 
 FIRST, SECOND = "Returns of lamps\nwithin 45 days (unused).", "The warranty lasts 2 years."
 
@@ -48,3 +49,10 @@ def test_a_damaged_page_does_not_cost_the_others() -> None:
 def test_a_pdf_without_text_says_why(data: bytes, why: str) -> None:
     with pytest.raises(UnreadableError, match=why):
         parse(data)
+
+
+@pytest.mark.skipif(find_spec("cryptography") is not None or find_spec("Crypto") is not None, reason="can read them")
+@pytest.mark.parametrize("revision", [4, 6])
+def test_a_pdf_that_needs_another_package_says_which(revision: int) -> None:
+    with pytest.raises(UnreadableError, match=r"encrypted with AES.*pip install cryptography"):
+        parse(encrypted(revision))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from rag_harness.errors import UnreadableError
 from rag_harness.ingest import files_below, isolated, load, page_files, places, reading
 from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import Parsed, packed, packed_fault, unpacked
+from rag_harness.ingest.parsed import Parsed, Passing, PassingError, packed, packed_fault, unpacked
 from rag_harness.ingest.reading import reading as shared
 from tests.unit.ingest.pdfs import book
 
@@ -78,6 +80,30 @@ def test_another_parser_parses_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert going_on.parsed == 1
 
 
+def test_a_fault_that_may_not_come_again_is_kept_for_one_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write(tmp_path, a_html=b'<a x="' * 20_000, b_pdf=b"no PDF")
+    parsed_now = []
+    for run, seconds in (("1", 0.3), ("1", 30.0), ("2", 0.3)):
+        monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", run)
+        with shared(tmp_path / "cache", writes=True) as going_on:
+            going_on.child = Child(seconds)
+            for file, why in ((files["b_pdf"], "PdfStreamError|took"), (files["a_html"], r"took more than 0\.3 s")):
+                with pytest.raises(UnreadableError, match=why):
+                    load(file, "x")
+            parsed_now.append(going_on.parsed)
+    assert parsed_now == [2, 0, 2]
+
+
+def test_the_packages_that_decrypt_name_what_was_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = reading._parser.__wrapped__()
+    monkeypatch.setattr(reading, "_version", lambda library: "1" if library == "cryptography" else "")
+    named = reading._parser.__wrapped__()
+    monkeypatch.setattr(reading, "_version", lambda library: "")
+    assert len({before, named, reading._parser.__wrapped__()}) == 3
+
+
 def test_nothing_is_kept_where_nothing_may_be_written(tmp_path: Path) -> None:
     files = write(tmp_path, a_txt=b"text")
     with shared(tmp_path / "cache"):
@@ -133,11 +159,33 @@ def test_the_current_folder_is_not_searched_for_modules(tmp_path: Path, monkeypa
         child.close()
 
 
+def test_the_process_knows_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    says = "def parse(data):\n    import os\n    raise ValueError(sorted(os.environ))\n"
+    change = f"{says}from rag_harness.ingest import plain\nplain.parse = parse\n"
+    monkeypatch.setattr(isolated, "_START", isolated._START.replace("serve()", f"exec({change!r}); serve()"))
+    child = Child()
+    try:
+        with pytest.raises(UnreadableError) as told:
+            unpacked(child.answer("txt", b"text"))
+    finally:
+        child.close()
+    assert "TMPDIR" in str(told.value)
+    assert "KEY" not in str(told.value)
+
+
 def test_what_is_packed_is_unpacked() -> None:
     whole = Parsed("a\n\ud800b", "title\n", (0, 2), 3, (1,))
     assert unpacked(packed(whole)) == whole
-    with pytest.raises(UnreadableError, match="because"):
-        unpacked(packed_fault("because"))
+    for fault, error in (
+        (packed_fault("because"), UnreadableError),
+        (Passing("because", "run").packed(), PassingError),
+        (Passing("because", chance=False).packed(), UnreadableError),
+    ):
+        with pytest.raises(UnreadableError, match="because") as caught:
+            unpacked(fault)
+        assert caught.type is error
 
 
 def test_links_and_names_that_are_refused(tmp_path: Path) -> None:
@@ -156,6 +204,34 @@ def test_links_and_names_that_are_refused(tmp_path: Path) -> None:
     assert set(refused) == {"leads_out.md", "nowhere.md", "circle.md", "two\nlines.md"}
     assert "leads out of the folder" in refused["leads_out.md"]
     assert "control characters" in refused["two\nlines.md"]
+
+
+def test_what_is_no_document_is_not_read(tmp_path: Path) -> None:
+    names = "README.md requirements.txt requirements-dev.txt robots.txt LICENSE.txt LICENSE.md .venv/a.txt b/.git/a.md"
+    for name in [*names.split(), "a.md", "b/robots.md", "b.d/license.txt"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text")
+    assert [file.relative_to(tmp_path).as_posix() for file in page_files(tmp_path)] == [
+        "a.md",
+        "b/robots.md",
+        "b.d/license.txt",
+    ]
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "shut" / "a.md").write_text("text")
+    (tmp_path / "z.md").write_text("text")
+    scandir = os.scandir
+
+    def refuses(place: str) -> Iterator[os.DirEntry[str]]:
+        if Path(place).name == "shut":
+            raise PermissionError(13, "Permission denied", str(place))
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    refused = "a folder that cannot be listed: Permission denied. Mend its rights"
+    assert list(files_below(tmp_path)) == [(tmp_path / "shut", refused), (tmp_path / "z.md", "")]
 
 
 def test_a_file_longer_than_any_document_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

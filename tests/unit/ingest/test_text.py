@@ -63,6 +63,9 @@ def test_garbage_is_named(text: str, what: str) -> None:
         "| 12 | 13.5 | 14 |\n" + "".join(f"| {n} | {n * 3} | x |\n" for n in range(100)),
         "def f(x):\n    return {x: [y for y in range(x)]}\n\n" * 5 + "print(f(3))  # prints it\n" * 20,
         "short: §$%&/()",
+        "हिन्दी में लिखा हुआ एक साधारण पाठ। " * 20,
+        "กี่ ที่ นี้ มี้ " * 40,
+        "e\u0301\u0323 " * 150,
         "",
     ],
 )

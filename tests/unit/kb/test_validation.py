@@ -152,7 +152,6 @@ def test_anybodys_pages_are_checked_without_a_plan(kb: Kb) -> None:
 
 
 def test_near_duplicates_and_pasted_paragraphs_are_notes(kb: Kb) -> None:
-    pytest.importorskip("datasketch")
     kb.plan = None
     words = " ".join(f"word{number}" for number in range(200))
     kb.pages |= {
@@ -166,19 +165,24 @@ def test_near_duplicates_and_pasted_paragraphs_are_notes(kb: Kb) -> None:
     assert notes[0].startswith("pasted paragraphs: KB/a.md:3: note: 'word0 word1 word2")
     assert notes[0].endswith("… stands word for word in b.md too.")
     assert notes[1] == "near-duplicates: KB/a.md: note: the same words as b.md."
-    assert notes[2].startswith("near-duplicates: KB/a.md: note: near c.md: about ")
+    assert notes[2].startswith("near-duplicates: KB/a.md: note: near c.md: 9")
+    assert notes[2].endswith("% of their three-word runs are the same.")
     assert len(notes) == 3
 
 
-def test_without_datasketch_the_check_says_so(kb: Kb, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_harness.kb.validation.similarity.find_spec", lambda name: None)
-    check = kb.validate().checks[-1]
-    assert check.row() == (
-        "near-duplicates",
-        "skipped",
-        "",
-        'datasketch is not installed; pip install "rag-harness[validate]"',
-    )
+def test_pages_with_a_third_of_their_runs_in_common_are_near(kb: Kb) -> None:
+    kb.plan = None
+    shared = " ".join(f"word{number}" for number in range(100))
+    kb.pages = {
+        f"{name}.md": f"# A\n\n{shared} " + " ".join(f"{name}{number}" for number in range(90)) for name in "abc"
+    }
+    kb.pages["d.md"] = "# D\n\n" + " ".join(f"other{number}" for number in range(200))
+    near = [note.split(": ")[1:] for note in kb.notes() if note.startswith("near-duplicates")]
+    assert [(page, said.split()[1]) for page, _, said, _ in near] == [
+        ("KB/a.md", "b.md"),
+        ("KB/a.md", "c.md"),
+        ("KB/b.md", "c.md"),
+    ]
 
 
 def test_the_table_and_the_json_say_the_same(kb: Kb) -> None:

@@ -171,6 +171,8 @@ def test_without_windows_the_index_holds_the_chunks_and_its_digest_is_the_old_on
     plain = retrieval(tmp_path, chunker="sections", least=0, windows=False)
     assert plain.indexed is plain.chunks
     assert set(plain.identity()) == {"cut_by", "embedded_by"}
+    plain.settings = replace(plain.settings, near_duplicates=0.9)
+    assert set(plain.identity()) == {"cut_by", "embedded_by", "alike_by"}
     # Of a plain page under the mock embedder, made before there were windows.
     assert plain.content_digest == "688f748aba27338b4c04114e68a54eab"
 
