@@ -71,6 +71,13 @@ def test_a_calibration_is_read_and_refused_with_other_documents(engine: Suite) -
     assert saved["promise"]["threshold"] is None
     engine.run("-k", "test_r2", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)
     assert {named(row)["confidence"]["outcome"] for row in engine.rows("r2_no_gate")} == {"calibrated"}
+    engine.run("-k", "test_r2", "-p", "no:xdist", "--rag-top-k=2").assert_outcomes(passed=40, deselected=240)
+    (reason,) = {named(row)["confidence"]["reason"] for row in engine.rows("r2_no_gate")}
+    assert reason.startswith("it was calibrated with another top_k: ")
+    (engine.path / "reliability" / "r3.json").write_text(json.dumps(saved))
+    engine.run("-k", "test_r3", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)
+    (reason,) = {named(row)["confidence"]["reason"] for row in engine.rows("r3_no_verification")}
+    assert reason.startswith("it was calibrated with another experiment: ")
     page = engine.path / "kb" / "warranty.md"
     page.write_text(page.read_text() + "\nAsk us.\n")
     engine.run("-k", "test_r2", "-p", "no:xdist").assert_outcomes(passed=40, deselected=240)

@@ -262,8 +262,16 @@ def test_declining_is_set_against_no_threshold() -> None:
     assert decisions(held)["decision"].threshold == 0.99
 
 
+class WorseWhereMore(Finds):
+    """Finds worse where more than three hits are asked for."""
+
+    def retrieve(self, query: str, k: int) -> list[Hit]:
+        found = super().retrieve(query, k)
+        return found if k <= 3 else [replace(one, scores={"dense": 0.1}) for one in found]
+
+
 def test_the_raw_scores_in_the_row_are_those_of_what_was_kept() -> None:
-    output = run(poor("days", -0.3, dense=0.53), Says(ANSWER, ANSWER), "return a lamp?")
+    output = run(WorseWhereMore(poor(dense=0.53).hits), Says(ANSWER, ANSWER), "return a lamp?")
     assert [one.outcome for one in output.decisions if one.name == "fallback"] == ["no better"] * 2
     (noted,) = [stage.detail for stage in output.stages if stage.name == "quality"]
     assert noted["dense"]["best"] == pytest.approx(0.53)
