@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from rag_harness.files.sources import source_digest
 from rag_harness.pipelines.reliability.assembly import sources
+
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -42,3 +45,11 @@ def test_an_edit_of_what_the_steps_use_counts(module: str, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "read_bytes", lambda file: read(file) + b"# edited" * (file == edited))
     source_digest.cache_clear()
     assert sources() != before
+
+
+@pytest.mark.parametrize("name", ["r1", "r1-original", "r2", "r3", "r4", "r5", "r6"])
+def test_the_shipped_calibrations_are_of_the_code_as_it_is(name: str) -> None:
+    made_of = json.loads((ROOT / "reliability" / f"{name}.json").read_bytes())["made_of"]
+    now = source_digest("rag_harness.pipelines.reliability.quality")
+    assert made_of["experiment"] == name
+    assert made_of["code of the signals"] == now, "run all r's, then: rag-harness reliability calibrate output"
