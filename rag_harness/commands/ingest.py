@@ -38,10 +38,10 @@ def ingest_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_ingest(chosen: argparse.Namespace) -> int:
     """Bring an index up to the documents, and say what came of them."""
+    from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
     from rag_harness.garbage import uncollected
-    from rag_harness.retrieval.ingested import summary_lines
     from rag_harness.settings.loading import load_settings
     from rag_harness.work import listening
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from rag_harness.dataset.knowledge_base import read_folder, read_structure
 from rag_harness.dataset.library import Keeping, Library, Source, Unread, read_library, sources_in
 from rag_harness.errors import DataError
-from rag_harness.ingest import LEFT_OUT, is_left_out, is_readable
+from rag_harness.ingest import LEFT_OUT, is_left_out, is_readable, kinds
 from rag_harness.ingest.places import fault_of_place
-from rag_harness.registry import registered
 
 
 def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
@@ -52,5 +51,4 @@ def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:
 def _fault_of_kind(file: Path) -> str:
     if is_left_out(file):
         return f"no document: {', '.join(LEFT_OUT)} are left out. Rename it"
-    kinds = ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
-    return "" if is_readable(file) else f"no loader reads it: there are some for {kinds}"
+    return "" if is_readable(file) else f"no loader reads it: there are some for {kinds()}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_harness.dataset.library import Keeping, Library, read_library, sources_in
 from rag_harness.errors import DataError
-from rag_harness.registry import registered
+from rag_harness.ingest import kinds
 from rag_harness.types import Document
 
 NOWHERE = Keeping()
@@ -51,8 +51,7 @@ def read_folder(folder: Path, keeping: Keeping = NOWHERE) -> Library:
     sources, refused = sources_in(folder, read_structure(folder / "structure.json"))
     library = read_library(sources, refused, keeping)
     if not library.unread and not any(document.text.strip() for document in library.documents):
-        kinds = ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
-        raise DataError(f"No page with text in {folder}: a knowledge base is one or more files of {kinds}.")
+        raise DataError(f"No page with text in {folder}: a knowledge base is one or more files of {kinds()}.")
     return library
 
 

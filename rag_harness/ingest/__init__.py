@@ -47,6 +47,11 @@ def is_readable(file: Path) -> bool:
     return file.suffix.lower().lstrip(".") in registered("loaders") and not is_left_out(file)
 
 
+def kinds() -> str:
+    """Return the suffixes that a loader reads, as a message names them."""
+    return ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
+
+
 def is_left_out(file: Path) -> bool:
     """Return whether a file is called like one that is no document whatever its suffix."""
     return any(fnmatchcase(file.name, pattern) for pattern in LEFT_OUT)

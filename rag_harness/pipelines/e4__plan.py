@@ -58,20 +58,19 @@ def build(parts: RunParts) -> Experiment:
     """Return this experiment."""
     settings, retrieval = parts.settings, parts.retrieval()
     e4 = filtered("e4-plan", parts, reasoning=True, prompted_as="e4")
-    rewriter = parts.chat("rewrite", temperature=0.0) if settings.rewrite_model else None
 
     def prepare(queries: Sequence[Query]) -> None:
         retrieval.prepare([search for query in queries for search in subquestions(query.text)])
 
     own = {
-        "rewritten_by": [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else [],
+        **parts.made_of_rewriting(),
         # What this file imports of the pipelines counts already; these two are of other rooms.
         "planning": [source_digest("rag_harness.models.replies"), source_digest("rag_harness.retrieval.retrievers")],
     }
     planned_first = PlannedRetriever(retrieval.dense)
     return replace(
         e4,
-        pipeline=PlannedRag(e4.pipeline, rewriter),
+        pipeline=PlannedRag(e4.pipeline, parts.rewriter()),
         ingredients={**e4.ingredients, **own},
         retriever=RerankedRetriever(planned_first, retrieval.reranker(), settings.candidates),
         prepare=prepare,

@@ -78,6 +78,10 @@ class RunParts:
         """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
         return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
 
+    def rewriter(self) -> ChatModel | None:
+        """Return the model of role ``rewrite`` where one is named: the answer's own is not asked in its place."""
+        return self.chat("rewrite", temperature=0.0) if self.settings.rewrite_model else None
+
     def run(self, calls: Coroutine[Any, Any, T]) -> T:
         """Return what comes of ``calls``: what models are asked before the first trial."""
         result: T = self.loop(calls)
@@ -147,6 +151,12 @@ class RunParts:
         reader = source_digest("rag_harness.reader") if settings.chat_base_url == EMBEDDED_URL else ""
         written = [json_digest([prompts.system, prompts.user]), source_digest("rag_harness.prompts")]
         return {"prompt_files": written, "reader": reader, **affecting(settings, "generation"), **own}
+
+    def made_of_rewriting(self) -> dict[str, Any]:
+        """Return the ingredients of a step that ``rewriter`` takes, where there is one."""
+        settings = self.settings
+        named = [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else []
+        return {"rewritten_by": named}
 
     def prepared(self, retrieval: Retrieval) -> Callable[[Sequence[Query]], None]:
         """Return what makes ``retrieval`` ready for queries."""

@@ -23,7 +23,7 @@ from rag_harness.pipelines.reliability.searching import Searcher
 from rag_harness.pipelines.reliability.thresholds import MODES
 from rag_harness.pipelines.subquestions import subquestions
 from rag_harness.prompts import Prompts
-from rag_harness.protocols import ChatModel, Experiment, Reranker
+from rag_harness.protocols import Experiment, Reranker
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL
@@ -62,12 +62,12 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
     """Return the experiment ``name``: the engine under ``design``, on the data that it is asked about."""
     data = data_of(name, parts.settings)
     retrieval, prompts = parts.retrieval(data=data), parts.prompts("r1")
-    reranker, rewriter = retrieval.reranker(), _rewriter(parts)
+    reranker, rewriter = retrieval.reranker(), parts.rewriter()
     retrievers = [retrieval.dense, *([retrieval.words] if design.hybrid else [])]
     rarity = cache(lambda: Rarity(retrieval.chunks))
     searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original)
     file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
-    judge = cache(lambda: judge_of(parts))
+    judge = judge_of(parts)
     pipeline = Reliable(
         searcher,
         Fallback(searcher, rewriter, rarity),
@@ -75,7 +75,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         _again(parts, prompts),
         judge,
         rewriter,
-        Confidence(read_confidence(file), cache(lambda: _made_of(name, parts, retrieval, reranker, judge()))),
+        Confidence(read_confidence(file), cache(lambda: _made_of(name, parts, retrieval, reranker, judge))),
         MODES[design.mode],
         parts.settings.candidates,
         design.steps,
@@ -88,7 +88,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         ingredients={
             **parts.made_of_retrieval(retrieval, reranker, data=data),
             **parts.made_of_generation(prompts),
-            **_own(parts, design, judge()),
+            **_own(parts, design, judge),
             "calibration": file_digest(file) if file.is_file() else "",
         },
         retriever=RerankedRetriever(first, reranker, parts.settings.candidates),
@@ -101,11 +101,6 @@ def _again(parts: RunParts, prompts: Prompts) -> Again:
     """Return what asks a second time: at another temperature, or with other sources where the reader has none."""
     varies = parts.settings.chat_base_url == EMBEDDED_URL
     return Again(parts.chat() if varies else parts.chat(temperature=TEMPERATURE), prompts, varies)
-
-
-def _rewriter(parts: RunParts) -> ChatModel | None:
-    """Return the model of role ``rewrite`` where one is named: the answer's own is not asked in its place."""
-    return parts.chat("rewrite", temperature=0.0) if parts.settings.rewrite_model else None
 
 
 def _prepared(retrieval: Retrieval, design: Design) -> Callable[[Sequence[Query]], None]:
@@ -133,11 +128,10 @@ def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranke
 
 
 def _own(parts: RunParts, design: Design, judge: Judge) -> dict[str, Any]:
-    settings = parts.settings
     return {
         "design": asdict(design),
         "judged_by": [judge.name, judge.model, judge.revision],
-        "rewritten_by": [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else [],
+        **parts.made_of_rewriting(),
         "steps": sources(),
     }
 

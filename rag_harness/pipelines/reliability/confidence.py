@@ -30,7 +30,7 @@ class Confidence:
 
     Args:
         saved: what was fitted, or None.
-        made_of: says what the signals are made of; asked only where there is something to compare it with.
+        made_of: says what the signals are made of, for the row and to compare it with what was fitted.
     """
 
     saved: SavedConfidence | None
@@ -43,7 +43,7 @@ class Confidence:
         if self.saved is None or model is None or why:
             value = formula(quality, checked, declined)
             return Stated(value, (Decision("confidence", "uncalibrated", value, reason=why),))
-        signals = {**found.items(), **_of_answer(checked)}
+        signals = {**found.items(), **checked.items()}
         value = model.probability(signals)
         return Stated(value, (Decision("confidence", "calibrated", value), _promise(self.saved, value, declined)))
 
@@ -71,14 +71,6 @@ def formula(quality: float, checked: Checked, declined: bool) -> float:
     else:
         positive = (ALPHA * quality + BETA * checked.groundedness) / (ALPHA + BETA)
     return min(1.0, max(0.0, positive - GAMMA * (checked.contradiction or 0.0)))
-
-
-def _of_answer(checked: Checked) -> dict[str, float | None]:
-    return {
-        "groundedness": checked.groundedness,
-        "contradiction": checked.contradiction,
-        "self_consistency": checked.self_consistency,
-    }
 
 
 def _promise(saved: SavedConfidence, value: float, declined: bool) -> Decision:

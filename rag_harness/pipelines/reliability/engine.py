@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rag_harness.calibration.told import FROM_ANSWER
 from rag_harness.measures.judged import Judge
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.planning import planned
@@ -23,8 +24,8 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Decision, PipelineOutput, Query
 
-UNVERIFIED = tuple((name, "not verified") for name in ("groundedness", "contradiction", "self_consistency"))
-DECLINED = tuple((name, "nothing was answered") for name, _ in UNVERIFIED)
+UNVERIFIED = tuple((name, "not verified") for name in FROM_ANSWER)
+DECLINED = tuple((name, "nothing was answered") for name in FROM_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Reliable:
         fallback: searches again with other words.
         generator: answers from them.
         again: answers a second time.
-        judge: makes the judge of groundedness, on first use.
+        judge: of groundedness.
         rewriter: decomposes questions; None where rules do.
         confidence: says how sure to be.
         thresholds: what is set against what.
@@ -57,7 +58,7 @@ class Reliable:
     fallback: Fallback
     generator: Generator
     again: Again
-    judge: Callable[[], Judge]
+    judge: Judge
     rewriter: ChatModel | None
     confidence: Confidence
     thresholds: Thresholds
@@ -106,7 +107,7 @@ class Reliable:
         if answer.abstained or not self.steps.verify:
             return Checked(reasons=DECLINED if answer.abstained else UNVERIFIED)
         checks = (
-            asyncio.ensure_future(grounded(self.judge(), query.text, answer, trace.context, trace)),
+            asyncio.ensure_future(grounded(self.judge, query.text, answer, trace.context, trace)),
             asyncio.ensure_future(trace.off_loop("contradict", conflicts, answer, tuple(trace.context))),
             asyncio.ensure_future(self.again.agreement(query, answer, trace)),
         )

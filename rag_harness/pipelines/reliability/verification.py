@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from rag_harness.calibration.told import FROM_ANSWER, SIGNAL
 from rag_harness.contradictions import against, contradictions
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.judges.spent import spending
@@ -48,8 +49,11 @@ class Checked:
     def decisions(self) -> tuple[Decision, ...]:
         """Return them for the row."""
         why = dict(self.reasons)
-        named = ("groundedness", "contradiction", "self_consistency")
-        return tuple(_signal(name, getattr(self, name), why.get(name, "")) for name in named)
+        return tuple(_signal(name, value, why.get(name, "")) for name, value in self.items().items())
+
+    def items(self) -> dict[str, float | None]:
+        """Return the signals by name."""
+        return {name: getattr(self, name) for name in FROM_ANSWER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def _is_in(claim: str, others: Sequence[str]) -> bool:
 
 
 def _signal(name: str, value: float | None, why: str) -> Decision:
-    return Decision(f"signal: {name}", "" if value is not None else "not measured", value, reason=why)
+    return Decision(f"{SIGNAL}{name}", "" if value is not None else "not measured", value, reason=why)
 
 
 def _listed(value: Any) -> list[str]:

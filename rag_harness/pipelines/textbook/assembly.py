@@ -14,7 +14,7 @@ from rag_harness.pipelines.textbook.expansion import EXTRACTIVE, SummariesFirst
 from rag_harness.pipelines.textbook.floors import floor_of
 from rag_harness.pipelines.textbook.fusion import Fuse, Fused
 from rag_harness.pipelines.textbook.written import PROMPTS, Writer, WrittenSummaries
-from rag_harness.protocols import ChatModel, Experiment, Retriever
+from rag_harness.protocols import Experiment, Retriever
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.types import Decision, IndexSpec, Query
 
@@ -110,7 +110,7 @@ def textbook(
         parts.chat(temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
         prompts,
         Rules(design.boost, floor, lambda: (*first.decisions(), chosen)),
-        _rewriter(parts),
+        parts.rewriter(),
         lambda: retrieval.chunks,
     )
     return Experiment(
@@ -140,17 +140,11 @@ def _prepared(parts: RunParts, searches: Sequence[Retrieval]) -> Callable[[Seque
     return prepare
 
 
-def _rewriter(parts: RunParts) -> ChatModel | None:
-    """Return the model of role ``rewrite`` where one is named: the answer's own is not asked in its place."""
-    return parts.chat("rewrite", temperature=0.0) if parts.settings.rewrite_model else None
-
-
 def _own(parts: RunParts, design: Design, floor: float) -> dict[str, Any]:
-    settings = parts.settings
     return {
         "design": asdict(design),
         "floor": floor,
         "candidates": CANDIDATES,
-        "rewritten_by": [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else [],
+        **parts.made_of_rewriting(),
         "textbook": source_digest("rag_harness.pipelines.textbook"),
     }

@@ -25,6 +25,7 @@ from rag_harness.retrieval.retrieval import spec_of
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
 from tests.unit.hits import hits_of
+from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days.\n\n## Refunds\n\nWe refund in 5 days.\n",
@@ -209,17 +210,7 @@ def run(pipeline: Any) -> PipelineOutput:
 
 @pytest.fixture
 def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "kb").mkdir()
-    for name, text in PAGES.items():
-        (tmp_path / "kb" / name).write_text(text, encoding="utf-8")
-    return tmp_path
-
-
-def parts_of(root: Path, **changes: Any) -> RunParts:
-    chosen = {"profile": "mock", "kb_dir": "kb", "top_k": 2, "candidates": 3, **changes}
-    return RunParts(load_settings(chosen, rootdir=root))
+    return write_kb(tmp_path, PAGES, monkeypatch)
 
 
 @pytest.mark.parametrize(

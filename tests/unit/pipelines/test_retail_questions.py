@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from rag_harness.pipelines import experiment
-from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
-from rag_harness.settings.loading import load_settings
 from rag_harness.types import PipelineOutput, Query
+from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a **lamp** within [45 days](x.md).\n\n## Refunds\n\n- within *5* days\n",
@@ -25,17 +24,7 @@ ONE = "How long may I return a lamp?"
 
 @pytest.fixture
 def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "kb").mkdir()
-    for name, text in PAGES.items():
-        (tmp_path / "kb" / name).write_text(text, encoding="utf-8")
-    return tmp_path
-
-
-def parts_of(root: Path, **changes: Any) -> RunParts:
-    chosen = {"profile": "mock", "kb_dir": "kb", "top_k": 2, "candidates": 3, **changes}
-    return RunParts(load_settings(chosen, rootdir=root))
+    return write_kb(tmp_path, PAGES, monkeypatch)
 
 
 def answered(built: Experiment, text: str = ONE) -> PipelineOutput:

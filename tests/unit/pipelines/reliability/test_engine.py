@@ -92,7 +92,7 @@ def made(
         Fallback(searcher, None, rarity),
         Generator(chat, prompts),
         Again(chat, prompts, varies_sources=True),
-        lambda: JudgeSays(judged),  # type: ignore[arg-type, return-value]
+        JudgeSays(judged),  # type: ignore[arg-type]
         None,
         Confidence(None, dict),
         thresholds,
@@ -242,7 +242,7 @@ def test_where_a_check_fails_no_other_goes_on() -> None:
     judge = SlowJudge(GROUNDED)
     pipeline = replace(
         made(Finds(PAGES), Fails(RecordingMissError("not recorded"))),
-        judge=lambda: judge,
+        judge=judge,
     )
 
     async def asked() -> str:
