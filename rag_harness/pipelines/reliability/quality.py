@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import pstdev
 
 from rag_harness.pipelines.reliability.scales import Scale
+from rag_harness.pipelines.reliability.told import decisions_of
 from rag_harness.reader.terms import terms
 from rag_harness.types import Chunk, Decision, Hit
 
@@ -39,11 +40,7 @@ class Signals:
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return them for the row."""
-        why = dict(self.reasons)
-        return tuple(
-            Decision(f"signal: {name}", "" if value is not None else "not measured", value, reason=why.get(name, ""))
-            for name, value in self.items().items()
-        )
+        return decisions_of(self.items(), self.reasons)
 
 
 class Rarity:

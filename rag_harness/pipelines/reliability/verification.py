@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from rag_harness.calibration.told import FROM_ANSWER, SIGNAL
+from rag_harness.calibration.told import FROM_ANSWER
 from rag_harness.contradictions import against, contradictions
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.judges.spent import spending
 from rag_harness.measures.judged import Judge, Material, Support
 from rag_harness.measures.judged.measure import supported_share, values
+from rag_harness.pipelines.reliability.told import decisions_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.reader.terms import figures, terms
 from rag_harness.types import Answer, Call, Decision, Hit
@@ -48,8 +49,7 @@ class Checked:
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return them for the row."""
-        why = dict(self.reasons)
-        return tuple(_signal(name, value, why.get(name, "")) for name, value in self.items().items())
+        return decisions_of(self.items(), self.reasons)
 
     def items(self) -> dict[str, float | None]:
         """Return the signals by name."""
@@ -149,10 +149,6 @@ def claims_of(answer: str) -> list[str]:
 def _is_in(claim: str, others: Sequence[str]) -> bool:
     wanted, numbers = terms(claim), figures(claim)
     return any(len(wanted & terms(o)) >= ALIKE * len(wanted) and numbers <= figures(o) for o in others)
-
-
-def _signal(name: str, value: float | None, why: str) -> Decision:
-    return Decision(f"{SIGNAL}{name}", "" if value is not None else "not measured", value, reason=why)
 
 
 def _listed(value: Any) -> list[str]:

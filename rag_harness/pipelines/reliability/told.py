@@ -1,0 +1,17 @@
+"""Signals as the row has them, for people and for who calibrates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rag_harness.calibration.told import SIGNAL
+from rag_harness.types import Decision
+
+
+def decisions_of(signals: Mapping[str, float | None], reasons: Iterable[tuple[str, str]]) -> tuple[Decision, ...]:
+    """Return a decision a signal; ``reasons`` say why one was not measured, or what to know of its value."""
+    why = dict(reasons)
+    return tuple(
+        Decision(f"{SIGNAL}{name}", "" if value is not None else "not measured", value, reason=why.get(name, ""))
+        for name, value in signals.items()
+    )
