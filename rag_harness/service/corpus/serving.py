@@ -1,0 +1,45 @@
+"""One state of a collection: what its documents were when a question came stays so until it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rag_harness.protocols import Experiment
+from rag_harness.types import Document
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What answers questions about one state of a collection.
+
+    Attributes:
+        experiment: over these documents.
+        strict: answers in mode strict, where the experiment has such a variant; None where it has not.
+        document: returns a document of this state by the ``doc_id`` of its chunks; KeyError where there is none.
+        generation: counts the states of the collection.
+    """
+
+    experiment: Experiment
+    strict: Experiment | None
+    document: Callable[[str], Document]
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What is known of a document, without its text.
+
+    ``status`` is ``pending``, ``ready`` or ``failed`` (``why`` says why); ``dropped`` counts what was left out, by
+    reason; ``coverage`` is the share of the text's characters, blanks aside, that lie in chunks.
+    """
+
+    doc_id: str
+    name: str
+    status: str
+    why: str
+    chunks: int
+    dropped: dict[str, int]
+    coverage: float | None
+    bytes: int
+    created: str

@@ -1,0 +1,1 @@
+"""What a service did: traces, metrics, logs, and what people thought of its answers."""

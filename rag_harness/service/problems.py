@@ -1,0 +1,37 @@
+"""What a client is told where it does not get what it asked for: problem+json (RFC 9457), no traceback, no path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+
+@dataclass
+class Problem(Exception):
+    """A request that is not answered as asked.
+
+    Attributes:
+        status: of HTTP.
+        code: one word for programs, e.g. ``quota_used_up``.
+        detail: what was asked, what was found, what to do; no name of another tenant, no path of the server.
+        headers: e.g. Retry-After.
+        extra: further members of the body.
+    """
+
+    status: int
+    code: str
+    detail: str
+    headers: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def body(self) -> dict[str, Any]:
+        """Return the members of the answer."""
+        return {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "code": self.code,
+            "detail": self.detail,
+            **self.extra,
+        }

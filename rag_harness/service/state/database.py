@@ -1,0 +1,149 @@
+"""SQLite behind one writer thread: works that wait together share a transaction, and are safe once it is committed.
+
+Readers never wait for the writer (write-ahead log, https://www.sqlite.org/wal.html). ``synchronous=NORMAL``: what is
+committed survives the process, however it ends; a power cut may take the last commits, and leaves the file whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from rag_harness.service.state.migrating import migrate
+from rag_harness.service.state.problems import StateError
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+_TOGETHER = 64
+_PATIENCE_MS = 10_000
+"""Of a writer for another process: ``rag-harness keys`` writes while the server runs."""
+
+
+class Database:
+    """The service's database. Use from any thread; close it at the end.
+
+    Args:
+        file: made where it is not there, and brought to the newest form.
+
+    Raises:
+        StateError: the file is damaged, of a newer version, or cannot be written; says how to go on.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._queue: SimpleQueue[tuple[Work[Any], Future[Any]] | None] = SimpleQueue()
+        self._readers = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        try:
+            writer = self._connect()
+            migrate(writer, file)
+        except sqlite3.DatabaseError as error:
+            raise StateError.of(file, error) from error
+        self._writer = writer
+        self._thread = threading.Thread(target=self._write_all, name="rag-state", daemon=True)
+        self._thread.start()
+
+    async def write(self, work: Work[T]) -> T:
+        """Return what ``work`` returns, once its writes are committed; an error of its own undoes them alone."""
+        return await asyncio.wrap_future(self._submit(work))
+
+    def write_now(self, work: Work[T]) -> T:
+        """Do the same from a thread without an event loop."""
+        return self._submit(work).result()
+
+    def read(self, work: Work[T]) -> T:
+        """Return what ``work`` reads, at once, in this thread: what was committed when it began."""
+        connection = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = self._readers.connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            self._opened.append(connection)
+        try:
+            return work(connection)
+        except sqlite3.DatabaseError as error:
+            raise StateError.of(self.file, error) from error
+
+    def close(self) -> None:
+        """Write what is waiting, and close every connection."""
+        self._queue.put(None)
+        self._thread.join()
+        for connection in (*self._opened, self._writer):
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        # Transactions are begun and ended here alone, and the writer's connection is made in another thread than used.
+        connection = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    def _submit(self, work: Work[T]) -> Future[T]:
+        future: Future[T] = Future()
+        self._queue.put((work, future))
+        return future
+
+    def _write_all(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch, last = self._batch(first)
+            self._write(batch)
+            if last:
+                return
+
+    def _batch(self, first: tuple[Work[Any], Future[Any]]) -> tuple[list[tuple[Work[Any], Future[Any]]], bool]:
+        """Return what waits, and whether it is the last that there will be."""
+        batch = [first]
+        while len(batch) < _TOGETHER:
+            try:
+                following = self._queue.get_nowait()
+            except Empty:
+                break
+            if following is None:
+                return batch, True
+            batch.append(following)
+        return batch, False
+
+    def _write(self, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
+        wanted = [(work, future) for work, future in batch if future.set_running_or_notify_cancel()]
+        done: list[tuple[Future[Any], Any]] = []
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            for work, future in wanted:
+                self._do(work, future, done)
+            self._writer.execute("COMMIT")
+        except BaseException as error:
+            self._undo()
+            failure = StateError.of(self.file, error) if isinstance(error, sqlite3.DatabaseError) else error
+            for _, future in wanted:
+                if not future.done():
+                    future.set_exception(failure)
+            return
+        for future, result in done:
+            future.set_result(result)
+
+    def _do(self, work: Work[Any], future: Future[Any], done: list[tuple[Future[Any], Any]]) -> None:
+        self._writer.execute("SAVEPOINT work")
+        try:
+            result = work(self._writer)
+        except Exception as error:
+            if not self._writer.in_transaction:
+                raise  # the disk is full, say: SQLite has undone it all
+            self._writer.execute("ROLLBACK TO work")
+            self._writer.execute("RELEASE work")
+            is_ours = isinstance(error, sqlite3.OperationalError)
+            future.set_exception(StateError.of(self.file, error) if is_ours else error)
+        else:
+            self._writer.execute("RELEASE work")
+            done.append((future, result))
+
+    def _undo(self) -> None:
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")

@@ -1,0 +1,54 @@
+"""The folder of a service: whoever holds its lock owns it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from rag_harness.service.state.database import Database
+from rag_harness.service.state.problems import StateError
+
+DATABASE = "service.sqlite3"
+
+
+class StateFolder:
+    """A state folder that this process owns, from ``with`` to its end.
+
+    Args:
+        path: made where it is not there, for its owner's eyes alone.
+
+    Raises:
+        StateError: another server owns it, or it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from filelock import FileLock, Timeout
+
+        self.path = path
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = FileLock(path / "owner.lock", timeout=0)
+            self._lock.acquire()
+        except Timeout:
+            raise StateError(
+                f"Another server is running on {path.name}/: a state folder has one owner. Stop that one, or give "
+                f"this one a folder of its own: --state DIR."
+            ) from None
+        except OSError as error:
+            raise StateError(f"{path.name}/ cannot be written ({error.strerror}). Name another: --state DIR.") from error
+        self.database = Database(path / DATABASE)
+
+    def of_collection(self, number: int) -> Path:
+        """Return the folder of a collection, which names no tenant."""
+        folder = self.path / "collections" / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def __enter__(self) -> StateFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.database.close()
+        self._lock.release()

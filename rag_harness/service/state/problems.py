@@ -1,0 +1,30 @@
+"""What can be wrong with a state folder, in words that say how to go on."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from rag_harness.errors import CriticalError
+
+_DAMAGED = ("malformed", "not a database", "corrupt")
+_FULL = ("full", "disk I/O error")
+
+
+class StateError(CriticalError):
+    """The state of a service cannot be used; the message says why and what to do."""
+
+    @classmethod
+    def of(cls, file: Path, error: Exception) -> StateError:
+        """Return what an error of SQLite means for whoever runs the service."""
+        said = str(error)
+        if any(word in said for word in _DAMAGED):
+            return cls(
+                f"{file.name} is damaged ({said}). Stop the server, put a copy of it back that you have, or move the "
+                f"file away and ingest the documents again: keys and documents are in it."
+            )
+        if any(word in said for word in _FULL):
+            return cls(f"{file.name} cannot be written ({said}): make room on the disk. Nothing was changed.")
+        if isinstance(error, sqlite3.OperationalError) and ("readonly" in said or "unable to open" in said):
+            return cls(f"{file.name} cannot be written ({said}). Give the server a folder of its own: --state DIR.")
+        return cls(f"{file.name}: {said}")
