@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass
-class Problem(Exception):
+class ProblemError(Exception):
     """A request that is not answered as asked.
 
     Attributes:

@@ -35,7 +35,8 @@ class StateFolder:
                 f"this one a folder of its own: --state DIR."
             ) from None
         except OSError as error:
-            raise StateError(f"{path.name}/ cannot be written ({error.strerror}). Name another: --state DIR.") from error
+            why = error.strerror or type(error).__name__
+            raise StateError(f"{path.name}/ cannot be written ({why}). Name another: --state DIR.") from error
         self.database = Database(path / DATABASE)
 
     def of_collection(self, number: int) -> Path:
