@@ -77,7 +77,7 @@ def _whole(text: str) -> str:
 
 
 class Cited(BaseModel):
-    """What part of an answer rests on: ``quote`` is ``start`` to ``end`` of the document's text, character by character."""
+    """What a part of an answer rests on: ``quote`` is the document's text from ``start`` to ``end``, exactly."""
 
     answer_start: int = Field(ge=0)
     answer_end: int = Field(ge=0)
