@@ -102,7 +102,7 @@ def _doc(info: DocumentInfo) -> Doc:
     return Doc(
         doc_id=info.doc_id,
         name=info.name,
-        status=info.status,  # type: ignore[arg-type]
+        status=info.status,
         why=info.why,
         chunks_created=info.chunks,
         dropped=info.dropped,
