@@ -1,0 +1,1 @@
+"""One experiment behind HTTP: what was evaluated is what is deployed. Needs the extra ``service``."""
