@@ -62,6 +62,7 @@ ALONE: dict[str, Command] = {
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
     "explain": Command("say why trials of a run failed, and what to do", "attribution.commands"),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "commands.report"),
+    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "commands.serve"),
     "init": Command("write the smallest working suite into your repository", "commands.start"),
 }
 
