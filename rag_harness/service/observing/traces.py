@@ -167,7 +167,7 @@ class Traces:
 
     def _lose(self, count: int, error: Exception) -> None:
         self.lost += count
-        log.warning("%d traces were lost: %s: %s", count, type(error).__name__, error)
+        log.warning("Traces lost: %d. %s: %s", count, type(error).__name__, error)
 
 
 def _json(value: Any) -> str:

@@ -20,7 +20,9 @@ def output(outcome: str = "pass", reason: str = "") -> PipelineOutput:
     call = Call("answer", "gpt-x", Usage(120, 30, 1), 80.0, 25.0, 4.0, 1, False, prompt)
     stages = (
         Stage("understand", 1.0),
-        Stage("retrieve", 9.5, detail={"searches": ["tapir"], "hits": 5, "best": {"late": {"deep": 1}, "cosine": 0.71}}),
+        Stage(
+            "retrieve", 9.5, detail={"searches": ["tapir"], "hits": 5, "best": {"late": {"deep": 1}, "cosine": 0.71}}
+        ),
         Stage("generate", 80.0, (call,)),
     )
     decisions = (

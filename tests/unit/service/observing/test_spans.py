@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -138,11 +139,16 @@ def test_reason_codes_are_codes_whatever_is_said(reason: str) -> None:
 
 _numbers = st.floats(0, 1e6)
 _calls = st.builds(Call, st.just("answer"), st.text(max_size=5), ms=_numbers, ttft_ms=st.none() | _numbers)
-_details = st.dictionaries(st.text(max_size=8), st.none() | st.floats() | st.text() | st.lists(st.integers()), max_size=4)
+_details = st.dictionaries(
+    st.text(max_size=8), st.none() | st.floats() | st.text() | st.lists(st.integers()), max_size=4
+)
 _stages = st.builds(Stage, st.text(min_size=1, max_size=8), _numbers, st.lists(_calls, max_size=3).map(tuple), _details)
 
 
-@given(st.lists(_stages, max_size=5).map(tuple), st.lists(st.builds(Decision, st.text(), st.text(), st.floats())).map(tuple))
+@given(
+    st.lists(_stages, max_size=5).map(tuple),
+    st.lists(st.builds(Decision, st.text(), st.text(), st.floats())).map(tuple),
+)
 def test_whatever_a_pipeline_did_is_a_tree_of_spans_that_json_can_say(
     stages: tuple[Stage, ...], decisions: tuple[Decision, ...]
 ) -> None:
@@ -154,7 +160,9 @@ def test_whatever_a_pipeline_did_is_a_tree_of_spans_that_json_can_say(
         jsonschema.validate(json.loads(json.dumps(asdict(each), allow_nan=False)), SCHEMA)
 
 
-@pytest.mark.parametrize("name", [name for name in vars(names) if name.isupper() and "gen_ai" in str(vars(names)[name])])
+@pytest.mark.parametrize(
+    "name", [name for name in vars(names) if name.isupper() and "gen_ai" in str(vars(names)[name])]
+)
 def test_each_genai_name_is_one_of_opentelemetrys_own(name: str) -> None:
     attributes = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
     assert vars(names)[name] in vars(attributes).values()
@@ -165,8 +173,7 @@ def test_each_operation_is_one_of_opentelemetrys_own() -> None:
     from opentelemetry.semconv.schemas import Schemas
 
     source = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes").__file__
-    with open(source) as file:
-        said = file.read()
+    said = Path(source).read_text(encoding="utf-8")
     for operation in (names.WORKFLOW_OPERATION, names.RETRIEVAL_OPERATION, names.CHAT_OPERATION):
         assert f'"{operation}"' in said
     assert names.SCHEMA_URL in [each.value for each in Schemas]
