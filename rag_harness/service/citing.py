@@ -11,7 +11,7 @@ from rag_harness.reader.terms import terms
 from rag_harness.service.claims import Mark, marks_of
 from rag_harness.service.passages import Passages, place_of
 from rag_harness.service.sentences import Span, stripped
-from rag_harness.types import Document, Hit
+from rag_harness.types import Chunk, Document, Hit
 
 _ENOUGH = 0.5
 """Share of the words before a mark that its source must have; with less, the words behind it may be what it is for."""
@@ -26,7 +26,7 @@ class Citation:
         answer_end: where it ends, before its mark.
         source: the number of the source in the prompt, from 1.
         document: id of the document.
-        section: headings above the cited chunk, outermost first.
+        section: headings above the cited chunk, outermost first, with " > " between them.
         page: page on which the quote begins, from 1; None where the document has no pages.
         url: of the document, by its metadata alone; None where they have no http(s) address.
         quote: one to three neighbouring sentences or rows, as they are written in the document.
@@ -38,7 +38,7 @@ class Citation:
     answer_end: int
     source: int
     document: str
-    section: tuple[str, ...]
+    section: str
     page: int | None
     url: str | None
     quote: str
@@ -88,7 +88,7 @@ class _Sources:
         quote = document.text[start:end] if document else ""
         page = page_of(document, start) if document and quote else None
         url = url_of(document) if document else None
-        return Citation(*claim, n, chunk.doc_id, chunk.section, page, url, quote, start, end)
+        return Citation(*claim, n, chunk.doc_id, section_of(chunk), page, url, quote, start, end)
 
     def _source(self, n: int) -> tuple[Document | None, Passages | None]:
         if n not in self._read:
@@ -115,6 +115,11 @@ def _claim(answer: str, mark: Mark, known: frozenset[str]) -> Span:
 def _share(claim: str, known: frozenset[str]) -> float:
     words = terms(claim)
     return len(words & known) / len(words) if words else 0.0
+
+
+def section_of(chunk: Chunk) -> str:
+    """Return the headings above a chunk, outermost first, in one line."""
+    return " > ".join(chunk.section)
 
 
 def page_of(document: Document, start: int) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
@@ -70,8 +71,10 @@ class Exporter:
 
     def close(self) -> None:
         """Send what waits, for some seconds at most."""
-        self._batches.force_flush(int(_SECONDS * 1000))
-        self._batches.shutdown()  # type: ignore[no-untyped-call]
+        # The SDK tries a collector that is down again and again, and has no time after which it stops.
+        last = Thread(target=self._batches.shutdown, name="rag-otlp", daemon=True)
+        last.start()
+        last.join(_SECONDS)
 
     def _readable(self, seen: Observed, span: Span) -> ReadableSpan:
         from opentelemetry.sdk.trace import ReadableSpan

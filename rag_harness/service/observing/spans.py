@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from rag_harness.service.observing import names
 from rag_harness.service.observing.attributes import RETRIEVE, Attributes, of_call, of_question, of_stage
@@ -33,6 +33,10 @@ class Span:
     ms: float
     attributes: Attributes = field(default_factory=dict)
     failed: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """Return the span for JSON; ``dataclasses.asdict`` copies every value, for half of a trace's time."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 def spans_of(seen: Observed) -> tuple[Span, ...]:

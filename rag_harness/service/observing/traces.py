@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any, Literal, NamedTuple
 
@@ -127,7 +126,7 @@ class Traces:
             "decision": seen.outcome,
             "confidence": seen.output.confidence,
             "continues": seen.ids.exported if seen.ids.parent else None,
-            "spans": [asdict(span) for span in spans],
+            "spans": [span.json() for span in spans],
         }
         content = _json(content_of(seen)) if self._content else None
         ids = seen.ids.trace_id, seen.collection, seen.key_id

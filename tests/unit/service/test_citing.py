@@ -37,7 +37,7 @@ DOCUMENT = Document("returns.md", PAGE, "Returns", {"url": "https://shop.example
 
 def chunk_of(document: Document, start: int = 0, end: int | None = None) -> Chunk:
     end = len(document.text) if end is None else end
-    return Chunk("c", document.doc_id, document.text[start:end], start, end, ("Returns",))
+    return Chunk("c", document.doc_id, document.text[start:end], start, end, ("Shop", "Returns"))
 
 
 def hit(chunk: Chunk) -> Hit:
@@ -120,7 +120,7 @@ def test_of_passages_that_say_the_same_the_first_is_quoted() -> None:
 def test_a_citation_says_where_its_source_stands() -> None:
     document = Document("b.pdf", "First page.\fSecond page: lamps.", "B", pages=(0, 12))
     [found] = ask("Lamps [Source 1].", document=document)
-    assert (found.document, found.section, found.page, found.url) == ("b.pdf", ("Returns",), 2, None)
+    assert (found.document, found.section, found.page, found.url) == ("b.pdf", "Shop > Returns", 2, None)
     assert page_of(document, 11) == 1
     assert ask("A lamp [Source 1].")[0].page is None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def replies(draw: st.DrawFn) -> str:
 
 def cut(text: str, places: list[int]) -> list[str]:
     borders = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
-    return [text[start:end] for start, end in zip(borders, borders[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(borders)]
 
 
 def read(pieces: list[str]) -> str:

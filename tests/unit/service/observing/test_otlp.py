@@ -12,7 +12,8 @@ from rag_harness.errors import PrerequisiteError
 from rag_harness.service.observing import otlp
 from rag_harness.service.observing.otlp import Exporter, address
 from rag_harness.service.observing.spans import spans_of
-from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, seen, trace_ids
+from rag_harness.service.observing.trace_ids import trace_ids
+from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, seen
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
@@ -121,15 +122,15 @@ def test_the_service_names_itself(collector: Collector, monkeypatch: pytest.Monk
 
 
 def test_a_collector_that_is_away_slows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp, "_SECONDS", 0.2)
     exporter = Exporter("http://127.0.0.1:9/v1/traces")
+    monkeypatch.setattr(otlp, "_SECONDS", 0.2)
     asked = seen()
     spans = spans_of(asked)
     started = time.perf_counter()
     for _ in range(1_000):
         exporter.export(asked, spans)
-    assert time.perf_counter() - started < 2
     exporter.close()
+    assert time.perf_counter() - started < 3
 
 
 def test_where_traces_go(monkeypatch: pytest.MonkeyPatch) -> None:

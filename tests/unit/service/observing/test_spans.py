@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 import jsonschema
@@ -52,7 +51,7 @@ def test_a_question_its_stages_and_its_calls_are_spans() -> None:
     assert rest[3].parent == rest[2].span_id
     assert len({each.span_id for each in (first, *rest)}) == 5
     for each in (first, *rest):
-        jsonschema.validate(json.loads(json.dumps(asdict(each), allow_nan=False)), SCHEMA)
+        jsonschema.validate(json.loads(json.dumps(each.json(), allow_nan=False)), SCHEMA)
 
 
 def test_times_are_those_that_were_measured_and_places_say_that_they_are_inferred() -> None:
@@ -102,7 +101,7 @@ def test_of_what_a_stage_says_only_numbers_are_kept() -> None:
 
 def test_no_word_of_question_answer_source_or_prompt_is_in_a_span() -> None:
     told = output("warn", "UNGROUNDED_CLAIM: a quokka lives; CONFLICTING_SOURCES: narwhal.md")
-    text = json.dumps([asdict(each) for each in spans_of(seen(output=told, outcome="warn"))]).lower()
+    text = json.dumps([each.json() for each in spans_of(seen(output=told, outcome="warn"))]).lower()
     assert [word for word in SECRET_WORDS if word in text] == []
 
 
@@ -157,7 +156,7 @@ def test_whatever_a_pipeline_did_is_a_tree_of_spans_that_json_can_say(
     known = {each.span_id for each in spans}
     assert all(each.parent in known for each in spans[1:])
     for each in spans:
-        jsonschema.validate(json.loads(json.dumps(asdict(each), allow_nan=False)), SCHEMA)
+        jsonschema.validate(json.loads(json.dumps(each.json(), allow_nan=False)), SCHEMA)
 
 
 @pytest.mark.parametrize(

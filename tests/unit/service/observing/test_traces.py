@@ -12,9 +12,10 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.service.observing import traces as module
+from rag_harness.service.observing.trace_ids import trace_ids
 from rag_harness.service.observing.traces import DAY, Traces
 from rag_harness.service.state.database import Database
-from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, output, seen, trace_ids
+from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, output, seen
 
 Work = Callable[[Traces, Database], Awaitable[None]]
 
@@ -65,7 +66,7 @@ def test_what_is_another_collections_is_what_never_was(tmp_path: Path) -> None:
 
     async def work(traces: Traces, _: Database) -> None:
         traces.keep(asked)
-        for _ in range(2):  # waiting, then written
+        for _time in range(2):  # waiting, then written
             assert traces.get(asked.ids.trace_id, "ours") is None
             assert traces.get(trace_ids().trace_id, "ours") is None
             assert traces.get(asked.ids.trace_id) is not None
@@ -174,7 +175,7 @@ def test_pruning_is_done_without_being_asked(tmp_path: Path) -> None:
         traces.keep(seen(began=time.time() - 8 * DAY))
 
     async def waiting(_: Traces, database: Database) -> None:
-        for _ in range(200):
+        for _time in range(200):
             if not _count(database):
                 return
             await asyncio.sleep(0.01)
