@@ -87,6 +87,14 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         "how sure pipelines are of their answers",
         {"calibrate": Command("fit the confidence of r1 to gold", "calibration.reliability_commands")},
     ),
+    "keys": (
+        "who may ask a service",
+        {
+            "create": Command("make a key, and show it for the only time", "commands.keys"),
+            "list": Command("print what each key may do, and what it was used for", "commands.keys"),
+            "revoke": Command("make a key good for nothing, at once", "commands.keys"),
+        },
+    ),
     "results": (
         "result files",
         {"validate": Command("check schema and completeness of result files", "commands.results")},
