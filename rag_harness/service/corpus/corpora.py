@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 from rag_harness.files.log import log
 from rag_harness.protocols import Stores
@@ -34,12 +33,14 @@ class Corpora:
 
     Args:
         settings: of the harness: models, profile, mode.
-        options: of the server, which experiment it serves among them.
+        options: of the server.
+        experiment_name: what is served.
         state: where everything is kept.
     """
 
-    def __init__(self, settings: Settings, options: Options, state: StateFolder) -> None:
+    def __init__(self, settings: Settings, options: Options, experiment_name: str, state: StateFolder) -> None:
         self._settings, self._options, self._state = settings, options, state
+        self._experiment = experiment_name
         self._thread = IngestThread()
         self._collections: dict[str, Collection] = {}
         self._creating = asyncio.Lock()
@@ -70,13 +71,13 @@ class Corpora:
 
     def _open(self) -> None:
         self._models = Models(self._settings)
-        self._wanted: Wanted = wanted(self._options.experiment, self._models)
+        self._wanted: Wanted = wanted(self._experiment, self._models)
         self._incoming = Incoming(self._state.incoming)
         database = self._state.database
         database.write_now(lambda c: rows.collection(c, DEFAULT))
         for name, number in database.read(rows.collections).items():
             self._collections[name] = self._opened(name, number)
-        FolderDocuments(self._settings, self._options.kb, self._options.experiment).bring(
+        FolderDocuments(self._settings, self._options.kb, self._experiment).bring(
             self._collections[DEFAULT], self._state.database
         )
 
@@ -98,7 +99,7 @@ class Corpora:
         )
         ground = Ground(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
         return Collection(
-            number, database, self._wanted, ground, tokens, Intake(self._incoming, self._thread, preparer)
+            name, number, database, self._wanted, ground, tokens, Intake(self._incoming, self._thread, preparer)
         )
 
     def _server_name(self, number: int) -> str:
