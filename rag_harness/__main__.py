@@ -62,6 +62,7 @@ ALONE: dict[str, Command] = {
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
     "explain": Command("say why trials of a run failed, and what to do", "attribution.commands"),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "commands.report"),
+    "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "commands.serve"),
     "init": Command("write the smallest working suite into your repository", "commands.start"),
 }
 
@@ -85,6 +86,14 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     "reliability": (
         "how sure pipelines are of their answers",
         {"calibrate": Command("fit the confidence of r1 to gold", "calibration.reliability_commands")},
+    ),
+    "keys": (
+        "who may ask a service",
+        {
+            "create": Command("make a key, and show it for the only time", "commands.keys"),
+            "list": Command("print what each key may do, and what it was used for", "commands.keys"),
+            "revoke": Command("make a key good for nothing, at once", "commands.keys"),
+        },
     ),
     "queries": (
         "questions as cases",

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+_PHRASES = {each.value: each.phrase for each in HTTPStatus}
+
 
 @dataclass
 class ProblemError(Exception):
@@ -29,7 +31,7 @@ class ProblemError(Exception):
         """Return the members of the answer."""
         return {
             "type": "about:blank",
-            "title": HTTPStatus(self.status).phrase,
+            "title": _PHRASES.get(self.status, "Error"),
             "status": self.status,
             "code": self.code,
             "detail": self.detail,

@@ -87,6 +87,19 @@ def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
     Raises:
         SettingsError: the file cannot be read, or holds something else under that name.
     """
+    found = pyproject_tool(rootdir).get("rag_harness", {}).get(name, {})
+    if not isinstance(found, dict):
+        file = rootdir / "pyproject.toml"
+        raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
+    return found
+
+
+def pyproject_tool(rootdir: Path) -> Mapping[str, Any]:
+    """Return the tables ``[tool.…]`` of rootdir's pyproject.toml; none where there is no such file.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
         return {}
@@ -95,13 +108,10 @@ def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
     else:
         import tomli as tomllib
     try:
-        tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+        tool: Mapping[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    found = tool.get("rag_harness", {}).get(name, {})
-    if not isinstance(found, dict):
-        raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
-    return found
+    return tool
 
 
 def check_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:

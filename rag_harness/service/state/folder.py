@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import TracebackType
 
@@ -38,6 +39,17 @@ class StateFolder:
             why = error.strerror or type(error).__name__
             raise StateError(f"{path.name}/ cannot be written ({why}). Name another: --state DIR.") from error
         self.database = Database(path / DATABASE)
+        self._empty_incoming()
+
+    @property
+    def incoming(self) -> Path:
+        """Where uploads lie while they are read, under names that are nobody's."""
+        return self.path / "incoming"
+
+    def _empty_incoming(self) -> None:
+        """Remove what a killed server had begun to read."""
+        shutil.rmtree(self.incoming, ignore_errors=True)
+        self.incoming.mkdir(mode=0o700, exist_ok=True)
 
     def of_collection(self, number: int) -> Path:
         """Return the folder of a collection, which names no tenant."""

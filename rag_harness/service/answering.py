@@ -1,0 +1,124 @@
+"""A question -> what the experiment says, as a client reads it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.pipelines.trace import Trace
+from rag_harness.service.citing import cited
+from rag_harness.service.corpus.serving import Serving
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.schemas import Answered, Cited, Debug, Found, Mode, Outcome, Step
+from rag_harness.types import Answer, Decision, Hit, PipelineOutput, Query
+
+NOT_NOW = "I can't answer that right now."
+_OUTCOMES: dict[str, Outcome] = {"pass": "pass", "warn": "warn", "abstain": "abstain"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and how: ``trace_id`` names the query, ``mode`` is normal or strict."""
+
+    text: str
+    trace_id: str
+    inputs: Mapping[str, Any]
+    mode: Mode = "normal"
+
+    def query(self) -> Query:
+        """Return what the pipeline sees."""
+        return Query(self.trace_id, self.text, dict(self.inputs))
+
+
+async def answer(serving: Serving, question: Question, seconds: float) -> PipelineOutput:
+    """Return what the experiment says; where its model cannot be asked, that it abstains and what it had found.
+
+    Raises:
+        ProblemError: nothing can be said: it took too long, or failed before anything was found.
+    """
+    strict = question.mode == "strict"
+    experiment = serving.strict if strict and serving.strict is not None else serving.experiment
+    try:
+        output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
+    except (ModelCallError, ModelOutputError, DeadlineError) as error:
+        output = _without_a_model(error)
+    except (TimeoutError, asyncio.TimeoutError) as error:
+        raise ProblemError(504, "too_slow", f"No answer within {seconds:g} s. Ask again, or ask for less.") from error
+    except RagHarnessError as error:
+        log.warning("Question %s: %s", question.trace_id, error)
+        raise ProblemError(503, "cannot_answer", "Nothing can be answered now; the server's log says why.") from error
+    return _held_back(output) if strict and outcome_of(output) == "warn" else output
+
+
+def _without_a_model(error: Exception) -> PipelineOutput:
+    """Return that it abstains, for its model does not answer, or nothing that can be read."""
+    log.warning("The model did not answer: %s", error)
+    trace = getattr(error, "rag_trace", None)
+    if not isinstance(trace, Trace) or not trace.context:
+        raise ProblemError(
+            503,
+            "model_unavailable",
+            "The model does not answer, and nothing was found without it.",
+            {"Retry-After": "5"},
+        ) from error
+    trace.decisions.append(Decision("decision", "abstain", reason=f"MODEL_UNAVAILABLE: {type(error).__name__}"))
+    return trace.output(Answer(NOT_NOW, abstained=True), 0.0)
+
+
+def _held_back(output: PipelineOutput) -> PipelineOutput:
+    """Return that it abstains, for strict mode wants answers that pass."""
+    reasons = [*reasons_of(output), "STRICT: only answers that pass every check are given"]
+    decision = Decision("decision", "abstain", output.confidence, reason="; ".join(reasons))
+    said = Answer("I am not sure enough to answer that.", abstained=True)
+    return replace(output, answer=said, decisions=(*output.decisions, decision))
+
+
+def outcome_of(output: PipelineOutput) -> Outcome:
+    """Return what became of an answer: its last decision, else whether it says that it does not know."""
+    last = _last_decision(output)
+    if last is not None and last.outcome in _OUTCOMES:
+        return _OUTCOMES[last.outcome]
+    return "abstain" if output.answer.abstained else "unchecked"
+
+
+def reasons_of(output: PipelineOutput) -> list[str]:
+    """Return the reason codes of the last decision."""
+    last = _last_decision(output)
+    return [code for code in last.reason.split("; ") if code] if last is not None else []
+
+
+def _last_decision(output: PipelineOutput) -> Decision | None:
+    return next((each for each in reversed(output.decisions) if each.name == "decision"), None)
+
+
+def shown(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) -> Answered:
+    """Return an answer as a client reads it, each citation exact."""
+    said = output.answer
+    citations = cited(said.text, said.citations, output.context, serving.document)
+    return Answered(
+        answer=said.text,
+        citations=[Cited(**{**asdict(each), "section": " > ".join(each.section)}) for each in citations],
+        confidence=output.confidence,
+        decision=outcome_of(output),
+        reasons=reasons_of(output),
+        trace_id=trace_id,
+        experiment=serving.experiment.id,
+        debug=_debug(output) if debug else None,
+    )
+
+
+def _debug(output: PipelineOutput) -> Debug:
+    return Debug(
+        stages=[Step(name=stage.name, ms=stage.ms, calls=len(stage.calls)) for stage in output.stages],
+        context=[_found(hit) for hit in output.context],
+        decisions=[asdict(each) for each in output.decisions],
+    )
+
+
+def _found(hit: Hit) -> Found:
+    section = " > ".join(hit.chunk.section)
+    return Found(document=hit.chunk.doc_id, section=section, score=hit.score, text=hit.chunk.text)

@@ -1,0 +1,47 @@
+"""What every route reads off a request."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query, Request
+
+from rag_harness.service.access.principal import Principal
+from rag_harness.service.answering import Question
+from rag_harness.service.observing.trace_ids import TraceIds, trace_ids
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.questions import Asking
+from rag_harness.service.serviced import Service
+
+InCollection = Annotated[
+    str | None, Query(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="of a key that is bound to none: which one")
+]
+
+
+def service_of(request: Request) -> Service:
+    """Return the server that a request came to."""
+    service: Service = request.app.state.service
+    return service
+
+
+def ids_of(request: Request) -> TraceIds:
+    """Return what the trace of a request is called: here as its X-Request-ID, elsewhere as its client says."""
+    drawn, said = str(request.state.trace_id), trace_ids(request.headers.get("traceparent"))
+    return TraceIds(drawn, said.exported if said.parent else drawn, said.parent, said.sampled)
+
+
+async def asking(
+    request: Request, principal: Principal, question: Question, collection: str | None, debug: bool = False
+) -> Asking:
+    """Return a question that may be asked now.
+
+    Raises:
+        ProblemError: it is too long, about a collection that is not there, or above the key's quota.
+    """
+    service, limit = service_of(request), service_of(request).options.query
+    if len(question.text) > limit:
+        detail = f"The question has {len(question.text)} characters, and may have {limit}."
+        raise ProblemError(413, "query_too_long", detail)
+    where = service.collection(principal, collection)
+    found = Asking(service, principal, where.name, where.serving, question, ids_of(request), debug)
+    return await found.granted()

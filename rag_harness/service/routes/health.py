@@ -1,0 +1,29 @@
+"""``GET /health``, ``GET /ready``: that the process lives, and that it can answer."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from rag_harness.service.routes.asked import service_of
+from rag_harness.service.schemas import Health, Ready
+from rag_harness.service.serviced import DEFAULT
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/health", response_model=Health, summary="Does it live?")
+async def health() -> Health:
+    """Say that the process answers. No key is needed, and nothing is told."""
+    return Health()
+
+
+@router.get("/ready", response_model=Ready, responses={503: {"model": Ready}}, summary="Can it answer?")
+async def ready(request: Request, response: Response) -> Ready:
+    """Say whether the documents are loaded."""
+    service = service_of(request)
+    try:
+        service.collections.get(DEFAULT)
+    except KeyError:
+        response.status_code = 503
+        return Ready(status="starting", experiment=service.options.experiment)
+    return Ready(status="ready", experiment=service.options.experiment)

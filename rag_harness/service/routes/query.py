@@ -1,0 +1,41 @@
+"""``POST /query``: a question, answered whole or as it comes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import StreamingResponse
+
+from rag_harness.service.access.asking import GuardedRoute, asks
+from rag_harness.service.access.places import a_place
+from rag_harness.service.access.principal import Principal
+from rag_harness.service.answering import Question
+from rag_harness.service.disconnecting import while_waited_for
+from rag_harness.service.routes.asked import asking
+from rag_harness.service.routes.streams import EVENTS, streamed, wants_events
+from rag_harness.service.schemas import Answered, Asked
+
+router = APIRouter(tags=["questions"], route_class=GuardedRoute)
+
+
+@router.post(
+    "/query",
+    response_model=Answered,
+    summary="Ask a question",
+    dependencies=[Depends(a_place)],
+    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+)
+async def query(
+    request: Request, asked: Asked, principal: Annotated[Principal, Depends(asks("query"))]
+) -> Answered | StreamingResponse:
+    """Answer from the documents of the key's collection.
+
+    With `Accept: text/event-stream` the answer comes as events: `retrieval`, `token`, `citation`, `verdict`, and
+    `replace` where what was streamed is withdrawn.
+    """
+    question = Question(asked.query, request.state.trace_id, asked.inputs, asked.mode)
+    found = await asking(request, principal, question, asked.collection, asked.debug)
+    if wants_events(request):
+        return streamed(found.events())
+    return await while_waited_for(request, found.whole())

@@ -1,0 +1,182 @@
+"""What goes over the wire, with examples: the OpenAPI page is made of these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
+
+Outcome = Literal["pass", "warn", "abstain", "unchecked"]
+"""``unchecked``: the experiment answers and does not say how sure it is."""
+Mode = Literal["normal", "strict"]
+CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+
+_ANSWER: dict[str, JsonValue] = {
+    "answer": "You can return lamps within 45 days [Source 1].",
+    "citations": [
+        {
+            "answer_start": 0,
+            "answer_end": 46,
+            "source": 1,
+            "document": "lamps.md",
+            "section": "Returns",
+            "page": None,
+            "url": None,
+            "quote": "Lamps can be returned within 45 days.",
+            "start": 118,
+            "end": 155,
+        }
+    ],
+    "confidence": 0.83,
+    "decision": "pass",
+    "reasons": [],
+    "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+    "experiment": "r1",
+}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Asked(_Strict):
+    """A question."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"query": "How long can I return a lamp?", "mode": "normal"}]}
+    )
+
+    query: str = Field(min_length=1, description="the question, in plain words")
+    inputs: dict[str, Any] = Field(default_factory=dict, max_length=32, description="what else the user sent")
+    mode: Mode = Field(
+        default="normal", description="strict: only answers that pass every check; none is streamed before"
+    )
+    debug: bool = Field(default=False, description="say which steps were taken, and what was found")
+    collection: CollectionName | None = Field(default=None, description="of a key that is bound to none: which one")
+
+    @field_validator("query")
+    @classmethod
+    def _has_words(cls, query: str) -> str:
+        if not query.strip():
+            raise ValueError("there is no question in it")
+        return _whole(query)
+
+    @field_validator("inputs")
+    @classmethod
+    def _has_whole_texts(cls, inputs: dict[str, Any]) -> dict[str, Any]:
+        _whole(repr(inputs))
+        return inputs
+
+
+def _whole(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half a character (a lone surrogate) stands in it") from None
+    return text
+
+
+class Cited(BaseModel):
+    """What a part of an answer rests on: ``quote`` is the document's text from ``start`` to ``end``, exactly."""
+
+    answer_start: int = Field(ge=0)
+    answer_end: int = Field(ge=0)
+    source: int = Field(ge=1, description="the number in the answer's [Source n]")
+    document: str
+    section: str
+    page: int | None
+    url: str | None
+    quote: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Found(BaseModel):
+    """A passage that was found."""
+
+    document: str
+    section: str
+    score: float
+    text: str
+
+
+class Step(BaseModel):
+    """A stage of the answer, in milliseconds."""
+
+    name: str
+    ms: float
+    calls: int
+
+
+class Debug(BaseModel):
+    """How an answer came about."""
+
+    stages: list[Step]
+    context: list[Found]
+    decisions: list[dict[str, Any]]
+
+
+class Answered(BaseModel):
+    """An answer, or that there is none, and why."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER]})
+
+    answer: str
+    citations: list[Cited]
+    confidence: float | None = Field(ge=0, le=1, description="chance that the answer is right; null: nobody says")
+    decision: Outcome
+    reasons: list[str] = Field(description="codes, each with what a person wants to know behind a colon")
+    trace_id: str
+    experiment: str
+    debug: Debug | None = None
+
+
+class Doc(BaseModel):
+    """A document of a collection."""
+
+    doc_id: str
+    name: str
+    status: Literal["pending", "ready", "failed", "deleting"]
+    why: str = ""
+    chunks_created: int
+    dropped: dict[str, int]
+    coverage: float | None = Field(description="share of the text, blanks aside, that can be found")
+    bytes: int
+    created: str
+
+
+class Docs(BaseModel):
+    """All documents of a collection."""
+
+    collection: str
+    documents: list[Doc]
+
+
+class Health(BaseModel):
+    """That the process lives."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(BaseModel):
+    """Whether questions can be answered."""
+
+    status: Literal["ready", "starting"]
+    experiment: str
+
+
+class Rating(_Strict):
+    """What somebody thought of an answer."""
+
+    thumb: Literal[-1, 1]
+    comment: str = Field(default="", max_length=2_000)
+
+
+class Problem(BaseModel):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
