@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -32,44 +33,62 @@ class Completion:
         """
         message = {"role": "assistant", "content": body["answer"], "refusal": None, **_beside(body, body["citations"])}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        return {**self._envelope("chat.completion"), "choices": [choice], "usage": body["usage"]}
+        return {**self.envelope("chat.completion"), "choices": [choice], "usage": body["usage"]}
 
-    async def chunks(self, events: AsyncIterator[Event], include_usage: bool = False) -> AsyncIterator[dict[str, Any]]:
-        """Yield the parts of an answer that is streamed; the last delta has its citations.
+    async def chunks(
+        self, events: AsyncGenerator[Event, None], include_usage: bool = False
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Yield the parts of an answer that is streamed; the last delta has its citations. ``events`` end with it.
 
         Give strict events of an experiment that may withhold an answer. Where words are taken back all the same, the
         stream says so and goes on with what replaces them; the offsets of citations are those of all that was sent.
         An ``error`` ends the stream with what ``Shows.failure`` says: ``error_body``.
         """
-        sent, shift, citations = 0, 0, list[Mapping[str, Any]]()
-        yield self._chunk({"role": "assistant", "content": ""})
-        async for event in events:
-            if event.name == "error":
-                yield dict(event.data)
-            elif event.name == "citation":
-                citations.append(event.data)
-            elif event.name == "done":
-                for chunk in self._last(event.data, citations, shift, include_usage):
+        stream = _Stream(self, include_usage)
+        yield self.chunk({"role": "assistant", "content": ""})
+        async with aclosing(events):
+            async for event in events:
+                for chunk in stream.chunks(event):
                     yield chunk
-            elif text := _text(event):
-                shift = sent + len(WITHDRAWN) if event.name == "replace" else shift
-                sent += len(text)
-                yield self._chunk({"content": text})
 
-    def _last(
-        self, body: Mapping[str, Any], citations: Sequence[Mapping[str, Any]], shift: int, include_usage: bool
-    ) -> list[dict[str, Any]]:
-        moved = [_moved(each, shift) for each in citations]
-        last = self._chunk(_beside(body, moved), "stop")
-        counted = {**self._envelope("chat.completion.chunk"), "choices": [], "usage": body["usage"]}
-        return [last, counted] if include_usage else [last]
-
-    def _chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+    def chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+        """Return a part that adds ``delta`` to the message."""
         choice = {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": finish}
-        return {**self._envelope("chat.completion.chunk"), "choices": [choice]}
+        return {**self.envelope("chat.completion.chunk"), "choices": [choice]}
 
-    def _envelope(self, kind: str) -> dict[str, Any]:
+    def envelope(self, kind: str) -> dict[str, Any]:
+        """Return what stands in every part; ``kind`` is its type, as OpenAI calls it."""
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+@dataclass
+class _Stream:
+    """How far a stream has come: characters ``sent``, and how many of them stand before the answer that counts."""
+
+    completion: Completion
+    include_usage: bool
+    sent: int = 0
+    before: int = 0
+    citations: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def chunks(self, event: Event) -> Iterator[dict[str, Any]]:
+        """Yield what an event adds to the stream."""
+        if event.name == "error":
+            yield dict(event.data)
+        elif event.name == "citation":
+            self.citations.append(event.data)
+        elif event.name == "done":
+            yield from self._last(event.data)
+        elif text := _text(event):
+            self.before = self.sent + len(WITHDRAWN) if event.name == "replace" else self.before
+            self.sent += len(text)
+            yield self.completion.chunk({"content": text})
+
+    def _last(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        moved = [_moved(each, self.before) for each in self.citations]
+        yield self.completion.chunk(_beside(body, moved), "stop")
+        if self.include_usage:
+            yield {**self.completion.envelope("chat.completion.chunk"), "choices": [], "usage": body["usage"]}
 
 
 def _text(event: Event) -> str:

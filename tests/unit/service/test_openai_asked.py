@@ -101,8 +101,8 @@ def test_what_cannot_be_answered_is_refused(change: dict[str, Any], param: str, 
         asked_of({"model": "r1", "messages": [LAMP], **change}, "r1")
     error = caught.value.body["error"]
     assert (caught.value.status, error["type"], error["param"]) == (400, "invalid_request_error", param)
-    assert error["message"].startswith(f"'{param}' ")
-    assert error["message"].endswith(f"found {found}.")
+    assert str(error["message"]).startswith(f"'{param}' ")
+    assert str(error["message"]).endswith(f"found {found}.")
 
 
 @pytest.mark.parametrize("model", ["gpt-4", None, "r1 ", "x" * 10_000, [[]]])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ from openai import APIError, AsyncOpenAI, NotFoundError
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from rag_harness.pipelines.trace import Trace
 from rag_harness.reader.wire import RequestError
 from rag_harness.service.events import Shows, events
 from rag_harness.service.openai_asked import asked_of
@@ -21,7 +23,7 @@ from rag_harness.service.openai_shape import WITHDRAWN, Completion, error_body, 
 from rag_harness.service.telling import Event
 from rag_harness.types import Answer, Call, Hit, PipelineOutput, Stage, Usage
 from tests.unit.pipelines.reliability.test_engine import ANSWER
-from tests.unit.service.test_events import QUERY, SPLIT, Searches, body, reliable
+from tests.unit.service.test_events import QUERY, SPLIT, Searches, Streams, Waits, body, reliable
 
 MADE = Completion("r1", "chatcmpl-1", 1_700_000_000)
 CITED = {
@@ -47,8 +49,8 @@ BODY: dict[str, Any] = {
 Chunks = list[dict[str, Any]]
 
 
-def of(*said: Event) -> AsyncIterator[Event]:
-    async def each() -> AsyncIterator[Event]:
+def of(*said: Event) -> AsyncGenerator[Event, None]:
+    async def each() -> AsyncGenerator[Event, None]:
         for event in said:
             yield event
 
@@ -142,6 +144,25 @@ def test_an_error_has_openais_shape(status: int, kind: str) -> None:
 def test_an_error_ends_the_stream() -> None:
     chunks = streamed(Event("error", error_body(503, "No model.")))
     assert chunks[-1] == error_body(503, "No model.")
+
+
+def test_whoever_leaves_the_stream_ends_the_work_on_it() -> None:
+    async def leave() -> None:
+        async with aclosing(MADE.chunks(events(pipeline.begins, SHOWS))) as stream:
+            assert (await anext(stream))["choices"][0]["delta"]["role"] == "assistant"
+            assert content_of([await anext(stream)]) == "word"
+        assert pipeline.cancelled
+
+    pipeline = Begins()
+    asyncio.run(leave())
+
+
+class Begins(Waits):
+    """Says a word, and waits."""
+
+    async def begins(self) -> PipelineOutput:
+        await Trace().complete(Streams(["word"]), [])
+        return await self.answer(QUERY)
 
 
 def test_usage_is_that_of_all_calls() -> None:
@@ -258,4 +279,3 @@ def test_citations_of_both_ways_are_the_same() -> None:
         return [chunk async for chunk in MADE.chunks(stream)]
 
     assert asyncio.run(said())[-1]["choices"][0]["delta"]["citations"] == whole["choices"][0]["message"]["citations"]
-    assert asdict(hits[0])
