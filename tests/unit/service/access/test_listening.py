@@ -103,7 +103,7 @@ def test_the_second_request_of_a_connection_may_not_drip_either(port: int) -> No
         assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
         time.sleep(0.4)  # between requests a client may be silent for longer
         client.sendall(HEAD)
-        assert all_of(client).startswith(b"HTTP/1.1 408 ")
+        assert b"HTTP/1.1 408 " in all_of(client)
 
 
 def test_an_answer_may_take_longer_than_headers_may(db: Database) -> None:
