@@ -70,10 +70,11 @@ class Unforeseen:
                 log.error("Request %s failed", trace_id, exc_info=error)
             if begun:
                 raise  # half an answer must not look like a whole one: the connection is broken off
-            await response_of(_told(error, trace_id))(scope, receive, send)
+            await response_of(told(error, trace_id))(scope, receive, send)
 
 
-def _told(error: Exception, trace_id: str) -> ProblemError:
+def told(error: Exception, trace_id: str) -> ProblemError:
+    """Return what a client is told of an error, whatever it is."""
     if isinstance(error, ProblemError):
         return error
     detail = "Something went wrong here that nobody foresaw. The server's log has it under this trace_id."

@@ -1,0 +1,51 @@
+"""Counts and logs every request, outside of everything that could answer it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rag_harness.files.log import log
+from rag_harness.service.observing.metrics import Metrics
+
+Asgi = Any
+_QUIET = ("/health", "/ready", "/metrics")
+"""Asked every few seconds by machines: a line each would bury the others."""
+
+
+class Counting:
+    """Middleware: a count and a line for each request, by the template of its route.
+
+    Args:
+        app: what answers; its ``state.metrics`` counts.
+    """
+
+    def __init__(self, app: Asgi) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 499
+
+        async def watched(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            _count(scope, status, (time.perf_counter() - began) * 1000)
+
+
+def _count(scope: Any, status: int, ms: float) -> None:
+    metrics: Metrics = scope["app"].state.service.metrics
+    route = getattr(scope.get("route"), "path", "")
+    metrics.request(scope["method"], route, status)
+    if route not in _QUIET:
+        trace_id = scope.get("state", {}).get("trace_id", "")
+        log.info("%s %s %d %.0f ms %s", scope["method"], route or "no such path", status, ms, trace_id)
