@@ -19,7 +19,7 @@ from pathlib import Path
 
 import aiohttp
 
-from benchmarks.served import Served, percentile, serving
+from served import Served, percentile, serving
 
 Ask = Callable[[str], Awaitable[bool]]
 ROOT = Path(__file__).resolve().parents[1]

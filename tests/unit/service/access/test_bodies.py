@@ -123,9 +123,7 @@ def test_a_slow_line_that_keeps_its_pace_may_take_long(db: Database) -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"query": "q", "inputs": {"a": ' + "["])
-def test_json_of_depth_10000_meets_no_parser(
-    db: Database, opening: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_of_depth_10000_meets_no_parser(db: Database, opening: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastapi.Request, "json", lambda _: pytest.fail("it was parsed"))
     answer = Asking(create_app(db))("POST", "/query", content=opening * 10_000, headers=JSON)
     assert refused(answer) == (400, "too_deep")
@@ -223,7 +221,9 @@ def test_whole_characters_pass_however_they_are_escaped(text: str) -> None:
     check_json(json.dumps(text, ensure_ascii=False).encode())
 
 
-@pytest.mark.parametrize("half", [rb'"\ud83d"', rb'"\ud83d\\\ude00"', rb'"\\\ud83d"', rb'"\ude00\ud83d"', rb'"\uD83D "'])
+@pytest.mark.parametrize(
+    "half", [rb'"\ud83d"', rb'"\ud83d\\\ude00"', rb'"\\\ud83d"', rb'"\ude00\ud83d"', rb'"\uD83D "']
+)
 def test_half_a_character_does_not(half: bytes) -> None:
     with pytest.raises(ProblemError, match="half a character"):
         check_json(half)

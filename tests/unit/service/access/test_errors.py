@@ -31,9 +31,7 @@ def problem(answer: httpx.Response) -> dict[str, Any]:
     return body
 
 
-def test_what_nobody_foresaw_is_logged_whole_and_told_as_a_number(
-    db: Database, logged: list[tuple[str, Any]]
-) -> None:
+def test_what_nobody_foresaw_is_logged_whole_and_told_as_a_number(db: Database, logged: list[tuple[str, Any]]) -> None:
     answer = Asking(create_app(db))("GET", "/fails")
     body = problem(answer)
     assert (answer.status_code, body["code"]) == (500, "unforeseen")

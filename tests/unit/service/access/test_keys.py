@@ -139,9 +139,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Capt
     assert "--state DIR" in capsys.readouterr().err
 
 
-def test_a_list_without_keys_says_so(
-    db: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_without_keys_says_so(db: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["keys", "list", "--state", str(tmp_path)]) == 0
     assert "There are no keys" in capsys.readouterr().out
 
