@@ -275,7 +275,7 @@ class Turn {
 		this.headline = headline;
 		this.verdict.className = `verdict ${tone}`;
 		this.verdict.replaceChildren(el("strong", headline), meaning && el("div.note", meaning),
-			verdict.reasons.length && el("ul", verdict.reasons.map(reasonOf)));
+			verdict.reasons.length ? el("ul", verdict.reasons.map(reasonOf)) : "");
 	}
 
 	done(answered) {
@@ -371,6 +371,7 @@ class Turn {
 	clicked({ target }) {
 		const mark = target.closest("[data-source]"), source = mark && this.sources.get(Number(mark.dataset.source));
 		if (!source) return;
+		if (source.from === mark) return this.back(source);
 		const citation = this.citationAt(mark, source.source);
 		source.from = mark;
 		source.box.open = true;
@@ -596,7 +597,7 @@ function documentLine(one) {
 }
 
 function stateOf({ status, why, chunks_created: chunks, coverage, dropped }) {
-	const left = Object.entries(dropped ?? {}).filter(([, count]) => count).map(([what, count]) => `${what.replaceAll("_", " ")} ${whole(count)}`);
+	const left = Object.entries(dropped ?? {}).filter(([, count]) => count).map(([what, count]) => `${whole(count)} ${what.replaceAll("_", " ")}`);
 	if (status === "pending") return "being read";
 	if (status === "deleting") return "being removed";
 	if (status === "failed") return `could not be read: ${why}`;
@@ -660,15 +661,16 @@ async function add(one, state) {
 
 /** Ask what has come of a document until something has; a lost connection or too many questions only take longer. */
 async function settled(doc, state) {
+	let now = "is there, and being read …", least = 0;
 	for (let wait = 400; doc.status === "pending"; wait = Math.min(wait * 1.5, 5_000)) {
-		state.textContent = "is there, and being read …";
-		await sleep(wait);
+		state.textContent = now;
+		await sleep(Math.max(wait, least));
 		try {
 			doc = await (await call(`ingest/${encodeURIComponent(doc.doc_id)}`)).json();
 		} catch (error) {
 			if (![0, 429, 503].includes(error.status)) throw error;
-			state.textContent = `${error.message} It is asked again.`;
-			await sleep(error.wait * 1_000);
+			now = `${error.message} It is asked again.`;
+			least = error.wait * 1_000;
 		}
 	}
 	return doc;

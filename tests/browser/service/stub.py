@@ -34,7 +34,7 @@ SOURCES: list[dict[str, Any]] = [
     {"source": 3, "document": "other.txt", "section": "", "page": None, "url": None, "text": "Something else."},
 ]
 Event = tuple[str, Any] | float
-"""Name and data, or seconds to wait."""
+"""Name and data, or seconds to wait; ``raw`` is sent as it stands."""
 
 
 def citation(answer: str, claim: str, source: int, quote: str, **more: Any) -> dict[str, Any]:
@@ -96,7 +96,8 @@ class Stub:
     """What it says, and what it was asked.
 
     ``says`` is an answer whole, or events; ``refuses`` is by method and path, of one id as ``{id}``; ``left`` counts
-    streams that nobody waited for any more; ``polls`` that a document is read before it can be found.
+    streams that nobody waited for any more; ``polls`` times a document is asked about before it can be found; ``cut``
+    hangs up after the last event; ``bytes_at_once`` cuts events into pieces.
     """
 
     says: Any = field(default_factory=events)
@@ -107,6 +108,7 @@ class Stub:
     requests: list[dict[str, Any]] = field(default_factory=list)
     left: int = 0
     cut: bool = False
+    bytes_at_once: int = 0
 
     def reset(self) -> None:
         """Say the usual again."""
@@ -137,7 +139,6 @@ class Stub:
         return app
 
     def _watched(self, route: str, answer: Any) -> Any:
-        from fastapi import Request, Response
 
         async def answers(request: Request) -> Response:
             body = await request.body()
@@ -160,13 +161,18 @@ class Stub:
 
     async def _stream(self) -> AsyncIterator[bytes]:
         try:
-            yield b": hello\r\n\r\n"
+            yield b": what begins with a colon is for nobody\r\n\r\n"
             for one in self.says:
                 if isinstance(one, float):
                     await asyncio.sleep(one)
                 else:
-                    yield f"event: {one[0]}\r\ndata: {json.dumps(one[1])}\r\n\r\n".encode()
+                    whole = one[1].encode() if one[0] == "raw" else wire(*one)
+                    size = self.bytes_at_once or len(whole)
+                    for at in range(0, len(whole), size):
+                        yield whole[at : at + size]
+                        await asyncio.sleep(0)
             if self.cut:
+                await asyncio.sleep(0.3)
                 raise ConnectionError("the stub hangs up")
         except (asyncio.CancelledError, GeneratorExit):
             self.left += 1
@@ -185,8 +191,9 @@ class Stub:
         return Response(status_code=204)
 
     async def _ingest(self, request: Request) -> Response:
-        form = await request.form()
-        new = document(form["file"].filename, status="pending", chunks_created=0, coverage=None)  # type: ignore[union-attr]
+        async with request.form() as form:
+            name = form["file"].filename  # type: ignore[union-attr]
+        new = document(str(name), status="pending", chunks_created=0, coverage=None)
         self.documents = [*(one for one in self.documents if one["name"] != new["name"]), new]
         return as_json(new, 202)
 
@@ -199,6 +206,11 @@ class Stub:
 
     async def _rate(self, request: Request) -> Response:
         return as_json({"kept": True})
+
+
+def wire(name: str, data: Any) -> bytes:
+    """Return an event as it is sent."""
+    return f"event: {name}\r\ndata: {json.dumps(data, ensure_ascii=False)}\r\n\r\n".encode()
 
 
 def as_json(content: Any, status: int = 200) -> Response:
