@@ -212,8 +212,8 @@ class Turn {
 		this.verdict.replaceChildren(el("strong", this.isStrict ? "Answering, and checking before anything is shown …" : "Answering …"));
 	}
 
-	begin() {
-		Object.assign(this, { text: "", pending: "", drawn: 0 });
+	begin(most = LONG) {
+		Object.assign(this, { pending: "", drawn: 0, most });
 		this.answer.replaceChildren();
 	}
 
@@ -228,13 +228,13 @@ class Turn {
 
 	/** Append what came; what may be half a mark waits for its end, what is too long for the page waits to be asked for. */
 	draw(text, isLast) {
-		if (this.drawn > LONG) return;
+		if (this.drawn > this.most) return;
 		const ready = this.pending + text, half = isLast ? -1 : ready.search(/\[[^\]]{0,80}$/);
 		this.pending = half < 0 ? "" : ready.slice(half);
-		const now = (half < 0 ? ready : ready.slice(0, half)).slice(0, LONG + 1 - this.drawn);
+		const now = (half < 0 ? ready : ready.slice(0, half)).slice(0, this.most + 1 - this.drawn);
 		this.drawn += now.length;
 		for (const piece of now.split(/(\[\s*sources?\b[^\]]*\])/i)) this.append(piece);
-		if (this.drawn > LONG) this.answer.append("… ");
+		if (this.drawn > this.most) this.answer.append("… ");
 	}
 
 	append(piece) {
@@ -295,7 +295,8 @@ class Turn {
 
 	showAll(target) {
 		target.remove();
-		this.answer.replaceChildren(this.text);
+		this.begin(Infinity);
+		this.draw(this.text, true);
 		this.answer.tabIndex = -1;
 		this.answer.focus();
 	}

@@ -62,7 +62,8 @@ def visiting(chromium: Browser, near: Near) -> Iterator[Visit]:
         near.context(context)
         page = context.new_page()
         page.goto(f"{near.address}/")
-        page.locator("html[data-ready]").wait_for()
+        if options.get("java_script_enabled", True):
+            page.locator("html[data-ready]").wait_for()
         return page
 
     yield open_page

@@ -103,6 +103,7 @@ class Stub:
     says: Any = field(default_factory=events)
     documents: list[dict[str, Any]] = field(default_factory=lambda: [document("lamps.md"), document("bulbs.pdf")])
     key: str = ""
+    experiment: str = "r1"
     polls: int = 2
     refuses: dict[str, Refusal] = field(default_factory=dict)
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -179,7 +180,7 @@ class Stub:
             raise
 
     async def _ready(self, request: Request) -> Response:
-        return as_json({"status": "ready", "experiment": "r1"})
+        return as_json({"status": "ready", "experiment": self.experiment})
 
     async def _documents(self, request: Request) -> Response:
         return as_json({"collection": "default", "documents": self.documents})
