@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.local_work import on_local_thread
+from rag_harness.pipelines.watched import shown
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Trace:
         role: str = "answer",
     ) -> Completion:
         """Ask a model as a part of ``stage``; the call is noted with the messages that were sent."""
-        with self.stage(stage):
+        with self.stage(stage), shown(stage, role, self.context, response_format is not None):
             said = await chat.complete(messages, response_format)
         call = Call(
             role,

@@ -48,7 +48,7 @@ class RecordedCuts:
         return [
             chunk
             for key, document, cuts in zip(keys, documents, kept, strict=True)
-            for chunk in _chunks(document, fresh[key] if cuts is None else json.loads(cuts.tobytes()))
+            for chunk in chunks_from(document, fresh[key] if cuts is None else json.loads(cuts.tobytes()))
         ]
 
     def _cut(self, new: dict[bytes, Document]) -> dict[bytes, list[Any]]:
@@ -56,7 +56,7 @@ class RecordedCuts:
             return {}
         tokenizer, keep = self._tokenizer_or_guess()
         cut = self._chunker()
-        fresh = {key: _cuts(page, cut(page, tokenizer, self._settings)) for key, page in new.items()}
+        fresh = {key: cuts_of(page, cut(page, tokenizer, self._settings)) for key, page in new.items()}
         if keep:
             self._store.put({key: _bytes(cuts) for key, cuts in fresh.items()})
         return fresh
@@ -74,7 +74,8 @@ class _Guess:
         return [2 + len(re.findall(r"\w{1,5}|[^\w\s]", text)) for text in texts]
 
 
-def _cuts(page: Document, chunks: Sequence[Chunk]) -> list[Any]:
+def cuts_of(page: Document, chunks: Sequence[Chunk]) -> list[Any]:
+    """Return plain JSON that ``chunks_from`` makes the chunks of again, without the text that the page has."""
     return [_cut_of(page, chunk) for chunk in chunks]
 
 
@@ -91,7 +92,8 @@ def _bytes(cuts: list[Any]) -> np.ndarray:
     return np.frombuffer(json.dumps(cuts).encode(), dtype=np.uint8).reshape(-1, 1)
 
 
-def _chunks(document: Document, cuts: list[Any]) -> list[Chunk]:
+def chunks_from(document: Document, cuts: list[Any]) -> list[Chunk]:
+    """Return the chunks of a page, as ``cuts_of`` has them."""
     return [
         Chunk(
             chunk_id=f"{document.doc_id}#{name}",

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
-from rag_harness.service.routes import documents, health, query
+from rag_harness.service.access.asking import Access
+from rag_harness.service.access.installing import install
+from rag_harness.service.observing.counting import Counting
+from rag_harness.service.routes import documents, health, query, traces
+from rag_harness.service.schemas import Problem
 from rag_harness.service.serviced import Service
 
 Opening = Callable[[], AbstractAsyncContextManager[Service]]
 ABOUT = "Answers from documents, with exact citations, and says how sure it is."
+_PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in ("4XX", "5XX")}
 
 
 def create_app(opening: Opening) -> FastAPI:
@@ -20,10 +26,13 @@ def create_app(opening: Opening) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opening() as service:
-            app.state.service = service
+            app.state.service, app.state.access = service, Access.of(service.database, service.options)
+            service.metrics.watch_waiting(lambda: app.state.access.places.waiting)
             yield
 
     app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, redoc_url=None, docs_url=None)
-    for room in (query, documents, health):
-        app.include_router(room.router)
+    for room in (query, documents, traces, health):
+        app.include_router(room.router, responses=_PROBLEMS)
+    install(app)
+    app.add_middleware(Counting)
     return app

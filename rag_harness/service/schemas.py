@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
 Outcome = Literal["pass", "warn", "abstain", "unchecked"]
 """``unchecked``: the experiment answers and does not say how sure it is."""
 Mode = Literal["normal", "strict"]
 CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 
-_ANSWER = {
+_ANSWER: dict[str, JsonValue] = {
     "answer": "You can return lamps within 45 days [Source 1].",
     "citations": [
         {
@@ -77,7 +77,7 @@ def _whole(text: str) -> str:
 
 
 class Cited(BaseModel):
-    """What part of an answer rests on: ``quote`` is ``start`` to ``end`` of the document's text, character by character."""
+    """What a part of an answer rests on: ``quote`` is the document's text from ``start`` to ``end``, exactly."""
 
     answer_start: int = Field(ge=0)
     answer_end: int = Field(ge=0)

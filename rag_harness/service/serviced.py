@@ -13,6 +13,8 @@ from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 
 if TYPE_CHECKING:
+    from rag_harness.service.observing.metrics import Metrics
+    from rag_harness.service.observing.traces import Traces
     from rag_harness.service.state.database import Database
     from rag_harness.service.state.folder import StateFolder
 
@@ -73,6 +75,8 @@ class Service:
     options: Options
     collections: Collections
     state: StateFolder
+    traces: Traces
+    metrics: Metrics
 
     @property
     def database(self) -> Database:

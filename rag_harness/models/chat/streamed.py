@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import ModelOutputError
+from rag_harness.models.heard import Listener, listening
 from rag_harness.types import Usage
 
 _END = b"[DONE]"
@@ -45,15 +46,23 @@ class StreamError(Exception):
 
 @dataclass
 class Streamed:
-    """What the events of one answer add up to; ``first`` is when the first token came, on perf_counter's clock."""
+    """What the events of one answer add up to; ``first`` is when the first token came, on perf_counter's clock.
+
+    ``listener`` hears the text as it comes.
+    """
 
     model: str
     first: float | None = None
     usage: Usage | None = None
     end: str = ""
     is_done: bool = False
+    listener: Listener | None = field(default_factory=listening.get)
     _text: list[str] = field(default_factory=list)
     _events: Events = field(default_factory=Events)
+
+    def __post_init__(self) -> None:
+        if self.listener is not None:
+            self.listener.begins()
 
     def add(self, part: bytes) -> None:
         """Take in a part of the stream.
@@ -82,6 +91,8 @@ class Streamed:
             if content := (choice.get("delta") or {}).get("content"):
                 self.first = self.first or perf_counter()
                 self._text.append(content)
+                if self.listener is not None:
+                    self.listener.hears(content)
 
     def text(self) -> str:
         """Return the whole answer.

@@ -6,6 +6,9 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.reliability.assembly import Design, reliable
 from rag_harness.protocols import Experiment
 
+STRICT = "r6"
+"""What answers in mode strict where this is served."""
+
 
 def build(parts: RunParts) -> Experiment:
     """Return this experiment."""

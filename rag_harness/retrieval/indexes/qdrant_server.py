@@ -43,8 +43,8 @@ class QdrantIndex:
         client: Any = None,
         api_key: str = "",
     ) -> None:
-        self._client = client or _connect(url, api_key)
-        self._search = _exact() if url else None
+        self._client = client or connect(url, api_key)
+        self._search = exact() if url else None
         self._collection, self._overwrite = collection, overwrite
         self._chunks: list[Chunk] = []
         self._positions: dict[str, int] = {}
@@ -104,7 +104,7 @@ class QdrantIndex:
             self._client.create_collection(
                 self._collection, vectors_config=VectorParams(size=vectors.shape[1], distance=Distance.COSINE)
             )
-        with _quiet():
+        with quiet():
             # Batch by batch from a generator: no more than one batch of points is in memory.
             self._client.upload_points(
                 self._collection, _points(chunks, vectors), batch_size=_BATCH, max_retries=_RETRIES, wait=True
@@ -119,7 +119,8 @@ def _points(chunks: Sequence[Chunk], vectors: Matrix) -> Iterator[Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Keep the client from warning of what is known."""
     with warnings.catch_warnings():
         # In memory it warns beyond 20,000 points: docs say when to use a server. Batches that are sent again are
         # the client's to count.
@@ -144,14 +145,20 @@ def _payload(chunk: Chunk, position: int) -> dict[str, Any]:
     }
 
 
-def _exact() -> Any:
+def exact() -> Any:
+    """Return parameters of a search that compares with every vector."""
     # A server searches approximately unless it is told not to; the index in memory is exact, and warns when told.
     from qdrant_client.models import SearchParams
 
     return SearchParams(exact=True)
 
 
-def _connect(url: str, api_key: str) -> Any:
+def connect(url: str, api_key: str) -> Any:
+    """Return a client of the server at ``url``; empty is in memory.
+
+    Raises:
+        SettingsError: the URL is none, or the key would be sent in clear.
+    """
     if url and not url.startswith(("http://", "https://")):
         raise SettingsError(
             f"rag_qdrant_url is {url!r}, which is no URL of a server. A local path is refused: Qdrant's file mode "
@@ -163,7 +170,7 @@ def _connect(url: str, api_key: str) -> Any:
 
     if not url:
         return QdrantClient(":memory:")
-    with _quiet():
+    with quiet():
         # The check runs in a thread and warns there; a dead server is reported when the index is built.
         return QdrantClient(url=url, api_key=api_key or None, timeout=30, check_compatibility=False)
 

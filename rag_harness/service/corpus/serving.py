@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from rag_harness.protocols import Experiment
 from rag_harness.types import Document
@@ -36,7 +37,7 @@ class DocumentInfo:
 
     doc_id: str
     name: str
-    status: str
+    status: Literal["pending", "ready", "failed", "deleting"]
     why: str
     chunks: int
     dropped: dict[str, int]

@@ -1,1 +1,1 @@
-"""The routes of a service, a file a subject: each turns a request into a call of a room, and what comes into an answer."""
+"""The routes of a service, a file a subject: request -> call of a room -> answer."""

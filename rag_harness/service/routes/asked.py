@@ -6,6 +6,11 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
+from rag_harness.service.access.principal import Principal
+from rag_harness.service.answering import Question
+from rag_harness.service.observing.trace_ids import TraceIds, trace_ids
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.questions import Asking
 from rag_harness.service.serviced import Service
 
 InCollection = Annotated[
@@ -19,6 +24,24 @@ def service_of(request: Request) -> Service:
     return service
 
 
-def trace_of(request: Request) -> str:
-    """Return the id under which the answer to a request is traced."""
-    return str(request.state.trace_id)
+def ids_of(request: Request) -> TraceIds:
+    """Return what the trace of a request is called: here as its X-Request-ID, elsewhere as its client says."""
+    drawn, said = str(request.state.trace_id), trace_ids(request.headers.get("traceparent"))
+    return TraceIds(drawn, said.exported if said.parent else drawn, said.parent, said.sampled)
+
+
+async def asking(
+    request: Request, principal: Principal, question: Question, collection: str | None, debug: bool = False
+) -> Asking:
+    """Return a question that may be asked now.
+
+    Raises:
+        ProblemError: it is too long, about a collection that is not there, or above the key's quota.
+    """
+    service, limit = service_of(request), service_of(request).options.query
+    if len(question.text) > limit:
+        detail = f"The question has {len(question.text)} characters, and may have {limit}."
+        raise ProblemError(413, "query_too_long", detail)
+    where = service.collection(principal, collection)
+    found = Asking(service, principal, where.name, where.serving, question, ids_of(request), debug)
+    return await found.granted()

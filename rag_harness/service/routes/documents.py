@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
 
-from rag_harness.service.access.asking import asks
+from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.corpus.serving import DocumentInfo
 from rag_harness.service.problems import ProblemError
@@ -21,7 +21,7 @@ from rag_harness.service.routes.asked import InCollection, service_of
 from rag_harness.service.schemas import Doc, Docs
 from rag_harness.service.serviced import no_such_document
 
-router = APIRouter(tags=["documents"])
+router = APIRouter(tags=["documents"], route_class=GuardedRoute)
 Ingests = Annotated[Principal, Depends(asks("ingest"))]
 _MOST_METADATA = 16_384
 
@@ -102,7 +102,7 @@ def _doc(info: DocumentInfo) -> Doc:
     return Doc(
         doc_id=info.doc_id,
         name=info.name,
-        status=info.status,  # type: ignore[arg-type]
+        status=info.status,
         why=info.why,
         chunks_created=info.chunks,
         dropped=info.dropped,

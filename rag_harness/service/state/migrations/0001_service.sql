@@ -1,4 +1,8 @@
--- Vectors lie beside their chunks: the shard is made of them, and made again where it is lost.
+CREATE TABLE state (
+    id TEXT PRIMARY KEY                     -- a name that no other state has: of its collections on a Qdrant server
+) STRICT;
+INSERT INTO state VALUES (lower(hex(randomblob(16))));
+
 CREATE TABLE collections (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -13,11 +17,13 @@ CREATE TABLE documents (
     name TEXT NOT NULL,                     -- what citations call it
     status TEXT NOT NULL CHECK (status IN ('pending', 'ready', 'failed', 'deleting')),
     why TEXT NOT NULL DEFAULT '',           -- of a failed one
+    origin TEXT NOT NULL DEFAULT 'upload' CHECK (origin IN ('upload', 'folder')),
     text TEXT NOT NULL DEFAULT '',
     title TEXT NOT NULL DEFAULT '',
     metadata TEXT NOT NULL DEFAULT '{}',
     pages TEXT NOT NULL DEFAULT '[]',
-    digest TEXT NOT NULL DEFAULT '',        -- of the file's bytes
+    cuts TEXT NOT NULL DEFAULT '[]',        -- places of its chunks in the text, as JSON: see retrieval/cuts.py
+    windows TEXT NOT NULL DEFAULT '',       -- the same of what the index holds, where that is not the chunks
     bytes INTEGER NOT NULL DEFAULT 0,
     chunks INTEGER NOT NULL DEFAULT 0,
     dropped TEXT NOT NULL DEFAULT '{}',     -- what was left out, by reason
@@ -27,13 +33,21 @@ CREATE TABLE documents (
 CREATE UNIQUE INDEX one_ready_document_a_name ON documents (collection_id, name) WHERE status = 'ready';
 CREATE INDEX documents_by_status ON documents (collection_id, status);
 
-CREATE TABLE chunks (
+-- What the shard is made of, and made again where it is lost: a vector a chunk, or a window of one.
+CREATE TABLE points (
     id INTEGER PRIMARY KEY AUTOINCREMENT,   -- the point's id in the shard: never used twice
     document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
-    body TEXT NOT NULL,                     -- the chunk as JSON
     vector BLOB NOT NULL                    -- float32, little-endian
 ) STRICT;
-CREATE INDEX chunks_by_document ON chunks (document_id);
+CREATE INDEX points_by_document ON points (document_id);
+
+-- What was taken from the folder that a collection began with: a file is taken again only when it has changed.
+CREATE TABLE folder_files (
+    collection_id INTEGER NOT NULL REFERENCES collections (id),
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (collection_id, name)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE keys (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

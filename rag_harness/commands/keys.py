@@ -1,0 +1,129 @@
+"""``rag-harness keys``: who may ask a service. Works while a server runs on the same folder."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.commands import FOUND
+from rag_harness.errors import SettingsError
+from rag_harness.service.access.principal import SCOPES
+from rag_harness.service.options import Options
+
+if TYPE_CHECKING:
+    from rag_harness.service.access.keys import KeyInfo
+    from rag_harness.service.state.database import Database
+
+_COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_COLUMNS = ("id", "name", "label", "scopes", "collection", "rate", "used", "created", "revoked")
+
+
+def create_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``keys create`` takes."""
+    about = "what it may do: query asks, ingest adds and removes documents, admin is all of it; may be repeated"
+    parser.add_argument("--scope", dest="scopes", action="append", choices=SCOPES, required=True, help=about)
+    parser.add_argument("--collection", metavar="NAME", help="the only one that exists for it; default: any")
+    parser.add_argument("--label", default="", help="what lists and traces call it")
+    parser.add_argument("--rate", default="", help="requests it may send, as 60/minute; default: the server's")
+    parser.add_argument("--quota", type=int, metavar="N", help="questions it may ask for good; default: no end")
+    _state_argument(parser)
+
+
+def run_create(chosen: argparse.Namespace) -> int:
+    """Make a key, and show it for the only time."""
+    from rag_harness.service.access.keys import make
+
+    _check(chosen)
+    chosen.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _database(chosen.state) as db:
+        key = make(db, chosen.scopes, chosen.label, chosen.collection, chosen.rate, chosen.quota)
+    print(key)
+    print("It is shown this once and kept nowhere. Send it as Authorization: Bearer KEY.", file=sys.stderr)
+    return 0
+
+
+def list_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``keys list`` takes."""
+    _state_argument(parser)
+
+
+def run_list(chosen: argparse.Namespace) -> int:
+    """Print what is known of each key; the keys themselves are not."""
+    from rag_harness.service.access.keys import listed
+
+    with _database(chosen.state) as db:
+        rows = [_COLUMNS, *(_row(each) for each in listed(db))]
+    if len(rows) == 1:
+        print(
+            "There are no keys: the server answers this machine alone. Make one: rag-harness keys create --scope query"
+        )
+        return 0
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def revoke_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``keys revoke`` takes."""
+    parser.add_argument("key_id", type=int, metavar="ID", help="as keys list shows it")
+    _state_argument(parser)
+
+
+def run_revoke(chosen: argparse.Namespace) -> int:
+    """Make a key good for nothing, at once."""
+    from rag_harness.service.access.keys import revoke
+
+    with _database(chosen.state) as db:
+        revoked = revoke(db, chosen.key_id)
+    if not revoked:
+        print(f"No key {chosen.key_id} is in use: see rag-harness keys list.", file=sys.stderr)
+        return FOUND
+    print(f"Key {chosen.key_id} is revoked: the next request with it is refused.")
+    return 0
+
+
+def _state_argument(parser: argparse.ArgumentParser) -> None:
+    folder = Options(experiment="").state
+    parser.add_argument("--state", type=Path, default=folder, metavar="DIR", help=f"the server's; default: {folder}")
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    if chosen.collection is not None and not _COLLECTION.fullmatch(chosen.collection):
+        raise SettingsError(
+            f"{chosen.collection!r} is no name of a collection: up to 63 of a-z, 0-9, - and _, the first a letter or "
+            f"a digit."
+        )
+    if chosen.quota is not None and not 0 < chosen.quota < 2**63:
+        raise SettingsError(f"A quota of {chosen.quota} is none: name 1 or more, or leave --quota out.")
+    if len(chosen.label) > 100 or not chosen.label.isprintable():
+        raise SettingsError("A label is up to 100 characters on one line.")
+    if chosen.rate:
+        from rag_harness.service.access.rates import parsed
+
+        parsed(chosen.rate)
+
+
+@contextmanager
+def _database(folder: Path) -> Iterator[Database]:
+    from rag_harness.service.state.database import Database
+    from rag_harness.service.state.folder import DATABASE
+
+    if not folder.is_dir():
+        raise SettingsError(f"There is no folder {folder}. Name the one that the server uses: --state DIR.")
+    db = Database(folder / DATABASE)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def _row(key: KeyInfo) -> tuple[str, ...]:
+    used = str(key.used) if key.quota is None else f"{key.used} of {key.quota}"
+    shown = (key.key_id, key.name, key.label, " ".join(key.scopes), key.collection or "any", key.rate or "the server's")
+    return (*map(str, shown), used, key.created, key.revoked or "")

@@ -1,0 +1,111 @@
+"""A collection of a Qdrant server that changes while it is searched; or the client's memory, where Edge has no wheel.
+
+Tested in memory mode and against a stub that refuses what does not validate, as ``qdrant_server`` is; never a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.retrieval.indexes.qdrant_server import connect, exact, quiet
+from rag_harness.types import Matrix, Vector
+
+_BATCH = 256
+_RETRIES = 3
+_PAGE = 1_000
+
+
+class ServerPoints:
+    """One collection of a server; it is created when the first points come.
+
+    Args:
+        client: of the server.
+        collection: its name.
+        params: of a search; the memory mode is exact, and warns when it is told to be.
+    """
+
+    def __init__(self, client: Any, collection: str, params: Any = None) -> None:
+        self._client, self._collection, self._params = client, collection, params
+        with _speaking():
+            self._there = bool(client.collection_exists(collection))
+
+    @classmethod
+    def at(cls, url: str, api_key: str, collection: str) -> ServerPoints:
+        """Return the collection of the server at ``url``; empty is in memory."""
+        return cls(connect(url, api_key), collection, exact() if url else None)
+
+    def add(self, ids: Sequence[int], vectors: Matrix) -> None:
+        """Add points; they are there when this returns."""
+        from qdrant_client.models import PointStruct
+
+        if not len(ids):
+            return
+        with _speaking(), quiet():
+            self._make(vectors.shape[1])
+            points = (PointStruct(id=n, vector=row.tolist()) for n, row in zip(ids, vectors, strict=True))
+            self._client.upload_points(self._collection, points, batch_size=_BATCH, max_retries=_RETRIES, wait=True)
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Remove points; they are gone when this returns."""
+        from qdrant_client.models import PointIdsList
+
+        if self._there and ids:
+            with _speaking():
+                self._client.delete(self._collection, PointIdsList(points=list(ids)), wait=True)
+
+    def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:
+        """Return the nearest points, exact."""
+        if not self._there:
+            return []
+        with _speaking(), quiet():
+            points = self._client.query_points(
+                self._collection, query=vector, limit=limit, search_params=self._params, with_payload=False
+            ).points
+        return [(float(point.score), int(point.id)) for point in points]
+
+    def ids(self) -> set[int]:
+        """Return the numbers of all points, page by page."""
+        found: set[int] = set()
+        after: Any = None
+        while self._there:
+            with _speaking():
+                points, after = self._client.scroll(
+                    self._collection, limit=_PAGE, offset=after, with_payload=False, with_vectors=False
+                )
+            found |= {int(point.id) for point in points}
+            if after is None:
+                break
+        return found
+
+    def vectors(self, ids: Sequence[int]) -> Mapping[int, Vector]:
+        """Return vectors as the server has them."""
+        if not self._there:
+            return {}
+        with _speaking():
+            found = self._client.retrieve(self._collection, list(ids), with_payload=False, with_vectors=True)
+        return {int(point.id): np.array(point.vector, np.float32) for point in found}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def _make(self, dimension: int) -> None:
+        from qdrant_client.models import Distance, VectorParams
+
+        if not self._there:
+            vectors = VectorParams(size=dimension, distance=Distance.COSINE)
+            self._client.create_collection(self._collection, vectors_config=vectors)
+            self._there = True
+
+
+@contextmanager
+def _speaking() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise LiveIndexError(f"The Qdrant index does not answer: {type(error).__name__}: {error}") from error

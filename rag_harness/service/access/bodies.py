@@ -1,0 +1,146 @@
+"""The body of a request, counted, timed and looked at while it comes; nothing it says of itself is believed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from time import monotonic
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_harness.service.access.json_bytes import check_json
+from rag_harness.service.options import MIB, Options
+from rag_harness.service.problems import ProblemError
+
+UPLOADS = frozenset({"/ingest"})
+"""Paths that take files; every other body is JSON."""
+_AROUND_A_FILE = 64 << 10
+"""Bytes of a form that are not the file: its other fields, boundaries."""
+_DRAINED, _DRAIN_S = MIB, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How slow a body may come: ``silence`` seconds without a byte, and ``rate`` bytes a second on the whole."""
+
+    silence: float = 10.0
+    rate: float = 1024.0
+
+
+class Bodies:
+    """Middleware: no route reads more, or waits longer, than it may; JSON is whole and harmless when it gets there."""
+
+    def __init__(self, app: ASGIApp, pace: Pace | None = None) -> None:
+        self._app = app
+        self._pace = pace or Pace()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or not _has_body(scope):
+            await self._app(scope, receive, send)
+            return
+        body = _Body(scope, receive, self._pace)
+        await self._app(scope, body.receive, _Leaving(body, send).send)
+
+
+class _Body:
+    def __init__(self, scope: Scope, receive: Receive, pace: Pace) -> None:
+        options: Options = scope["app"].state.access.options
+        self._is_upload = scope["path"] in UPLOADS
+        self._most = options.upload + _AROUND_A_FILE if self._is_upload else options.body
+        self._declared = _declared(scope)
+        self._receive, self._pace = receive, pace
+        self._began: float | None = None
+        self._came = 0
+        self.complete = False
+
+    async def receive(self) -> Message:
+        """Return the next part of an upload, or the whole of what is none; after that whatever comes.
+
+        Raises:
+            ProblemError: 413, 408 or 400: too much, too slow, or no JSON that a parser should see.
+        """
+        if self.complete:
+            return await self._receive()
+        if self._declared > self._most:
+            raise self._too_large()
+        return await self._part() if self._is_upload else await self._whole()
+
+    async def drain(self) -> None:
+        """Take a little of what nobody wants: a client that is still sending may not listen yet."""
+        came = 0
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                while not self.complete and came < _DRAINED:
+                    came += len(self._seen(await self._receive()).get("body", b""))
+        except TimeoutError:
+            return
+
+    async def _whole(self) -> Message:
+        parts = []
+        while not self.complete:
+            message = await self._part()
+            if message["type"] != "http.request":
+                return message
+            parts.append(message.get("body", b""))
+        body = b"".join(parts)
+        check_json(body)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def _part(self) -> Message:
+        try:
+            async with asyncio.timeout(self._patience()):
+                message = self._seen(await self._receive())
+        except TimeoutError:
+            raise ProblemError(408, "too_slow", "The body came too slowly. Send it again, faster.") from None
+        self._came += len(message.get("body", b""))
+        if self._came > self._most:
+            raise self._too_large()
+        return message
+
+    def _patience(self) -> float:
+        """Return for how many seconds the next byte is waited for."""
+        now = monotonic()
+        if self._began is None:
+            self._began = now
+        due = self._began + self._pace.silence + self._came / self._pace.rate
+        return min(self._pace.silence, due - now)
+
+    def _seen(self, message: Message) -> Message:
+        self.complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+    def _too_large(self) -> ProblemError:
+        detail = f"The body is larger than the {self._most:,} bytes that are taken here. Send less."
+        return ProblemError(413, "too_large", detail, extra={"limit": self._most})
+
+
+class _Leaving:
+    """Sends an answer; where the body was not read to its end, closes the connection after it."""
+
+    def __init__(self, body: _Body, send: Send) -> None:
+        self._body, self._send = body, send
+        self._closes = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and not self._body.complete:
+            self._closes = True
+            message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
+        if not self._closes or message["type"] != "http.response.body" or message.get("more_body", False):
+            await self._send(message)
+            return
+        # The answer goes out whole before the rest of the body is dropped, and before the connection is.
+        await self._send({**message, "more_body": True})
+        await self._body.drain()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _has_body(scope: Scope) -> bool:
+    names = {name for name, _ in scope["headers"]}
+    return b"transfer-encoding" in names or _declared(scope) > 0
+
+
+def _declared(scope: Scope) -> int:
+    """Return what Content-Length says; 0 where it says nothing that can be read."""
+    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    return int(said) if said.isdigit() and len(said) < 20 else 0

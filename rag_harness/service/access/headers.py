@@ -1,0 +1,81 @@
+"""What every answer carries: the id of its trace, and what keeps browsers from making more of it than it is."""
+
+from __future__ import annotations
+
+from secrets import token_hex
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_harness.files.log import log
+from rag_harness.service.access.errors import response_of
+from rag_harness.service.problems import ProblemError
+
+# A page sets a policy of its own, which stays. No CORS header is ever sent: other sites' pages read nothing.
+_ALWAYS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Headers:
+    """Middleware, the outermost: gives each request its trace id, and each answer its headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        state["trace_id"] = token_hex(16)
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in {**_ALWAYS, **state.get("told", {}), "X-Request-ID": state["trace_id"]}.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class Unforeseen:
+    """Middleware: what nobody foresaw is logged with its traceback, and told as a number that stands in the log."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            trace_id = scope["state"]["trace_id"]
+            if not isinstance(error, ProblemError):
+                log.error("Request %s failed", trace_id, exc_info=error)
+            if begun:
+                raise  # half an answer must not look like a whole one: the connection is broken off
+            await response_of(told(error, trace_id))(scope, receive, send)
+
+
+def told(error: Exception, trace_id: str) -> ProblemError:
+    """Return what a client is told of an error, whatever it is."""
+    if isinstance(error, ProblemError):
+        return error
+    detail = "Something went wrong here that nobody foresaw. The server's log has it under this trace_id."
+    return ProblemError(500, "unforeseen", detail, extra={"trace_id": trace_id})

@@ -1,0 +1,123 @@
+"""Keys of a service: 256 random bits each, shown once, kept as their SHA-256.
+
+A fast hash is enough: nobody can try 2**256 keys, and a slow one (argon2) would let anybody who sends wrong keys keep
+the server busy.
+"""
+
+from __future__ import annotations
+
+import hmac
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import cast
+
+from rag_harness.service.access.principal import SCOPES, Principal, Scope
+from rag_harness.service.state.database import Database
+
+PREFIX = "rh_"
+"""So that scanners of source code know a key that somebody committed."""
+_BYTES = 32
+_OF_PRINCIPAL = "id, digest, label, scopes, collection, rate, quota, revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """What is known of a key: everything but the key.
+
+    ``name`` is the first 4 characters of its digest, in hexadecimal; ``used`` counts questions; ``revoked`` is when,
+    or None.
+    """
+
+    key_id: int
+    name: str
+    label: str
+    scopes: tuple[Scope, ...]
+    collection: str | None
+    rate: str
+    quota: int | None
+    used: int
+    created: str
+    revoked: str | None
+
+
+def make(
+    db: Database,
+    scopes: Iterable[Scope],
+    label: str = "",
+    collection: str | None = None,
+    rate: str = "",
+    quota: int | None = None,
+) -> str:
+    """Make a key and return it, for the only time. It is good once this returns.
+
+    Args:
+        db: where its digest is kept.
+        scopes: what it may do.
+        label: what to call it in lists and traces.
+        collection: the only one that exists for it; None is any.
+        rate: its own, e.g. ``60/minute``; empty is the server's.
+        quota: questions it may ask for good; None is no quota.
+    """
+    key = PREFIX + token_urlsafe(_BYTES)
+    kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
+    values = (_digest(key), label, kept, collection, rate, quota, _now())
+    columns = "digest, label, scopes, collection, rate, quota, created"
+    db.write_now(lambda rows: rows.execute(f"INSERT INTO keys ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", values))
+    return key
+
+
+def find(db: Database, presented: str) -> Principal | None:
+    """Return whose key it is; None where nobody's, or where it was revoked. Asks the file each time: 20 µs or so."""
+    digest = _digest(presented)
+    row = db.read(lambda rows: rows.execute(f"SELECT {_OF_PRINCIPAL} FROM keys WHERE digest = ?", (digest,)).fetchone())
+    if row is None or not hmac.compare_digest(row["digest"], digest) or row["revoked"] is not None:
+        return None
+    return Principal(row["id"], row["label"], frozenset(_scopes(row)), row["collection"], row["rate"], row["quota"])
+
+
+def any_made(db: Database) -> bool:
+    """Return whether a key was ever made; a revoked one counts, for revoking the last must open nothing."""
+    return bool(db.read(lambda rows: rows.execute("SELECT EXISTS (SELECT 1 FROM keys)").fetchone()[0]))
+
+
+def revoke(db: Database, key_id: int) -> bool:
+    """Make a key good for nothing from now on; return whether it was good for something."""
+    command = "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
+    return db.write_now(lambda rows: rows.execute(command, (_now(), key_id)).rowcount) == 1
+
+
+def listed(db: Database) -> list[KeyInfo]:
+    """Return what is known of each key, oldest first."""
+    return [_info(row) for row in db.read(lambda rows: rows.execute("SELECT * FROM keys ORDER BY id").fetchall())]
+
+
+def _info(row: sqlite3.Row) -> KeyInfo:
+    return KeyInfo(
+        row["id"],
+        row["digest"].hex()[:4],
+        row["label"],
+        _scopes(row),
+        row["collection"],
+        row["rate"],
+        row["quota"],
+        row["used"],
+        row["created"],
+        row["revoked"],
+    )
+
+
+def _scopes(row: sqlite3.Row) -> tuple[Scope, ...]:
+    return tuple(cast(Scope, scope) for scope in row["scopes"].split())
+
+
+def _digest(key: str) -> bytes:
+    # Headers come as any characters at all; a lone surrogate must not raise.
+    return sha256(key.encode(errors="surrogatepass")).digest()
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

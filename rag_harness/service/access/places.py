@@ -1,0 +1,99 @@
+"""How many questions are answered at once: so many have a place, as many wait for one, others are sent away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
+
+from rag_harness.service.problems import ProblemError
+
+CLIENT_LEFT = 499
+"""What nginx logs of a client that left; nobody receives it."""
+_COME_BACK_S = 1
+
+
+class Places:
+    """The places of one server.
+
+    Args:
+        most: that there are, and how many requests may wait for one.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a place."""
+        return len(self._waiting)
+
+    @asynccontextmanager
+    async def one(self, request: Request) -> AsyncIterator[None]:
+        """Hold a place. Whoever waits for one and leaves gives up the wait.
+
+        Args:
+            request: whose body was read to its end.
+
+        Raises:
+            ProblemError: 503 where too many wait already.
+        """
+        if self.taken < self.most:
+            self.taken += 1
+        elif self.waiting < self.most:
+            await self._wait(request)
+        else:
+            raise _full(self.most)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    async def _wait(self, request: Request) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        gone = asyncio.ensure_future(_gone(request))
+        self._waiting.append(turn)
+        try:
+            await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not turn.done():
+                raise ProblemError(CLIENT_LEFT, "client_left", "The client left.")
+        except BaseException:
+            self._give_up(turn)
+            raise
+        finally:
+            gone.cancel()
+
+    def _give_up(self, turn: asyncio.Future[None]) -> None:
+        # Its turn may have come in the moment that it was given up.
+        if turn.done():
+            self._leave()
+        else:
+            self._waiting.remove(turn)
+
+    def _leave(self) -> None:
+        """Hand a place to whoever waits longest; where nobody does, it is free."""
+        if self._waiting:
+            self._waiting.popleft().set_result(None)
+        else:
+            self.taken -= 1
+
+
+async def a_place(request: Request) -> AsyncIterator[None]:
+    """Hold a place until the answer is sent, its stream to the end: a dependency of routes that answer questions."""
+    async with request.app.state.access.places.one(request):
+        yield
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _full(most: int) -> ProblemError:
+    detail = f"{most} questions are being answered, and {most} wait. Ask again in {_COME_BACK_S} s."
+    return ProblemError(503, "too_busy", detail, {"Retry-After": str(_COME_BACK_S)})

@@ -1,0 +1,148 @@
+"""Citations that open: each mark of an answer with the passage of the document that is to support it, verbatim."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from rag_harness.reader.terms import terms
+from rag_harness.service.claims import Mark, marks_of
+from rag_harness.service.passages import Passages, place_of
+from rag_harness.service.sentences import Span, stripped
+from rag_harness.types import Chunk, Document, Hit
+
+_ENOUGH = 0.5
+"""Share of the words before a mark that its source must have; with less, the words behind it may be what it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One source of one claim. Offsets count characters; ``document.text[start:end] == quote``, always.
+
+    Attributes:
+        answer_start: where in the answer's text the claim begins.
+        answer_end: where it ends, before its mark.
+        source: the number of the source in the prompt, from 1.
+        document: id of the document.
+        section: headings above the cited chunk, outermost first, with " > " between them.
+        page: page on which the quote begins, from 1; None where the document has no pages.
+        url: of the document, by its metadata alone; None where they have no http(s) address.
+        quote: one to three neighbouring sentences or rows, as they are written in the document.
+        start: where in the document's text the quote begins.
+        end: where it ends.
+    """
+
+    answer_start: int
+    answer_end: int
+    source: int
+    document: str
+    section: str
+    page: int | None
+    url: str | None
+    quote: str
+    start: int
+    end: int
+
+
+def cited(
+    answer_text: str, citations: Collection[int], context: Sequence[Hit], document_of: Callable[[str], Document]
+) -> tuple[Citation, ...]:
+    """Return a citation for each source that each ``[Source n]`` of the answer names, in the order of the answer.
+
+    The claim is what the sentence of a mark says before it, from the last mark on: the sentence, where the mark stands
+    behind its end. Where the source has less than half of these words and more of those behind the mark ("According
+    to [Source 1], …"), it is these. A source that is cited without a mark, by its chapter say, is for the whole answer.
+
+    The quote is the passage of the source that has most of the claim's words; the whole chunk, where it has none of
+    them. A chunk that its document does not have any more gives no quote: it is empty, at 0.
+
+    Args:
+        answer_text: as it is shown; its marks stay in it.
+        citations: the sources that count; marks of others are left out.
+        context: the sources; the first is 1.
+        document_of: the document of an id, as it is now; a LookupError says that there is none any more.
+    """
+    sources = _Sources(context, document_of)
+    valid = {n for n in citations if 1 <= n <= len(context)}
+    marks = [mark for mark in marks_of(answer_text) if valid.intersection(mark.sources)]
+    unmarked = [n for n in dict.fromkeys(citations) if n in valid and not any(n in mark.sources for mark in marks)]
+    by_marks = [sources.citation(n, answer_text, mark) for mark in marks for n in mark.sources if n in valid]
+    whole = stripped(answer_text, 0, len(answer_text))
+    return (*by_marks, *(sources.citation(n, answer_text, Mark((n,), whole, (0, 0))) for n in unmarked))
+
+
+class _Sources:
+    """The sources of one answer; each document is asked for once, and each chunk read once."""
+
+    def __init__(self, context: Sequence[Hit], document_of: Callable[[str], Document]) -> None:
+        self._context, self._document_of = context, document_of
+        self._read: dict[int, tuple[Document | None, Passages | None]] = {}
+
+    def citation(self, n: int, answer: str, mark: Mark) -> Citation:
+        chunk = self._context[n - 1].chunk
+        document, passages = self._source(n)
+        claim = _claim(answer, mark, passages.words if passages else frozenset())
+        start, end = passages.best(answer[slice(*claim)]) if passages else (0, 0)
+        quote = document.text[start:end] if document else ""
+        page = page_of(document, start) if document and quote else None
+        url = url_of(document) if document else None
+        return Citation(*claim, n, chunk.doc_id, section_of(chunk), page, url, quote, start, end)
+
+    def _source(self, n: int) -> tuple[Document | None, Passages | None]:
+        if n not in self._read:
+            self._read[n] = self._opened(n)
+        return self._read[n]
+
+    def _opened(self, n: int) -> tuple[Document | None, Passages | None]:
+        chunk = self._context[n - 1].chunk
+        try:
+            document = self._document_of(chunk.doc_id)
+        except LookupError:
+            return None, None
+        place = place_of(chunk, document)
+        return document, Passages(document.text, place) if place else None
+
+
+def _claim(answer: str, mark: Mark, known: frozenset[str]) -> Span:
+    before, behind = (_share(answer[slice(*span)], known) for span in (mark.before, mark.behind))
+    if mark.before[0] == mark.before[1]:
+        return mark.behind
+    return mark.behind if before < _ENOUGH and behind > before else mark.before
+
+
+def _share(claim: str, known: frozenset[str]) -> float:
+    words = terms(claim)
+    return len(words & known) / len(words) if words else 0.0
+
+
+def section_of(chunk: Chunk) -> str:
+    """Return the headings above a chunk, outermost first, in one line."""
+    return " > ".join(chunk.section)
+
+
+def page_of(document: Document, start: int) -> int | None:
+    """Return the page, from 1, that the character at ``start`` stands on; None where there are no pages."""
+    return max(1, bisect_right(document.pages, start)) if document.pages else None
+
+
+def url_of(document: Document) -> str | None:
+    """Return the http(s) address in ``url`` or ``source`` of a document's metadata; None where there is none.
+
+    What the text of a document says is no address of it: anybody may have written it.
+    """
+    return next(filter(_is_web, _named(document)), None)
+
+
+def _named(document: Document) -> Iterator[str]:
+    found = (document.metadata.get(key) for key in ("url", "source"))
+    yield from (value.strip() for value in found if isinstance(value, str))
+
+
+def _is_web(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and address.isprintable() and " " not in address

@@ -1,0 +1,68 @@
+"""The citations of an answer's text: which sources each mark names, and what it may stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rag_harness.pipelines.generation import cited_sources
+from rag_harness.service.sentences import MARKED, Span, sentences, stripped
+
+_MARK = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
+_OPENERS = ",;:.)-*•+>"
+"""What may stand between a mark and the claim behind it, and before an item of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``[Source 2]``, or several of them side by side: the sources they name, and what they may stand for.
+
+    ``before`` is the text of its sentence before it, from the last mark on; where a sentence ends before the mark, that
+    sentence. ``behind`` is the rest of the sentence, where no other mark stands in it. Either may be empty.
+    """
+
+    sources: tuple[int, ...]
+    before: Span
+    behind: Span
+
+
+def marks_of(text: str) -> list[Mark]:
+    """Return the marks of an answer in their order; those side by side are one."""
+    groups = list(_groups(text))
+    masked = _MARK.sub(lambda mark: MARKED * len(mark[0]), text)
+    inside = sentences(masked, 0, len(masked), wrapped=False)
+    borders = _borders(inside, len(text))
+    marks: list[Mark] = []
+    for before, (start, end), behind in zip([None, *groups], groups, [*groups[1:], None], strict=False):
+        first, last = _sentence(borders, start)
+        begin = max(first, before[1] if before else 0)
+        own = stripped(masked, begin, start, _OPENERS)
+        if own[0] == own[1] and marks and before and before[1] > first:
+            own = marks[-1].before
+        until = last if behind is None or behind[0] >= last else end
+        sources = tuple(cited_sources(text[start:end]))
+        marks.append(Mark(sources, own, stripped(masked, end, max(until, end), _OPENERS)))
+    return marks
+
+
+def _groups(text: str) -> Iterator[Span]:
+    start = end = -1
+    for mark in _MARK.finditer(text):
+        if start >= 0 and not _BETWEEN.match(text, end, mark.start()):
+            yield start, end
+            start = -1
+        start, end = (mark.start() if start < 0 else start), mark.end()
+    if start >= 0:
+        yield start, end
+
+
+def _borders(inside: Sequence[Span], length: int) -> list[int]:
+    """Return where sentences begin: what is blank between two belongs to the first."""
+    return [0, *(first for first, _ in inside[1:]), length]
+
+
+def _sentence(borders: Sequence[int], at: int) -> Span:
+    return next((span for span in pairwise(borders) if span[0] <= at < span[1]), (borders[-2], borders[-1]))

@@ -1,0 +1,252 @@
+"""One collection: its documents, what answers questions about them, and every way in and out.
+
+The order of the steps is what makes a change whole. A document is written as ``pending``, with its vectors; its points
+go into the index, where nothing knows them; then one transaction makes it ``ready`` and the one that it replaces
+``deleting``, and one assignment shows that to questions; then the old points go, and the old rows. Killed anywhere in
+between, a start finds rows that say what is right, and makes the index hold that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from rag_harness.errors import RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.recording.store import key_of
+from rag_harness.service.corpus import rows
+from rag_harness.service.corpus.contents import Contents, Held
+from rag_harness.service.corpus.incoming import Incoming
+from rag_harness.service.corpus.ingest_thread import IngestThread
+from rag_harness.service.corpus.making import Wanted, serving_of
+from rag_harness.service.corpus.names import checked_name, suffix_of
+from rag_harness.service.corpus.preparing import Prepared, Preparer
+from rag_harness.service.corpus.reading import read_upload
+from rag_harness.service.corpus.refusals import problem_of
+from rag_harness.service.corpus.serving import DocumentInfo
+from rag_harness.service.corpus.serving_parts import Lasting
+from rag_harness.service.corpus.token_store import TokenStore
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.state.database import Database
+from rag_harness.types import Document
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A document that was read, its row, what reading left out, and its digest where it came from a folder."""
+
+    row: int
+    document: Document
+    dropped: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a document passes: where its file waits, the thread that takes it in, what cuts and embeds it."""
+
+    incoming: Incoming
+    thread: IngestThread
+    preparer: Preparer
+
+
+class Collection:
+    """The documents of one tenant. Made by ``Corpora``.
+
+    Args:
+        name: as keys name it.
+        number: of its row.
+        database: where it is kept.
+        wanted: what is served.
+        lasting: models, stores and index.
+        tokens: token vectors of its documents.
+        intake: takes documents in.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        database: Database,
+        wanted: Wanted,
+        lasting: Lasting,
+        tokens: TokenStore,
+        intake: Intake,
+    ) -> None:
+        self.name, self.number = name, number
+        self._database, self._wanted, self._lasting = database, wanted, lasting
+        self._tokens, self._intake = tokens, intake
+        self._changing = Lock()
+        self._contents = Contents(database.read(lambda c: rows.ordered(c, number)))
+        self.serving, _ = serving_of(wanted, lasting, self._contents, 0)
+
+    def documents(self) -> list[DocumentInfo]:
+        """Return what is known of every document: those that are found, are on their way, or failed in the last day."""
+        return self._database.read(lambda c: rows.shown(c, self.number))
+
+    def document(self, doc_id: str) -> DocumentInfo:
+        """Return what is known of one document; KeyError where there is none."""
+        found = self._database.read(lambda c: rows.one(c, self.number, doc_id))
+        if found is None:
+            raise KeyError(doc_id)
+        return found
+
+    async def ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> DocumentInfo:
+        """Take a document in, in place of the one of that name if there is one; return when it is found.
+
+        Args:
+            name: what citations call it.
+            file: its bytes, or a file that is taken over: it is gone when this returns.
+            metadata: goes over what the loader found.
+
+        Raises:
+            ProblemError: the name, the file or its kind cannot be taken, or too much is waiting.
+        """
+        doc_id, done = await self._started(name, file, metadata or {})
+        # Whoever asked may leave: the document comes in none the less.
+        await asyncio.shield(asyncio.wrap_future(done))
+        return self.document(doc_id)
+
+    async def start_ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> str:
+        """Do the same without waiting; return the id that ``document`` knows it by. What fails then is listed so."""
+        doc_id, done = await self._started(name, file, metadata or {})
+        done.add_done_callback(lambda each: each.cancelled() or each.exception())
+        return doc_id
+
+    async def delete(self, doc_id: str) -> None:
+        """Remove a document; no question that comes later finds it. KeyError where there is none.
+
+        Raises:
+            ProblemError: it is on its way in.
+        """
+        await asyncio.shield(asyncio.to_thread(self._delete, doc_id))
+
+    async def _started(self, name: str, file: Path | bytes, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
+        called = checked_name(name)
+        suffix = suffix_of(called)
+        taken, size = await asyncio.to_thread(self._intake.incoming.take, file, suffix)
+        row, doc_id = await self._database.write(lambda c: rows.begin(c, self.number, called, size))
+        try:
+            done = self._intake.thread.submit(self.number, lambda: self._take_in(row, taken, called, metadata))
+        except ProblemError:
+            taken.unlink(missing_ok=True)
+            await self._database.write(lambda c: rows.remove(c, [row]))
+            raise
+        return doc_id, done
+
+    def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> None:
+        try:
+            document, dropped = read_upload(file, name, metadata)
+            self.take_in([Arrival(row, document, dropped)])
+        except BaseException as error:
+            problem = problem_of(error)
+            log.info("Document %d did not come in: %s", row, problem.code)
+            self._database.write_now(lambda c: rows.fail(c, row, problem.detail))
+            raise problem from error
+        finally:
+            file.unlink(missing_ok=True)
+
+    def take_in(self, arrivals: Sequence[Arrival]) -> None:
+        """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
+        prepared = self._intake.preparer.prepared([each.document for each in arrivals])
+        _refuse_empty(prepared)
+        held = self._database.write_now(lambda c: _filled(c, arrivals, prepared))
+        points = [point for each in held for point in each.points]
+        try:
+            for each, made in zip(held, prepared, strict=True):
+                self._lasting.points.add(each.points, made.vectors)
+            with self._changing:
+                self._change(held, arrivals)
+        except BaseException:
+            _quietly(lambda: self._lasting.points.remove(points))
+            raise
+
+    def leave(self, names: Iterable[str]) -> None:
+        """Remove documents by name, those that are there, all at once."""
+        with self._changing:
+            gone = [self._contents.by_name[name] for name in names if name in self._contents.by_name]
+            if gone:
+                self._without(gone)
+
+    def _change(self, held: Sequence[Held], arrivals: Sequence[Arrival]) -> None:
+        old = [self._contents.by_name[each.name] for each in held if each.name in self._contents.by_name]
+        contents = self._contents.changed(add=held)
+        serving, retrieval = serving_of(self._wanted, self._lasting, contents, self.serving.generation + 1)
+        alike = [chunk.doc_id for chunk in retrieval.left_out]
+        dropped = {each.row: _dropped(each, alike.count(each.document.doc_id)) for each in arrivals}
+        files = {each.document.doc_id: each.digest for each in arrivals if each.digest}
+
+        def ready(connection: sqlite3.Connection) -> None:
+            rows.make_ready(connection, self.number, [each.row for each in held])
+            rows.set_dropped(connection, dropped)
+            rows.note_files(connection, self.number, files)
+
+        self._database.write_now(ready)
+        self._contents, self.serving = contents, serving
+        self._clear(old)
+
+    def _delete(self, doc_id: str) -> None:
+        with self._changing:
+            found = self._database.read(lambda c: rows.status_of(c, self.number, doc_id))
+            if found is None:
+                raise KeyError(doc_id)
+            row, status = found
+            if status == "pending":
+                raise ProblemError(409, "still_pending", "The document is being taken in. Delete it when it is there.")
+            if status == "failed":
+                self._database.write_now(lambda c: rows.remove(c, [row]))
+                return
+            self._without([each for each in self._contents.held if each.row == row])
+
+    def _without(self, gone: Sequence[Held]) -> None:
+        contents = self._contents.changed(remove=[each.row for each in gone])
+        serving, _ = serving_of(self._wanted, self._lasting, contents, self.serving.generation + 1)
+        self._database.write_now(lambda c: rows.make_leave(c, [each.row for each in gone]))
+        self._contents, self.serving = contents, serving
+        self._clear(gone)
+
+    def _clear(self, old: Sequence[Held]) -> None:
+        """Remove what no question finds any more; what fails here is done by the next start."""
+        if not old:
+            return
+        _quietly(lambda: self._lasting.points.remove([point for each in old for point in each.points]))
+        texts = {chunk.text for each in old for chunk in each.indexed}
+        stay = {chunk.text for each in self._contents.held for chunk in each.indexed if chunk.text in texts}
+        _quietly(lambda: self._tokens.remove([key_of("document", text) for text in texts - stay]))
+        _quietly(lambda: self._database.write_now(lambda c: rows.remove(c, [each.row for each in old])))
+
+    def close(self) -> None:
+        """Let go of the index and of the files."""
+        with self._changing:
+            self._lasting.points.close()
+            self._tokens.close()
+
+
+def _filled(connection: sqlite3.Connection, arrivals: Sequence[Arrival], prepared: Sequence[Prepared]) -> list[Held]:
+    return [
+        rows.held_of(each.row, made, rows.fill(connection, each.row, made, each.dropped))
+        for each, made in zip(arrivals, prepared, strict=True)
+    ]
+
+
+def _refuse_empty(prepared: Sequence[Prepared]) -> None:
+    for each in prepared:
+        if not each.chunks:
+            raise ProblemError(422, "unreadable", "The file cannot be read: no chunk can be made of its text.")
+
+
+def _dropped(arrival: Arrival, alike: int) -> dict[str, int]:
+    return {**arrival.dropped, "near_duplicates": alike} if alike else arrival.dropped
+
+
+def _quietly(work: Any) -> None:
+    try:
+        work()
+    except (RagHarnessError, OSError, sqlite3.Error) as error:
+        log.warning("Something that no question finds is left until the next start: %s", error)

@@ -1,0 +1,116 @@
+"""All collections of a server."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+
+from rag_harness.files.log import log
+from rag_harness.protocols import Stores
+from rag_harness.service.corpus import rows
+from rag_harness.service.corpus.collection import Collection, Intake
+from rag_harness.service.corpus.folder_documents import FolderDocuments
+from rag_harness.service.corpus.incoming import Incoming
+from rag_harness.service.corpus.ingest_thread import IngestThread
+from rag_harness.service.corpus.making import Wanted, wanted
+from rag_harness.service.corpus.preparing import Preparer
+from rag_harness.service.corpus.reconciling import reconciled
+from rag_harness.service.corpus.remaking import remake
+from rag_harness.service.corpus.serving_parts import Lasting, Models
+from rag_harness.service.corpus.stores import CollectionStores
+from rag_harness.service.corpus.token_store import TokenStore
+from rag_harness.service.options import Options
+from rag_harness.service.state.folder import StateFolder
+from rag_harness.settings import Settings
+
+DEFAULT = "default"
+"""The collection that begins with a folder of documents."""
+_DAYS_FAILED = 1
+
+
+class Corpora:
+    """The collections of a server, by name. ``open`` it first, ``close`` it at the end.
+
+    Args:
+        settings: of the harness: models, profile, mode.
+        options: of the server.
+        experiment_name: what is served.
+        state: where everything is kept.
+    """
+
+    def __init__(self, settings: Settings, options: Options, experiment_name: str, state: StateFolder) -> None:
+        self._settings, self._options, self._state = settings, options, state
+        self._experiment = experiment_name
+        self._thread = IngestThread()
+        self._collections: dict[str, Collection] = {}
+        self._creating = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Open every collection: the index holds what the database says, and the default one its folder's documents.
+
+        Raises:
+            RagHarnessError: says what is wrong, and what to do.
+        """
+        await asyncio.to_thread(self._open)
+
+    def get(self, name: str) -> Collection:
+        """Return the collection ``name``; KeyError where there is none."""
+        return self._collections[name]
+
+    async def create(self, name: str) -> Collection:
+        """Return the collection ``name``; made where it is not there."""
+        async with self._creating:
+            if name not in self._collections:
+                number = await self._state.database.write(lambda c: rows.collection(c, name))
+                self._collections[name] = await asyncio.to_thread(self._opened, name, number)
+            return self._collections[name]
+
+    async def close(self) -> None:
+        """Finish the document that is being taken in, and let go of every index."""
+        await asyncio.to_thread(self._close)
+
+    def _open(self) -> None:
+        self._models = Models(self._settings)
+        self._wanted: Wanted = wanted(self._experiment, self._models)
+        self._incoming = Incoming(self._state.incoming)
+        database = self._state.database
+        database.write_now(lambda c: rows.collection(c, DEFAULT))
+        for name, number in database.read(rows.collections).items():
+            self._collections[name] = self._opened(name, number)
+        FolderDocuments(self._settings, self._options.kb, self._experiment).bring(
+            self._collections[DEFAULT], self._state.database
+        )
+
+    def _opened(self, name: str, number: int) -> Collection:
+        database, folder = self._state.database, self._state.of_collection(number)
+        oldest = (datetime.now(timezone.utc) - timedelta(days=_DAYS_FAILED)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        database.write_now(lambda c: rows.settle(c, number, oldest))
+        recorded: Stores | None = self._models.recorded(cached=name == DEFAULT)
+        inner = self._models.embedder(self._wanted.spec.embedder, ingests=True)
+        tokens = TokenStore(folder / "tokens.sqlite3", f"{inner.model}@{inner.revision}")
+        preparer = Preparer(self._models, self._wanted.spec, recorded, tokens)
+        remake(database, number, self._wanted.made_of, preparer)
+        points = reconciled(
+            self._settings,
+            folder,
+            self._server_name(number),
+            database.read(lambda c: rows.ready_points(c, number)),
+            lambda some: database.read(lambda c: rows.vectors(c, some)),
+        )
+        lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
+        return Collection(
+            name, number, database, self._wanted, lasting, tokens, Intake(self._incoming, self._thread, preparer)
+        )
+
+    def _server_name(self, number: int) -> str:
+        """Name the collection of a Qdrant server, which others may use, too."""
+        return f"rag_service_{self._state.database.read(rows.state_id)}_{number}"
+
+    def _close(self) -> None:
+        self._thread.close()
+        for name, collection in self._collections.items():
+            try:
+                collection.close()
+            except Exception:
+                log.warning("The index of %r could not be closed", name, exc_info=True)
+        self._collections.clear()

@@ -1,0 +1,85 @@
+"""The folder that the default collection begins with: taken in once, and afterwards what has changed in it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rag_harness.dataset.data import Data, DataSets
+from rag_harness.dataset.knowledge_base import digest_of
+from rag_harness.files.log import log
+from rag_harness.pipelines import data_of
+from rag_harness.service.corpus import rows
+from rag_harness.service.corpus.collection import Arrival, Collection
+from rag_harness.service.corpus.reading import dropped_of, whole
+from rag_harness.service.state.database import Database
+from rag_harness.settings import Settings
+from rag_harness.types import Document
+
+_BATCH = 256
+"""Documents made ready at once: what a start that is killed has to embed again at most."""
+
+
+class FolderDocuments:
+    """What a folder holds, against what was taken from it.
+
+    What somebody deleted or replaced over HTTP stays so until the file changes.
+
+    Args:
+        settings: of the harness.
+        folder: of documents; None is the experiment's own data, which may lack one.
+        experiment: what is served.
+    """
+
+    def __init__(self, settings: Settings, folder: Path | None, experiment: str) -> None:
+        self._settings, self._folder, self._experiment = settings, folder, experiment
+
+    def bring(self, collection: Collection, database: Database) -> None:
+        """Take in what is new or changed, and remove what is gone; uploads stay.
+
+        Raises:
+            DataError: the folder is missing or a file of it cannot be read.
+            RecordingMissError, ModelCallError: a document cannot be embedded.
+        """
+        found = {document.doc_id: document for document in self._documents()}
+        digests = {name: digest_of([document]) for name, document in found.items()}
+        number = collection.number
+        taken, uploaded = database.read(lambda c: (rows.files(c, number), rows.uploads(c, number)))
+        self._remove(collection, database, sorted(taken.keys() - found.keys()), uploaded)
+        new = [name for name in found if taken.get(name) != digests[name] and name not in uploaded]
+        for start in range(0, len(new), _BATCH):
+            some = new[start : start + _BATCH]
+            begun = database.write_now(_beginning(number, [found[name] for name in some]))
+            collection.take_in(
+                [
+                    Arrival(row, found[name], dropped_of(found[name]), digests[name])
+                    for row, name in zip(begun, some, strict=True)
+                ]
+            )
+        log.info("%d documents of the folder, %d taken in", len(found), len(new))
+
+    def _remove(self, collection: Collection, database: Database, gone: Sequence[str], uploaded: set[str]) -> None:
+        collection.leave([name for name in gone if name not in uploaded])
+        database.write_now(lambda c: rows.forget_files(c, collection.number, gone))
+
+    def _documents(self) -> list[Document]:
+        data = self._data()
+        if self._folder is None and data.collection is None and not self._settings.path(data.folder).is_dir():
+            log.info("There is no folder %s: the default collection begins empty", data.folder)
+            return []
+        return [replace(each, text=whole(each.text), title=whole(each.title)) for each in data.documents]
+
+    def _data(self) -> Data:
+        if self._folder is None:
+            return DataSets(self._settings).get(data_of(self._experiment, self._settings))
+        return Data(replace(self._settings, kb_dir=str(self._folder.absolute()), dataset=""))
+
+
+def _beginning(number: int, documents: Sequence[Document]) -> Callable[[sqlite3.Connection], list[int]]:
+    return lambda c: [rows.begin(c, number, each.doc_id, _size(each), "folder")[0] for each in documents]
+
+
+def _size(document: Document) -> int:
+    return len(document.text.encode("utf-8", "surrogatepass"))

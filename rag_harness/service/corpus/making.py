@@ -1,0 +1,86 @@
+"""A state of a collection -> what answers questions about it; whatever is made of all chunks is made here, in time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from importlib import import_module
+
+from rag_harness.errors import SettingsError
+from rag_harness.pipelines import builder, experiment
+from rag_harness.protocols import Experiment
+from rag_harness.service.corpus.contents import Contents
+from rag_harness.service.corpus.searching import LiveRetrieval
+from rag_harness.service.corpus.serving import Serving
+from rag_harness.service.corpus.serving_parts import CollectionParts, Lasting, Models
+from rag_harness.service.corpus.stores import CollectionStores
+from rag_harness.types import IndexSpec, Matrix, Vector
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is served, and how that indexes documents.
+
+    Attributes:
+        name: of the experiment.
+        strict: of its strict variant; empty where it has none.
+        spec: how documents become an index.
+        made_of: what decides cuts and vectors, as JSON.
+    """
+
+    name: str
+    strict: str
+    spec: IndexSpec
+    made_of: str
+
+
+def wanted(name: str, models: Models) -> Wanted:
+    """Find out how experiment ``name`` indexes its documents, by building it over none.
+
+    Raises:
+        RegistryError: there is no such experiment.
+        SettingsError: it indexes them in two ways, or retrieves from nothing that a service can change.
+    """
+    strict = str(getattr(import_module(builder(name).__module__), "STRICT", ""))
+    parts = CollectionParts(Lasting(models, CollectionStores(None, {}), _Nothing()), Contents())
+    for each in filter(None, (name, strict)):
+        experiment(each, parts)
+    if not parts.retrievals:
+        raise SettingsError(
+            f"Experiment {name!r} asks parts.retrieval for nothing, so documents of a service would not reach it. "
+            f"Serve one that retrieves from parts.retrieval."
+        )
+    spec, retrieval = next(iter(parts.retrievals.items()))
+    identity = {key: value for key, value in retrieval.identity().items() if key != "alike_by"}
+    return Wanted(name, strict, spec, json.dumps({"spec": asdict(spec), **identity}, sort_keys=True))
+
+
+def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation: int) -> tuple[Serving, LiveRetrieval]:
+    """Return what answers questions about ``contents``, ready for the first, and what it retrieves from."""
+    parts = CollectionParts(lasting, contents)
+    normal = experiment(wanted.name, parts)
+    strict: Experiment | None = experiment(wanted.strict, parts) if wanted.strict else None
+    parts.warm()
+    return Serving(normal, strict, contents.document, generation), parts.retrievals[wanted.spec]
+
+
+class _Nothing:
+    """An index of no points."""
+
+    def add(self, ids: object, vectors: Matrix) -> None:
+        """Add nothing."""
+
+    def remove(self, ids: object) -> None:
+        """Remove nothing."""
+
+    def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:  # noqa: ARG002
+        return []
+
+    def ids(self) -> set[int]:
+        return set()
+
+    def vectors(self, ids: object) -> dict[int, Vector]:  # noqa: ARG002
+        return {}
+
+    def close(self) -> None:
+        """Close nothing."""

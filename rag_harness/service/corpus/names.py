@@ -1,0 +1,59 @@
+"""What an uploaded document is called: it is shown and compared, and never becomes a path."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path, PurePosixPath
+
+from rag_harness.ingest import is_readable, kinds
+from rag_harness.service.problems import ProblemError
+
+MOST = 255
+"""Characters."""
+_FORGES = ("Cc", "Cs", "Zl", "Zp")
+"""Categories of characters: control, half of one, ends of lines and paragraphs."""
+_TURNS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+"""Marks that turn the direction of what follows: ``gpj.exe`` is shown as ``exe.jpg``."""
+
+
+def checked_name(name: str) -> str:
+    """Return a name in Unicode's form NFC.
+
+    Raises:
+        ProblemError: it is empty, too long, has characters that forge others, or segments that climb.
+    """
+    normal = unicodedata.normalize("NFC", name)
+    fault = _fault(normal)
+    if fault:
+        raise ProblemError(422, "bad_name", f"The file's name {fault}. Send the file under another name.")
+    return normal
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix that says how a file is read, in lower case.
+
+    Raises:
+        ProblemError: no loader reads such files; names the kinds that are read.
+    """
+    path = PurePosixPath(name)
+    # A name that a folder's reading leaves out, README.md say, is none here: somebody has sent it.
+    if not is_readable(Path(f"document{path.suffix}")):
+        raise ProblemError(
+            415,
+            "kind_not_read",
+            f"Files of kind {path.suffix or 'without a suffix'!r} are not read. Send one of {kinds()}; the suffix of "
+            f"the name decides, and Content-Type does not.",
+        )
+    return path.suffix.lower()
+
+
+def _fault(name: str) -> str:
+    if not name.strip():
+        return "is empty"
+    if len(name) > MOST:
+        return f"has {len(name)} characters, and {MOST} are the most"
+    if any(unicodedata.category(each) in _FORGES or each in _TURNS for each in name):
+        return "has control characters, or marks that turn text around"
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        return "has an empty segment, or one of dots"
+    return ""

@@ -1,0 +1,83 @@
+"""Bytes of an upload -> a document, in a file with a random name and a process with limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.files.log import log
+from rag_harness.ingest import load
+from rag_harness.ingest.reading import reading
+from rag_harness.service.problems import ProblemError
+from rag_harness.types import Document
+
+
+def read_upload(file: Path, name: str, metadata: Mapping[str, Any]) -> tuple[Document, dict[str, int]]:
+    """Return the document in ``file``, under ``name``, and what reading left out, by reason.
+
+    A process of its own each: no file sees what another left.
+
+    Raises:
+        ProblemError: it cannot be read, or has no text.
+    """
+    try:
+        with reading():
+            document = load(file, name)
+    except UnicodeDecodeError as error:
+        raise _unreadable(f"not UTF-8 at byte {error.start}. Save the file as UTF-8") from error
+    except DataError as error:
+        raise _unreadable(str(error).rstrip(".")) from error
+    except PrerequisiteError as error:
+        log.warning("Uploads of %s cannot be read: %s", file.suffix, error)
+        raise ProblemError(
+            503, "loader_missing", f"This server lacks what reads {file.suffix} files. Send it as text."
+        ) from error
+    except OSError:
+        raise
+    except Exception as error:  # a loader of the user's own
+        log.warning("The loader of %s failed", file.suffix, exc_info=True)
+        raise _unreadable(f"its loader failed: {type(error).__name__}") from error
+    return _with(named(document, file, name), metadata), dropped_of(document)
+
+
+def named(document: Document, file: Path, name: str) -> Document:
+    """Return the document without what it has of its random name, and without halves of characters."""
+    title = PurePosixPath(name).stem if document.title == file.stem else document.title
+    text = whole(document.text)
+    if not text.strip():
+        raise _unreadable("it holds no text")
+    return replace(document, text=text, title=whole(title))
+
+
+def whole(text: str) -> str:
+    """Return ``text`` with a mark in place of each lone half of a character, which no database keeps."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("�" if "\ud800" <= each <= "\udfff" else each for each in text)
+    return text
+
+
+def _with(document: Document, metadata: Mapping[str, Any]) -> Document:
+    title = whole(str(metadata.get("title") or document.title))
+    return replace(document, title=title, metadata={**document.metadata, **metadata})
+
+
+def dropped_of(document: Document) -> dict[str, int]:
+    """Return what reading left out, by reason."""
+    about = document.metadata
+    pages = about.get("unread_pages", ())
+    counted = {
+        "hidden_characters": about.get("hidden_characters", 0),
+        "unread_pages": len(pages) if isinstance(pages, (list, tuple)) else 0,
+    }
+    return {reason: count for reason, count in counted.items() if isinstance(count, int) and count}
+
+
+def _unreadable(why: str) -> ProblemError:
+    return ProblemError(422, "unreadable", f"The file cannot be read: {why}.")

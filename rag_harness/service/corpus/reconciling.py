@@ -1,0 +1,75 @@
+"""At the start of a server: an index that holds what the database says, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints, open_points
+from rag_harness.settings import Settings
+from rag_harness.types import Matrix
+
+_BATCH = 1_000
+_SAMPLE = 64
+_NEAR = 1e-3
+"""Between a number of a vector here and there: the engine scales to unit length again."""
+DAMAGED = "shard.damaged"
+
+VectorsOf = Callable[[Sequence[int]], Matrix]
+
+
+def reconciled(settings: Settings, folder: Path, name: str, wanted: Sequence[int], vectors_of: VectorsOf) -> LivePoints:
+    """Return the index of a collection, which holds the points ``wanted``; a damaged one is moved away and made anew.
+
+    Raises:
+        LiveIndexError: a server does not answer, or the folder cannot be written.
+        SettingsError: the server's URL is none.
+    """
+    shard = folder / "shard"
+    if settings.qdrant_url:
+        return _made_same(open_points(settings, shard, name), wanted, vectors_of)
+    try:
+        points = open_points(settings, shard, name)
+        return _made_same(points, wanted, vectors_of)
+    except LiveIndexError as error:
+        log.warning("The index of collection %s is damaged, moved to %s and made anew: %s", folder.name, DAMAGED, error)
+        shutil.rmtree(folder / DAMAGED, ignore_errors=True)
+        if shard.exists():
+            shard.rename(folder / DAMAGED)
+        return _made_same(open_points(settings, shard, name), wanted, vectors_of)
+
+
+def _made_same(points: LivePoints, wanted: Sequence[int], vectors_of: VectorsOf) -> LivePoints:
+    try:
+        there = points.ids()
+        _check_sample(points, [point for point in wanted if point in there], vectors_of)
+        strange = sorted(there.difference(wanted))
+        missing = [point for point in wanted if point not in there]
+        if strange or missing:
+            log.info("%d points too many in the index, %d too few", len(strange), len(missing))
+        points.remove(strange)
+        for start in range(0, len(missing), _BATCH):
+            some = missing[start : start + _BATCH]
+            points.add(some, vectors_of(some))
+    except BaseException:
+        with suppress(LiveIndexError):
+            points.close()
+        raise
+    return points
+
+
+def _check_sample(points: LivePoints, known: Sequence[int], vectors_of: VectorsOf) -> None:
+    """Compare some vectors: an engine opens a file of zeros, as a power cut leaves it, in silence."""
+    some = known[:: len(known) // _SAMPLE + 1]
+    if not some:
+        return
+    found, kept = points.vectors(some), vectors_of(some)
+    lengths = np.linalg.norm(kept, axis=1, keepdims=True)
+    for point, vector in zip(some, kept / np.where(lengths == 0, 1, lengths), strict=True):
+        if point not in found or not np.allclose(found[point], vector, atol=_NEAR):
+            raise LiveIndexError(f"point {point} does not have the vector that was written")

@@ -1,0 +1,45 @@
+"""Why a document did not come in, as whoever sent it is told: nothing of this server, and nothing of other tenants."""
+
+from __future__ import annotations
+
+import errno
+
+from rag_harness.errors import ChunkTooLongError, ModelCallError, PrerequisiteError, RagHarnessError, RecordingMissError
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.state.problems import StateError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def problem_of(error: BaseException) -> ProblemError:
+    """Return what an error of an ingest is to a client."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, ChunkTooLongError):
+        return ProblemError(422, "chunk_too_long", "A part of the document is longer than the embedding model reads.")
+    if isinstance(error, (RecordingMissError, PrerequisiteError)):
+        log.warning("A document cannot be embedded: %s", error)
+        return ProblemError(
+            503,
+            "cannot_embed",
+            "This server cannot embed: it plays back what was recorded, or its embedding model is not installed.",
+        )
+    if isinstance(error, ModelCallError):
+        log.warning("A document cannot be embedded: %s", error)
+        return ProblemError(503, "embedding_failed", "The embedding model does not answer. Send it again later.")
+    if _is_full(error):
+        log.error("No room for a document: %s", error)
+        return ProblemError(507, "no_room", "The server has no room left for documents. Nothing was changed.")
+    log.error("A document could not be taken in", exc_info=error)
+    return ProblemError(500, "ingest_failed", "The document could not be taken in; the server's log says why.")
+
+
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    # The engine and SQLite say it in words.
+    said = str(error).lower()
+    ours = isinstance(error, (StateError, LiveIndexError)) or not isinstance(error, RagHarnessError)
+    return ours and any(word in said for word in ("full", "no space", "disk i/o error"))

@@ -1,0 +1,281 @@
+"""The documents of a service in SQLite: what is written and read, and nothing of why."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from rag_harness.retrieval.cuts import chunks_from, cuts_of
+from rag_harness.service.corpus.contents import Held
+from rag_harness.service.corpus.preparing import Prepared
+from rag_harness.service.corpus.serving import DocumentInfo
+from rag_harness.types import Document, Matrix
+
+_SHOWN = "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created"
+_WORDS = "id, name, text, title, metadata, pages, cuts, windows"
+
+
+def now() -> str:
+    """Return the time as it is kept: UTC, to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def begin(
+    connection: sqlite3.Connection, collection: int, name: str, size: int = 0, origin: str = "upload"
+) -> tuple[int, str]:
+    """Note that a document is on its way; return its number, and the id that it is known by."""
+    public = uuid4().hex
+    row = connection.execute(
+        "INSERT INTO documents (public_id, collection_id, name, status, origin, bytes, created) "
+        "VALUES (?, ?, ?, 'pending', ?, ?, ?)",
+        (public, collection, name, origin, size, now()),
+    )
+    return int(row.lastrowid or 0), public
+
+
+def fill(connection: sqlite3.Connection, row: int, prepared: Prepared, dropped: dict[str, int]) -> tuple[int, ...]:
+    """Write a pending document whole; return the numbers of its points."""
+    document = prepared.document
+    own = prepared.indexed != prepared.chunks
+    connection.execute(
+        "UPDATE documents SET text = ?, title = ?, metadata = ?, pages = ?, cuts = ?, windows = ?, chunks = ?, "
+        "dropped = ?, coverage = ? WHERE id = ?",
+        (
+            document.text,
+            document.title,
+            json.dumps(dict(document.metadata)),
+            json.dumps(list(document.pages)),
+            json.dumps(cuts_of(document, prepared.chunks)),
+            json.dumps(cuts_of(document, prepared.indexed)) if own else "",
+            len(prepared.chunks),
+            json.dumps(dropped),
+            prepared.coverage,
+            row,
+        ),
+    )
+    connection.execute("DELETE FROM points WHERE document_id = ?", (row,))
+    return tuple(_add_point(connection, row, vector) for vector in prepared.vectors)
+
+
+def _add_point(connection: sqlite3.Connection, row: int, vector: Any) -> int:
+    data = np.ascontiguousarray(vector, "<f4").tobytes()
+    added = connection.execute("INSERT INTO points (document_id, vector) VALUES (?, ?)", (row, data))
+    return int(added.lastrowid or 0)
+
+
+def make_ready(connection: sqlite3.Connection, collection: int, rows: Iterable[int]) -> None:
+    """Let pending documents take the place of those of their names: never both, and never none."""
+    for row in rows:
+        connection.execute(
+            "UPDATE documents SET status = 'deleting' WHERE collection_id = ? AND status = 'ready' "
+            "AND name = (SELECT name FROM documents WHERE id = ?)",
+            (collection, row),
+        )
+        connection.execute("UPDATE documents SET status = 'ready' WHERE id = ?", (row,))
+
+
+def fail(connection: sqlite3.Connection, row: int, why: str) -> None:
+    """Note that a pending document did not come in, and forget what there is of it."""
+    connection.execute("DELETE FROM points WHERE document_id = ?", (row,))
+    connection.execute(
+        "UPDATE documents SET status = 'failed', why = ?, text = '', cuts = '[]', windows = '', chunks = 0 "
+        "WHERE id = ?",
+        (why, row),
+    )
+
+
+def status_of(connection: sqlite3.Connection, collection: int, public: str) -> tuple[int, str] | None:
+    """Return a document's number and status, None where there is none."""
+    found = connection.execute(
+        "SELECT id, status FROM documents WHERE collection_id = ? AND public_id = ? AND status <> 'deleting'",
+        (collection, public),
+    ).fetchone()
+    return (int(found["id"]), str(found["status"])) if found else None
+
+
+def make_leave(connection: sqlite3.Connection, documents: Iterable[int]) -> None:
+    """Take documents out of what questions find."""
+    connection.executemany("UPDATE documents SET status = 'deleting' WHERE id = ?", [(row,) for row in documents])
+
+
+def remove(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
+    """Remove documents with all that is theirs."""
+    connection.executemany("DELETE FROM documents WHERE id = ?", [(row,) for row in rows])
+
+
+def shown(connection: sqlite3.Connection, collection: int) -> list[DocumentInfo]:
+    """Return what is known of the documents of a collection, in the order of their names."""
+    found = connection.execute(
+        f"SELECT {_SHOWN} FROM documents WHERE collection_id = ? AND status <> 'deleting' ORDER BY name, id",
+        (collection,),
+    )
+    return [_info(each) for each in found]
+
+
+def one(connection: sqlite3.Connection, collection: int, public: str) -> DocumentInfo | None:
+    """Return what is known of one document, None where there is none."""
+    found = connection.execute(
+        f"SELECT {_SHOWN} FROM documents WHERE collection_id = ? AND public_id = ? AND status <> 'deleting'",
+        (collection, public),
+    ).fetchone()
+    return _info(found) if found else None
+
+
+def _info(row: sqlite3.Row) -> DocumentInfo:
+    return DocumentInfo(
+        doc_id=row["public_id"],
+        name=row["name"],
+        status=row["status"],
+        why=row["why"],
+        chunks=row["chunks"],
+        dropped=json.loads(row["dropped"]),
+        coverage=row["coverage"],
+        bytes=row["bytes"],
+        created=row["created"],
+    )
+
+
+def ordered(connection: sqlite3.Connection, collection: int) -> tuple[Held, ...]:
+    """Return all that questions find, in the order of their places."""
+    points: dict[int, list[int]] = {}
+    for each in connection.execute(
+        "SELECT points.id, document_id FROM points JOIN documents ON documents.id = document_id "
+        "WHERE collection_id = ? AND status = 'ready' ORDER BY points.id",
+        (collection,),
+    ):
+        points.setdefault(each["document_id"], []).append(each["id"])
+    found = _ready(connection, collection)
+    held = [_held(each, tuple(points.get(each["id"], ()))) for each in found]
+    return tuple(sorted(held, key=lambda each: each.place))
+
+
+def ready(connection: sqlite3.Connection, collection: int) -> list[tuple[int, Document]]:
+    """Return the documents that questions find, by their numbers."""
+    return [(int(each["id"]), document_of(each)) for each in _ready(connection, collection)]
+
+
+def _ready(connection: sqlite3.Connection, collection: int) -> sqlite3.Cursor:
+    return connection.execute(
+        f"SELECT {_WORDS} FROM documents WHERE collection_id = ? AND status = 'ready' ORDER BY id", (collection,)
+    )
+
+
+def ready_points(connection: sqlite3.Connection, collection: int) -> list[int]:
+    """Return the numbers of the points that questions may find."""
+    found = connection.execute(
+        "SELECT points.id FROM points JOIN documents ON documents.id = document_id "
+        "WHERE collection_id = ? AND status = 'ready' ORDER BY points.id",
+        (collection,),
+    )
+    return [int(each["id"]) for each in found]
+
+
+def held_of(row: int, prepared: Prepared, points: tuple[int, ...]) -> Held:
+    """Return a document as it is held once it is written."""
+    return Held(row, prepared.document, prepared.chunks, prepared.indexed, points)
+
+
+def _held(row: sqlite3.Row, points: tuple[int, ...]) -> Held:
+    document = document_of(row)
+    chunks = tuple(chunks_from(document, json.loads(row["cuts"])))
+    indexed = tuple(chunks_from(document, json.loads(row["windows"]))) if row["windows"] else chunks
+    return Held(row["id"], document, chunks, indexed, points)
+
+
+def document_of(row: sqlite3.Row) -> Document:
+    """Return the document of a row with its words."""
+    pages = tuple(json.loads(row["pages"]))
+    return Document(row["name"], row["text"], row["title"], json.loads(row["metadata"]), pages)
+
+
+def vectors(connection: sqlite3.Connection, points: Sequence[int]) -> Matrix:
+    """Return vectors by the numbers of their points, in that order, shape (n, d)."""
+    found = [connection.execute("SELECT vector FROM points WHERE id = ?", (point,)).fetchone() for point in points]
+    return np.array([np.frombuffer(each["vector"], "<f4") for each in found], np.float32)
+
+
+def settle(connection: sqlite3.Connection, collection: int, oldest: str) -> None:
+    """End what a server had not ended: what was coming has failed, what was leaving is gone.
+
+    What failed before ``oldest`` is forgotten.
+    """
+    pending = connection.execute(
+        "SELECT id FROM documents WHERE collection_id = ? AND status = 'pending'", (collection,)
+    ).fetchall()
+    for each in pending:
+        fail(connection, each["id"], "The server was stopped before it was taken in. Send it again.")
+    connection.execute("DELETE FROM documents WHERE collection_id = ? AND status = 'deleting'", (collection,))
+    connection.execute(
+        "DELETE FROM documents WHERE collection_id = ? AND status = 'failed' AND (created < ? OR origin = 'folder')",
+        (collection, oldest),
+    )
+
+
+def dropped_of(connection: sqlite3.Connection, row: int) -> dict[str, int]:
+    """Return what was left out of a document, by reason."""
+    found = connection.execute("SELECT dropped FROM documents WHERE id = ?", (row,)).fetchone()
+    return dict(json.loads(found["dropped"]))
+
+
+def set_dropped(connection: sqlite3.Connection, dropped: Mapping[int, dict[str, int]]) -> None:
+    """Note what was left out of documents, by their numbers."""
+    noted = [(json.dumps(counts), row) for row, counts in dropped.items()]
+    connection.executemany("UPDATE documents SET dropped = ? WHERE id = ?", noted)
+
+
+def files(connection: sqlite3.Connection, collection: int) -> dict[str, str]:
+    """Return the digest of each file that was taken from the folder, by name."""
+    found = connection.execute("SELECT name, digest FROM folder_files WHERE collection_id = ?", (collection,))
+    return {each["name"]: each["digest"] for each in found}
+
+
+def note_files(connection: sqlite3.Connection, collection: int, digests: Mapping[str, str]) -> None:
+    """Note what was taken from the folder."""
+    noted = [(collection, name, digest) for name, digest in digests.items()]
+    connection.executemany("INSERT OR REPLACE INTO folder_files VALUES (?, ?, ?)", noted)
+
+
+def forget_files(connection: sqlite3.Connection, collection: int, names: Iterable[str]) -> None:
+    """Forget what is no longer in the folder."""
+    gone = [(collection, name) for name in names]
+    connection.executemany("DELETE FROM folder_files WHERE collection_id = ? AND name = ?", gone)
+
+
+def uploads(connection: sqlite3.Connection, collection: int) -> set[str]:
+    """Return the names of the documents that were uploaded and are found."""
+    found = connection.execute(
+        "SELECT name FROM documents WHERE collection_id = ? AND status = 'ready' AND origin = 'upload'", (collection,)
+    )
+    return {each["name"] for each in found}
+
+
+def state_id(connection: sqlite3.Connection) -> str:
+    """Return the name that this state has among all others."""
+    return str(connection.execute("SELECT id FROM state").fetchone()["id"])
+
+
+def collection(connection: sqlite3.Connection, name: str) -> int:
+    """Return the number of the collection ``name``; made where it is not there."""
+    connection.execute("INSERT OR IGNORE INTO collections (name, created) VALUES (?, ?)", (name, now()))
+    return int(connection.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()["id"])
+
+
+def collections(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of each collection by its name."""
+    return {each["name"]: each["id"] for each in connection.execute("SELECT id, name FROM collections ORDER BY id")}
+
+
+def made_of(connection: sqlite3.Connection, number: int) -> str:
+    """Return what cuts and vectors of a collection were made by."""
+    return str(connection.execute("SELECT made_of FROM collections WHERE id = ?", (number,)).fetchone()["made_of"])
+
+
+def set_made_of(connection: sqlite3.Connection, number: int, made_of: str) -> None:
+    """Note what cuts and vectors of a collection are made by."""
+    connection.execute("UPDATE collections SET made_of = ? WHERE id = ?", (made_of, number))

@@ -1,0 +1,139 @@
+"""The retrieve step over one state of a collection: cuts that are known, an index that others change meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Protocol
+
+from rag_harness.files.log import log
+from rag_harness.models.embedders.cached import CachedEmbedder
+from rag_harness.protocols import Index, LexicalIndex
+from rag_harness.retrieval.duplicates import duplicates
+from rag_harness.retrieval.indexes.live import LivePoints
+from rag_harness.retrieval.live_words import LiveWords
+from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.service.corpus.contents import Contents
+from rag_harness.service.corpus.stores import CollectionStores
+from rag_harness.settings import Settings
+from rag_harness.types import Chunk, Hit, IndexSpec, Matrix, Vector
+
+
+class Searched(Protocol):
+    """What is searched, and changes meanwhile."""
+
+    points: LivePoints
+    words: LiveWords
+    stores: CollectionStores
+
+
+class LiveRetrieval(Retrieval):
+    """What retrieves from one state of a collection.
+
+    Args:
+        contents: the state.
+        lasting: index and words of the collection, whatever state it is in.
+    """
+
+    def __init__(
+        self, spec: IndexSpec, contents: Contents, lasting: Searched, settings: Settings, embedder: CachedEmbedder
+    ) -> None:
+        super().__init__(spec, lambda: contents.documents, settings, lasting.stores, embedder)
+        self._contents, self._points, self._words = contents, lasting.points, lasting.words
+
+    @cached_property
+    def cut(self) -> list[Chunk]:
+        """All chunks, as they were cut when their document came."""
+        return [chunk for held in self._contents.held for chunk in held.chunks]
+
+    @cached_property
+    def left_out(self) -> list[Chunk]:
+        """The chunks that are like one of an earlier document, where the settings leave such out."""
+        least = self.settings.near_duplicates
+        return [each.chunk for each in duplicates(self.cut, least, self.stores)] if least else []
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The chunks that can be found."""
+        gone = {chunk.chunk_id for chunk in self.left_out}
+        return [chunk for chunk in self.cut if chunk.chunk_id not in gone] if gone else self.cut
+
+    @cached_property
+    def indexed(self) -> list[Chunk]:
+        """What can be found in the index, in the order of ``places``."""
+        return [chunk for _, chunk in self._found_as]
+
+    @cached_property
+    def index(self) -> Index:
+        """The part of the index that belongs to this state."""
+        return LiveIndex(self._points, [point for point, _ in self._found_as], self.indexed)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the chunks of this state."""
+        return self._words.view(self.chunks)
+
+    @cached_property
+    def _found_as(self) -> list[tuple[int, Chunk]]:
+        gone = {chunk.chunk_id for chunk in self.left_out}
+        pairs = [pair for held in self._contents.held for pair in zip(held.points, held.indexed, strict=True)]
+        return [(point, chunk) for point, chunk in pairs if not gone or _owner(chunk, gone) is None]
+
+    def warm(self) -> None:
+        """Make whatever is made of all chunks, so that no question waits for it."""
+        _ = self.index, self.content_digest, self.dense, self.words
+        if self.spec.windows:
+            _ = self.chunk_of_window
+        self.lexical.search("", 1)
+        log.debug("%d chunks can be found", len(self.chunks))
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Nothing is built for other processes, and nothing that a question needed is written."""
+        yield
+
+
+def _owner(chunk: Chunk, among: set[str]) -> str | None:
+    """Return which of the chunks ``among`` this is, or is a window of."""
+    name = chunk.chunk_id
+    return next((each for each in (name, name.rpartition("~")[0]) if each in among), None)
+
+
+class LiveIndex:
+    """Finds among the points of one state; those that came since, or are not there yet, do not exist for it.
+
+    Args:
+        points: the index.
+        ids: the number of each chunk in it.
+        chunks: what can be found, in the order of ``ids``.
+    """
+
+    def __init__(self, points: LivePoints, ids: Sequence[int], chunks: Sequence[Chunk]) -> None:
+        self._points, self._chunks = points, chunks
+        self._place = {point: place for place, point in enumerate(ids)}
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        """Refuse: who adds to a collection ingests a document."""
+        raise NotImplementedError("documents of a collection are ingested")
+
+    def search(self, vector: Vector, k: int) -> list[Hit]:
+        """Return the ``k`` nearest chunks by cosine; equal scores in the order of the chunks."""
+        if not self._chunks:
+            return []
+        wanted = k + 1
+        while True:
+            found = self._points.nearest(vector, wanted)
+            known = [(score, self._place[point]) for score, point in found if point in self._place]
+            if len(found) < wanted or self._enough(known, found[-1][0], k):
+                break
+            wanted *= 4
+        best = sorted(known, key=lambda each: (-each[0], each[1]))[:k]
+        return [Hit(self._chunks[place], score, rank) for rank, (score, place) in enumerate(best, 1)]
+
+    def _enough(self, known: Sequence[tuple[float, int]], last: float, k: int) -> bool:
+        """Whether no point further down can belong to the best ``k``: the engine cuts ties anywhere."""
+        return len(known) == len(self._chunks) or (len(known) >= k and known[k - 1][0] > last)
+
+    def __len__(self) -> int:
+        return len(self._chunks)

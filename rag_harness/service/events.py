@@ -1,0 +1,100 @@
+"""An answer as a stream of events: what was found, its words as they come, its citations, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag_harness.errors import RagHarnessError
+from rag_harness.pipelines.watched import watching
+from rag_harness.service.telling import Event, Telling, retrieval
+from rag_harness.types import PipelineOutput
+
+_WIND_UP = 2.0
+"""Seconds that the work on an answer gets to leave when nobody waits for it any more."""
+_VERDICT = ("decision", "confidence", "reasons")
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """How what a pipeline returned or raised is put to a client.
+
+    Args:
+        answer: the body of an answer that is not streamed: ``answer``, ``citations``, ``confidence``, ``decision``,
+            ``reasons``, and whatever else ``done`` is to say.
+        failure: what is said of an exception; no traceback, no path.
+    """
+
+    answer: Callable[[PipelineOutput], Mapping[str, Any]]
+    failure: Callable[[Exception], Mapping[str, Any]]
+
+
+async def events(
+    answering: Callable[[], Coroutine[Any, Any, PipelineOutput]], shows: Shows, *, strict: bool = False
+) -> AsyncGenerator[Event, None]:
+    """Yield what happens while ``answering`` works; the last event is ``done`` or ``error``.
+
+    - ``retrieval`` {sources}: what the answer is to be made from, before it is written. Told again where it changes.
+    - ``token`` {text}: the next words of the answer.
+    - ``replace`` {answer}: all words so far are withdrawn, and these stand in their place; more may follow.
+    - ``citation``: one each, as the body has them; offsets are those of the final answer.
+    - ``verdict`` {decision, confidence, reasons}.
+    - ``done``: the body; its citations are told already.
+    - ``error``: what ``shows.failure`` says. Words that were told before it are withdrawn.
+
+    Where ``strict``, no word is told before the verdict, so none is ever withdrawn. When the generator is closed, or
+    whoever awaits it is cancelled, so is the work, with the call of a model that it waits for.
+    """
+    telling = Telling(holds=strict)
+    with watching(telling):
+        work = asyncio.ensure_future(answering())
+    work.add_done_callback(lambda _: telling.close())
+    try:
+        while (event := await telling.next()) is not None:
+            yield event
+        for event in _ending(work, shows, telling, strict):
+            yield event
+    finally:
+        await _ended(work)
+
+
+async def _ended(work: asyncio.Future[PipelineOutput]) -> None:
+    work.cancel()
+    await asyncio.wait({work}, timeout=_WIND_UP)
+    # Nobody is left to ask what it failed with, and asyncio would complain.
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _ending(work: asyncio.Future[PipelineOutput], shows: Shows, telling: Telling, strict: bool) -> Iterator[Event]:
+    try:
+        output = _result(work)
+        body = shows.answer(output)
+    except Exception as error:
+        yield from [Event("replace", {"answer": ""})] if telling.words else []
+        yield Event("error", shows.failure(error))
+    else:
+        yield from [retrieval(output.context)] if telling.context != output.context else []
+        yield from _told(body, telling.words, strict)
+
+
+def _result(work: asyncio.Future[PipelineOutput]) -> PipelineOutput:
+    if work.cancelled():
+        raise RagHarnessError("The work on this answer was ended from outside.")
+    return work.result()
+
+
+def _told(body: Mapping[str, Any], words: str, strict: bool) -> Iterator[Event]:
+    verdict = Event("verdict", {name: body[name] for name in _VERDICT})
+    said = [*_rest(body["answer"], words), *(Event("citation", each) for each in body["citations"])]
+    yield from [verdict, *said] if strict else [*said, verdict]
+    yield Event("done", {name: value for name, value in body.items() if name != "citations"})
+
+
+def _rest(answer: str, told: str) -> Iterator[Event]:
+    """Yield what is missing of the answer, or the whole of it where something else was told."""
+    if not answer.startswith(told):
+        yield Event("replace", {"answer": answer})
+    elif answer != told:
+        yield Event("token", {"text": answer[len(told) :]})

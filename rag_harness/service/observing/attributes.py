@@ -1,0 +1,120 @@
+"""What spans say: numbers, codes and names, never a word of a question, an answer or a document."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from rag_harness.service.observing import names
+from rag_harness.service.observing.observed import FAILED, Observed
+from rag_harness.types import Call, Decision, PipelineOutput, Stage
+
+Value: TypeAlias = "str | bool | int | float | list[str]"
+Attributes: TypeAlias = "dict[str, Value]"
+RETRIEVE = "retrieve"
+_VERDICT = "decision"
+_CODE = re.compile(r"[A-Z][A-Z0-9_]{2,63}")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 :_-]{0,39}")
+_MOST_DETAILS = 32
+_DEEPEST = 2
+
+
+def reason_codes(output: PipelineOutput) -> list[str]:
+    """Return the codes of the last verdict, each once; what a person reads behind one may quote the answer."""
+    last = next((each for each in reversed(output.decisions) if each.name == _VERDICT), None)
+    said = (part.partition(":")[0].strip() for part in last.reason.split(";")) if last is not None else ()
+    return list(dict.fromkeys(code for code in said if _CODE.fullmatch(code)))
+
+
+def of_question(seen: Observed) -> Attributes:
+    """Return what the span of the whole question says."""
+    output, answer = seen.output, seen.output.answer
+    said: Attributes = {
+        names.OPERATION: names.WORKFLOW_OPERATION,
+        names.WORKFLOW_NAME: seen.experiment,
+        names.TRACE_ID: seen.ids.trace_id,
+        names.COLLECTION: seen.collection,
+        names.MODE: seen.mode,
+        names.STATUS_CODE: seen.status,
+        names.REQUEST_STREAM: seen.streamed,
+        names.OUTCOME: seen.outcome,
+        names.REASONS: reason_codes(output),
+        names.ABSTAINED: answer.abstained,
+        names.CITATIONS: len(answer.citations),
+        names.INVALID_CITATIONS: len(answer.invalid_citations),
+        names.RETRIEVED: len(output.retrieved),
+        names.CONTEXT: len(output.context),
+        names.STAGES_MS: sum(stage.ms for stage in output.stages),
+    }
+    if seen.outcome == FAILED:
+        said |= {names.ERROR_TYPE: seen.error_type or "unknown", names.FAILED_STAGE: seen.failed_stage}
+    numbers = [(names.CONFIDENCE, output.confidence), (names.FIRST_CHUNK_SECONDS, _seconds(seen.first_token_ms))]
+    return _known(said, [*numbers, *_decided(output.decisions)])
+
+
+def of_stage(seen: Observed, stage: Stage) -> Attributes:
+    """Return what the span of a stage says."""
+    said: Attributes = {names.STAGE: stage.name, names.STARTS: names.INFERRED}
+    if stage.name == RETRIEVE:
+        said |= {names.OPERATION: names.RETRIEVAL_OPERATION, names.DATA_SOURCE: seen.collection}
+    details = [(f"{names.DETAIL}{name}", number) for name, number in _numbers(stage.detail, 1)]
+    return _known(said, details[:_MOST_DETAILS])
+
+
+def of_call(call: Call) -> Attributes:
+    """Return what the span of a model call says; ``rag_harness.calls`` are those that were counted together."""
+    said: Attributes = {
+        names.OPERATION: names.CHAT_OPERATION,
+        names.PROVIDER: names.OPENAI,
+        names.REQUEST_MODEL: call.model,
+        names.INPUT_TOKENS: call.usage.prompt_tokens,
+        names.OUTPUT_TOKENS: call.usage.completion_tokens,
+        names.CALLS: max(1, call.usage.calls),
+        names.CALL_ROLE: call.role,
+        names.CALL_WAITED_MS: call.waited_ms,
+        names.CALL_RETRIES: call.retries,
+        names.CALL_RECORDED: call.recorded,
+        names.STARTS: names.INFERRED,
+    }
+    return _known(said, [(names.FIRST_CHUNK_SECONDS, _seconds(call.ttft_ms))])
+
+
+def _known(said: Attributes, more: Iterable[tuple[str, Value | None]]) -> Attributes:
+    """Return what is known of both: NaN and infinity are no JSON."""
+    found = {**said, **{name: value for name, value in more if value is not None}}
+    return {name: _plain(value) for name, value in found.items() if _is_finite(value)}
+
+
+def _plain(value: Value) -> Value:
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _is_finite(value: Value) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _decided(decisions: Iterable[Decision]) -> Iterator[tuple[str, Value | None]]:
+    for each in decisions:
+        if not _NAME.fullmatch(each.name):
+            continue
+        begin = f"{names.DECISION}{each.name.replace(': ', '.').replace(' ', '_')}"
+        yield f"{begin}.outcome", each.outcome if _NAME.fullmatch(each.outcome) else None
+        yield f"{begin}.value", each.value
+        yield f"{begin}.threshold", each.threshold
+
+
+def _numbers(detail: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Value]]:
+    """Go through the numbers of what a stage says: its texts may be those of the question."""
+    for name, value in detail.items():
+        if not _NAME.fullmatch(str(name)):
+            continue
+        if isinstance(value, (bool, int, float)):
+            yield name, value
+        elif isinstance(value, Mapping) and depth < _DEEPEST:
+            yield from ((f"{name}.{inner}", number) for inner, number in _numbers(value, depth + 1))
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000

@@ -1,0 +1,137 @@
+"""The log of a service: a JSON object a line, with the id of the trace that it belongs to; or lines for people.
+
+One way for all: the harness's own log, uvicorn's, every library's, and Python's warnings.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from typing import Any, Literal, TextIO
+
+import structlog
+
+from rag_harness.files.log import log as harness_log
+from rag_harness.service.observing.log_lines import Lines
+from rag_harness.service.observing.secrets_out import without_secrets
+
+Format = Literal["json", "text"]
+Event = MutableMapping[str, Any]
+LEVELS = ("debug", "info", "warning", "error")
+_UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
+_ACCESS = "uvicorn.access"
+_TALKATIVE = ("httpx", "httpx2", "httpcore", "openai", "urllib3")
+"""Each of their requests is a line at level info; the trace has them."""
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@contextmanager
+def logging_to(stream: TextIO | None = None, level: str = "info", shape: Format = "json") -> Iterator[None]:
+    """Log to ``stream`` until the end of the block; what was set up before is set up again then.
+
+    Args:
+        stream: None is standard error.
+        level: the least that is logged.
+        shape: ``json``, or ``text`` for people.
+    """
+    lines = Lines(stream)
+    lines.setFormatter(_formatter(shape, stream or sys.stderr))
+    lines.setLevel(level.upper())
+    undo = [_take_over(logging.getLogger(), lines, level), _take_over(harness_log, lines, level)]
+    undo += [_quiet(name) for name in _TALKATIVE] + [_through_the_root(name) for name in _UVICORN]
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        for step in reversed(undo):
+            step()
+        lines.close()
+
+
+@contextmanager
+def about(**known: str) -> Iterator[None]:
+    """Add what is known, the trace id say, to every line that is logged in the block and in what it awaits."""
+    with structlog.contextvars.bound_contextvars(**known):
+        yield
+
+
+def _formatter(shape: Format, stream: TextIO) -> logging.Formatter:
+    before: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _request,
+    ]
+    after: list[Any] = [structlog.processors.format_exc_info, _no_secrets]
+    if shape == "text":
+        colors, plain = stream.isatty(), structlog.dev.plain_traceback
+        after += [_one_line, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+    else:
+        after.append(structlog.processors.JSONRenderer())
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=before,
+        pass_foreign_args=True,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *after],
+    )
+
+
+def _request(_: Any, __: str, event: Event) -> Event:
+    """Turn a line of uvicorn's access log into fields, without what was asked for behind the path."""
+    said = event.pop("positional_args", ())
+    event.pop("color_message", None)
+    if event.get("logger") == _ACCESS and isinstance(said, tuple) and len(said) == 5:
+        client, method, path, _version, status = said
+        asked = {"client": str(client).rpartition(":")[0], "method": method, "path": str(path).partition("?")[0]}
+        event.update(asked, event="request", status=status)
+    return event
+
+
+def _no_secrets(_: Any, __: str, event: Event) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = without_secrets(dict(event))
+    return found
+
+
+def _one_line(_: Any, __: str, event: Event) -> Event:
+    """Escape what would move the cursor or begin a line of its own, tracebacks aside: JSON does so anyway."""
+    for name, value in event.items():
+        if isinstance(value, str) and name != "exception":
+            event[name] = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    return event
+
+
+def _take_over(logger: logging.Logger, lines: Lines, level: str) -> Callable[[], None]:
+    handlers, before = list(logger.handlers), logger.level
+    logger.handlers = [lines]
+    logger.setLevel(level.upper())
+
+    def undo() -> None:
+        logger.handlers = handlers
+        logger.setLevel(before)
+
+    return undo
+
+
+def _quiet(name: str) -> Callable[[], None]:
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    return lambda: logger.setLevel(before)
+
+
+def _through_the_root(name: str) -> Callable[[], None]:
+    logger = logging.getLogger(name)
+    handlers, propagate, before = list(logger.handlers), logger.propagate, logger.level
+    logger.handlers, logger.propagate = [], True
+    logger.setLevel(logging.NOTSET)
+
+    def undo() -> None:
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(before)
+
+    return undo

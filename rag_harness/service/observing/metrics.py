@@ -1,0 +1,150 @@
+"""Counts and times for Prometheus: no tenant's name unless it is asked for, no label that can grow without end.
+
+https://prometheus.io/docs/practices/naming/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from rag_harness.service.observing.bounded import Bounded
+from rag_harness.service.observing.observed import FAILED, Observed
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_INGEST_SECONDS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+_OUTCOMES = ("pass", "warn", "abstain", "unchecked", FAILED)
+_MOST_ROUTES, _MOST_STAGES, _MOST_COLLECTIONS = 64, 32, 200
+
+Counted = Callable[[], Mapping[str, tuple[int, int]]]
+"""Returns documents and chunks by collection."""
+
+
+class Metrics:
+    """The metrics of one server, in registries of their own: two servers of a process share none.
+
+    Args:
+        counted: documents and chunks by collection; asked for whenever somebody reads the metrics.
+        traces_lost: how many traces were lost so far.
+    """
+
+    def __init__(self, counted: Counted = dict, traces_lost: Callable[[], int] = lambda: 0) -> None:
+        self._all, self._named = CollectorRegistry(), CollectorRegistry()
+        self._routes, self._methods = Bounded(_MOST_ROUTES), Bounded(0, _METHODS)
+        self._stages, self._outcomes = Bounded(_MOST_STAGES), Bounded(0, _OUTCOMES)
+        self._collections = Bounded(_MOST_COLLECTIONS)
+        ProcessCollector(registry=self._all)
+        self._all.register(_Documents(counted))
+        self._named.register(_DocumentsByName(counted, self._collections))
+        self._made(traces_lost)
+
+    def _made(self, traces_lost: Callable[[], int]) -> None:
+        def counter(name: str, about: str, *labels: str, registry: CollectorRegistry = self._all) -> Counter:
+            return Counter(f"rag_harness_{name}", about, labels, registry=registry)
+
+        def gauge(name: str, about: str) -> Gauge:
+            return Gauge(f"rag_harness_{name}", about, registry=self._all)
+
+        def seconds(name: str, about: str, *labels: str, buckets: tuple[float, ...] = _SECONDS) -> Histogram:
+            return Histogram(f"rag_harness_{name}_seconds", about, labels, buckets=buckets, registry=self._all)
+
+        self._requests = counter("requests", "Requests.", "method", "route", "status")
+        self._answer = seconds("answer", "Until an answer was ready.")
+        self._first = seconds("first_token", "Until its first words were sent.")
+        self._stage = seconds("stage", "Of a stage.", "stage")
+        self._decisions = counter("decisions", "What became of questions.", "outcome")
+        self._tokens = counter("tokens", "Of model calls.", "type")
+        self._ratings = counter("ratings", "Thumbs.", "thumb")
+        self._in_flight = gauge("questions_in_flight", "Being answered.")
+        self._waiting = gauge("questions_waiting", "Waiting for their turn.")
+        self._ingest = seconds("ingest", "Of a document.", buckets=_INGEST_SECONDS)
+        self._refused = counter("ingest_failures", "Documents not taken in.")
+        gauge("traces_lost", "Not kept, since the start.").set_function(traces_lost)
+        named = "collection", "outcome"
+        self._asked = counter("collection_questions", "What became of them.", *named, registry=self._named)
+
+    def request(self, method: str, route: str, status: int) -> None:
+        """Count a request; ``route`` is the template of its path (``/documents/{id}``), empty where none fits."""
+        labels = self._methods.label(method), self._routes.label(route or "none"), str(status)
+        self._requests.labels(*labels).inc()
+
+    def answered(self, seen: Observed) -> None:
+        """Count a question and what it took."""
+        outcome = self._outcomes.label(seen.outcome)
+        self._decisions.labels(outcome).inc()
+        self._asked.labels(self._collections.label(seen.collection), outcome).inc()
+        self._answer.observe(seen.ms / 1000)
+        if seen.first_token_ms is not None:
+            self._first.observe(seen.first_token_ms / 1000)
+        for stage in seen.output.stages:
+            self._stage.labels(self._stages.label(stage.name)).observe(stage.ms / 1000)
+        for call in seen.output.calls:
+            self._tokens.labels("input").inc(max(0, call.usage.prompt_tokens))
+            self._tokens.labels("output").inc(max(0, call.usage.completion_tokens))
+
+    def rated(self, thumb: int) -> None:
+        """Count a thumb."""
+        self._ratings.labels("up" if thumb > 0 else "down").inc()
+
+    def ingested(self, seconds: float, ok: bool) -> None:
+        """Count a document that was taken in, or was not."""
+        self._ingest.observe(seconds)
+        if not ok:
+            self._refused.inc()
+
+    @contextmanager
+    def in_flight(self) -> Iterator[None]:
+        """Count a question as being answered."""
+        with self._in_flight.track_inprogress():
+            yield
+
+    def watch_waiting(self, how_many: Callable[[], float]) -> None:
+        """Ask ``how_many`` questions wait for their turn whenever somebody reads the metrics."""
+        self._waiting.set_function(how_many)
+
+    def text(self, by_collection: bool = False) -> bytes:
+        """Return all of it as Prometheus reads it; names of collections only where they are asked for."""
+        said = generate_latest(self._all)
+        return said + generate_latest(self._named) if by_collection else said
+
+
+class _Documents(Collector):
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        held = list(self._counted().values())
+        yield GaugeMetricFamily("rag_harness_documents", "Ready.", value=sum(documents for documents, _ in held))
+        yield GaugeMetricFamily("rag_harness_chunks", "Of those.", value=sum(chunks for _, chunks in held))
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Ask nobody when it is registered."""
+        return []
+
+
+class _DocumentsByName(_Documents):
+    def __init__(self, counted: Counted, names: Bounded) -> None:
+        super().__init__(counted)
+        self._names = names
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        documents = GaugeMetricFamily("rag_harness_collection_documents", "Ready.", labels=["collection"])
+        chunks = GaugeMetricFamily("rag_harness_collection_chunks", "Of those.", labels=["collection"])
+        for name, held in self._summed().items():
+            documents.add_metric([name], held[0])
+            chunks.add_metric([name], held[1])
+        yield from (documents, chunks)
+
+    def _summed(self) -> dict[str, tuple[int, int]]:
+        summed: dict[str, tuple[int, int]] = {}
+        for name, (documents, chunks) in self._counted().items():
+            label = self._names.label(name)
+            before = summed.get(label, (0, 0))
+            summed[label] = before[0] + documents, before[1] + chunks
+        return summed

@@ -1,0 +1,55 @@
+"""OpenTelemetry's GenAI names, as version 1.41.0 of its semantic conventions has them; and ours beside them.
+
+All of ``gen_ai.*`` has the status "Development": a name may change, and is changed here alone. Since 1.42 they live in
+https://github.com/open-telemetry/semantic-conventions-genai, which has had no release. What no convention names begins
+with ``rag_harness.``.
+"""
+
+from __future__ import annotations
+
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.41.0"
+
+OPERATION = "gen_ai.operation.name"
+WORKFLOW_OPERATION = "invoke_workflow"
+RETRIEVAL_OPERATION = "retrieval"
+CHAT_OPERATION = "chat"
+WORKFLOW_NAME = "gen_ai.workflow.name"
+PROVIDER = "gen_ai.provider.name"
+OPENAI = "openai"
+"""The provider as far as a client can know: whoever speaks OpenAI's protocol."""
+DATA_SOURCE = "gen_ai.data_source.id"
+REQUEST_MODEL = "gen_ai.request.model"
+REQUEST_STREAM = "gen_ai.request.stream"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+FIRST_CHUNK_SECONDS = "gen_ai.response.time_to_first_chunk"
+ERROR_TYPE = "error.type"
+
+TRACE_ID = "rag_harness.trace_id"
+"""What the service calls the trace; another than the exported one where a client's ``traceparent`` is continued."""
+COLLECTION = "rag_harness.collection"
+MODE = "rag_harness.mode"
+STATUS_CODE = "http.response.status_code"
+OUTCOME = "rag_harness.decision"
+REASONS = "rag_harness.reasons"
+CONFIDENCE = "rag_harness.confidence"
+ABSTAINED = "rag_harness.answer.abstained"
+CITATIONS = "rag_harness.answer.citations"
+INVALID_CITATIONS = "rag_harness.answer.invalid_citations"
+RETRIEVED = "rag_harness.retrieved"
+CONTEXT = "rag_harness.context"
+STAGE = "rag_harness.stage"
+STAGES_MS = "rag_harness.stages_ms"
+STARTS = "rag_harness.starts"
+INFERRED = "inferred"
+"""Value of ``STARTS`` where a span lasted as long as it says, and was placed behind the one before it."""
+FAILED_STAGE = "rag_harness.failed_stage"
+DECISION = "rag_harness.decision."
+"""Beginning of the attributes of a decision: ``<name>.outcome``, ``.value``, ``.threshold``."""
+DETAIL = "rag_harness.stage."
+"""Beginning of the attributes that a stage has to say: its numbers."""
+CALLS = "rag_harness.calls"
+CALL_ROLE = "rag_harness.call.role"
+CALL_WAITED_MS = "rag_harness.call.waited_ms"
+CALL_RETRIES = "rag_harness.call.retries"
+CALL_RECORDED = "rag_harness.call.recorded"

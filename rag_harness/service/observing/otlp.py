@@ -1,0 +1,104 @@
+"""Spans to a collector over HTTP, in batches, from a thread of their own: a collector that is down slows no answer.
+
+Questions, answers and documents are never exported, whatever is kept here.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from rag_harness.errors import PrerequisiteError
+from rag_harness.service.observing import names
+from rag_harness.service.observing.observed import Observed
+from rag_harness.service.observing.spans import Span
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+_ONE_SIGNAL = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+_ALL_SIGNALS = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_PATH = "v1/traces"
+_SECONDS = 5.0
+"""That one export may take, and that the last one may hold up the end of the server."""
+
+
+def address(given: str) -> str:
+    """Return where traces are sent to: ``given``, else what OpenTelemetry's own variables say; empty is nowhere."""
+    whole = os.environ.get(_ONE_SIGNAL, "")
+    if not given and whole:
+        return whole
+    begin = given or os.environ.get(_ALL_SIGNALS, "")
+    return begin if not begin or begin.endswith(_PATH) else f"{begin.rstrip('/')}/{_PATH}"
+
+
+class Exporter:
+    """Sends the spans of each question to a collector; what it does not take is dropped and logged.
+
+    Headers come from ``OTEL_EXPORTER_OTLP_HEADERS``, the service's name from ``OTEL_SERVICE_NAME``.
+
+    Args:
+        to: whole address, as ``address`` returns it.
+
+    Raises:
+        PrerequisiteError: the extra ``otlp`` is not installed.
+    """
+
+    def __init__(self, to: str) -> None:
+        try:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+            from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+        except ImportError as error:
+            raise PrerequisiteError(
+                f"Traces cannot be exported to {to}: {error.name} is not installed. Install it with "
+                f'pip install "rag-harness[service,otlp]", or serve without --otlp.'
+            ) from error
+        own = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "rag-harness")}
+        self._resource = Resource.create(own)
+        self._scope = InstrumentationScope("rag_harness", version("rag-harness"), names.SCHEMA_URL)
+        self._batches = BatchSpanProcessor(OTLPSpanExporter(endpoint=to, timeout=_SECONDS))
+
+    def export(self, seen: Observed, spans: tuple[Span, ...]) -> None:
+        """Hand over the spans of a question; returns at once."""
+        if not seen.ids.sampled:
+            return
+        for span in spans:
+            self._batches.on_end(self._readable(seen, span))
+
+    def close(self) -> None:
+        """Send what waits, for some seconds at most."""
+        # The SDK tries a collector that is down again and again, and has no time after which it stops.
+        last = Thread(target=self._batches.shutdown, name="rag-otlp", daemon=True)
+        last.start()
+        last.join(_SECONDS)
+
+    def _readable(self, seen: Observed, span: Span) -> ReadableSpan:
+        from opentelemetry.sdk.trace import ReadableSpan
+        from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+        def context(span_id: str, remote: bool = False) -> SpanContext:
+            flags = TraceFlags(TraceFlags.SAMPLED)
+            return SpanContext(int(seen.ids.exported, 16), int(span_id, 16), remote, flags)
+
+        parent = span.parent or seen.ids.parent
+        return ReadableSpan(
+            span.name,
+            context(span.span_id),
+            context(parent, remote=not span.parent) if parent else None,
+            self._resource,
+            dict(span.attributes),
+            kind=SpanKind[span.kind.upper()],
+            status=Status(StatusCode.ERROR if span.failed else StatusCode.UNSET),
+            start_time=_nanoseconds(seen.began, span.start_ms),
+            end_time=_nanoseconds(seen.began, span.start_ms + span.ms),
+            instrumentation_scope=self._scope,
+        )
+
+
+def _nanoseconds(began: float, ms: float) -> int:
+    # Whole nanoseconds since 1970 do not fit into a float.
+    return int(began * 1_000_000) * 1_000 + int(ms * 1_000_000)

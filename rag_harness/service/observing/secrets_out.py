@@ -1,0 +1,32 @@
+"""Keys out of what is logged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+GONE = "[not logged]"
+_NAMES = {"authorization", "proxy_authorization", "x_api_key", "api_key", "cookie", "set_cookie", "password", "secret"}
+_KEYS = re.compile(
+    r"(?i)\b(?:rh_|sk-)[\w-]{16,}"  # ours, and those of most model servers
+    r"|\b(?:bearer|basic)\s+[\w.~+/=-]{6,}"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"  # a password in an address
+)
+_DEEPEST = 4
+
+
+def without_secrets(value: Any, depth: int = 0) -> Any:
+    """Return ``value`` without what looks like a key, and without what stands under a name of one."""
+    if isinstance(value, str):
+        return _KEYS.sub(GONE, value)
+    if isinstance(value, Mapping) and depth < _DEEPEST:
+        return {name: _under(name, inner, depth) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)) and depth < _DEEPEST:
+        return [without_secrets(inner, depth + 1) for inner in value]
+    return value if value is None or isinstance(value, (bool, int, float)) else _KEYS.sub(GONE, str(value))
+
+
+def _under(name: Any, inner: Any, depth: int) -> Any:
+    is_secret = str(name).lower().replace("-", "_") in _NAMES
+    return GONE if is_secret else without_secrets(inner, depth + 1)

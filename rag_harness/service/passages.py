@@ -1,0 +1,77 @@
+"""Which few sentences of a chunk say what a claim says, found by their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from rag_harness.reader.terms import terms
+from rag_harness.service.sentences import Span, sentences
+from rag_harness.types import UNMARKED, Chunk, Document
+
+_MOST = 3
+"""Sentences of a passage."""
+_WORTH = 0.2
+"""Share of a claim's words that a further sentence must bring."""
+_ALIKE = 0.5
+"""Share of a chunk's words that stand where it says it is from, if it is from there."""
+
+
+def place_of(chunk: Chunk, document: Document) -> Span | None:
+    """Return where in ``document.text`` the chunk's text stands; None where the document does not have it any more.
+
+    Of a chunk whose text is not that of the page, marks taken off say, it is what the chunk says it is made of.
+    """
+    text, (start, end) = document.text, (chunk.start, chunk.end)
+    own = chunk.text.removeprefix(chunk.repeated_header)
+    if 0 <= start < end <= len(text) and (text[start:end] == own or _is_of(chunk, text[start:end])):
+        return start, end
+    found = text.find(own) if own.strip() else -1
+    return (found, found + len(own)) if found >= 0 else None
+
+
+def _is_of(chunk: Chunk, piece: str) -> bool:
+    words = terms(chunk.text)
+    return len(words & terms(piece)) >= _ALIKE * len(words) and bool(words or chunk.metadata.get("markup") == UNMARKED)
+
+
+class Passages:
+    """The sentences of one stretch of a document, each with its words."""
+
+    def __init__(self, text: str, place: Span) -> None:
+        self.place = place
+        self._sentences = list(_worded(text, sentences(text, *place, wrapped=True)))
+        self.words = frozenset().union(*(words for _, words in self._sentences))
+
+    def best(self, claim: str) -> Span:
+        """Return the one to three neighbours with most of the claim's words, figures twice; the shortest of equals.
+
+        It is the whole stretch where no sentence has any of them.
+        """
+        wanted = {word: 1 + word[0].isdigit() for word in terms(claim)}
+        whole = sum(wanted.values())
+        _, found = max(self._windows(wanted, whole), default=(None, self.place))
+        return found
+
+    def _windows(self, wanted: Mapping[str, int], whole: int) -> Iterator[tuple[tuple[float, int, int], Span]]:
+        """Yield what has a word of ``wanted``, with what it is worth: most words, then shortest, then first."""
+        for first, ((start, _), _) in enumerate(self._sentences):
+            held: set[str] = set()
+            for more, ((_, end), words) in enumerate(self._sentences[first : first + _MOST]):
+                held |= words & wanted.keys()
+                if held:
+                    share = sum(wanted[word] for word in held) / whole
+                    yield (round(share - _WORTH * more, 9), start - end, -start), (start, end)
+
+
+def _worded(text: str, spans: Iterable[Span]) -> Iterator[tuple[Span, frozenset[str]]]:
+    """Yield the sentences that have words, with them; a row of a table has those of its header, too."""
+    header, before = frozenset[str](), frozenset[str]()
+    for start, end in spans:
+        piece = text[start:end]
+        if not piece.startswith("|"):
+            header = frozenset()
+        elif not piece.strip("|:- \t\r\n"):
+            header = before
+        before = terms(piece)
+        if before:
+            yield (start, end), before | header

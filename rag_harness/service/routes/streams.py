@@ -1,0 +1,35 @@
+"""Server-sent events (HTML Standard, 9.2) of an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+
+from rag_harness.service.telling import Event
+
+EVENTS = "text/event-stream"
+
+
+def wants_events(request: Request) -> bool:
+    """Return whether a client asks for events."""
+    return EVENTS in request.headers.get("accept", "")
+
+
+def streamed(told: AsyncIterator[Event]) -> StreamingResponse:
+    """Return the response that sends events as they come; where the client leaves, the work ends."""
+    return StreamingResponse(_lines(told), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
+
+
+async def _lines(told: AsyncIterator[Event]) -> AsyncIterator[str]:
+    async with aclosing(told) as events:  # type: ignore[type-var]
+        async for event in events:
+            yield f"event: {event.name}\ndata: {as_json(event.data)}\n\n"
+
+
+def as_json(data: object) -> str:
+    """Return JSON on one line."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

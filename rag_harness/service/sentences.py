@@ -1,0 +1,59 @@
+"""Where sentences, lines of a list and rows of a table begin and end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+Span = tuple[int, int]
+
+MARKED = "\0"
+"""Stands in place of each character of a citation: it belongs to the sentence that it stands behind."""
+
+# Not behind a letter that stands alone, as in "e.g. Oslo", and not before a small letter.
+_END = re.compile(r"(?<![\s.][A-Za-z])[.!?…][\"'”’)\]*_]*[\s\0]+(?=[^\sa-z\0])|[。！？][”’」』）]*[\s\0]*")
+_LINE = re.compile(r"[^\n]*\n?")
+_ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)])[ \t]")
+
+
+def sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
+    """Return where the sentences of ``text[start:end]`` stand, in their order, without blank space around them.
+
+    A heading, an item of a list and a row of a table are at least one each. Where lines are ``wrapped``, a sentence
+    goes on in the next line; otherwise it ends with its line.
+    """
+    found = [span for block in _blocks(text, start, end, wrapped) for span in _split(text, *block)]
+    return [span for span in (stripped(text, *span) for span in found) if span[0] < span[1]]
+
+
+def stripped(text: str, start: int, end: int, off: str = "") -> Span:
+    """Return the span without blank space and citations at either end, and without the characters of ``off`` before."""
+    piece = text[start:end].replace(MARKED, " ").rstrip()
+    kept = piece
+    while (shorter := kept.lstrip().lstrip(off)) != kept:
+        kept = shorter
+    return start + len(piece) - len(kept), start + len(piece)
+
+
+def _blocks(text: str, start: int, end: int, wrapped: bool) -> Iterator[Span]:
+    """Yield runs of lines that are one paragraph, and lines that stand for themselves."""
+    begin = at = start
+    while at < end:
+        behind = min(_LINE.match(text, at, end).end(), end)  # type: ignore[union-attr]
+        line = text[at:behind]
+        alone = not wrapped or not line.strip() or bool(_ALONE.match(line))
+        if (alone or _ITEM.match(line)) and begin < at:
+            yield begin, at
+            begin = at
+        if alone:
+            yield at, behind
+            begin = behind
+        at = behind
+    if begin < end:
+        yield begin, end
+
+
+def _split(text: str, start: int, end: int) -> Iterator[Span]:
+    yield from pairwise([start, *(match.end() for match in _END.finditer(text, start, end) if match.end() < end), end])

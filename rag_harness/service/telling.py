@@ -1,0 +1,92 @@
+"""What there is to tell of an answer before it is whole: what was found, and its words as the model writes them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rag_harness.models.heard import Listener
+from rag_harness.service.citing import section_of
+from rag_harness.service.streamed_answer import AnswerInJson, PlainText
+from rag_harness.types import Hit
+
+Name = Literal["retrieval", "token", "replace", "citation", "verdict", "done", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that a client is told; ``data`` is plain JSON."""
+
+    name: Name
+    data: Mapping[str, Any]
+
+
+def retrieval(context: Sequence[Hit]) -> Event:
+    """Return what is told of the sources of an answer, in the order of their numbers."""
+    return Event("retrieval", {"sources": [_source(n, hit) for n, hit in enumerate(context, 1)]})
+
+
+def _source(n: int, hit: Hit) -> dict[str, Any]:
+    chunk = hit.chunk
+    return {"source": n, "document": chunk.doc_id, "section": section_of(chunk), "score": hit.score}
+
+
+class Telling:
+    """Watches one pipeline answer, in whichever thread, and makes events of it for the loop that it is made on.
+
+    Args:
+        holds: tell no word of the answer.
+    """
+
+    def __init__(self, holds: bool) -> None:
+        self._holds = holds
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._words: list[str] = []
+        self._reading: type[AnswerInJson | PlainText] = PlainText
+        self._reader: AnswerInJson | PlainText = PlainText()
+        self.context: tuple[Hit, ...] | None = None
+
+    @property
+    def words(self) -> str:
+        """What was told of the answer and not taken back."""
+        return "".join(self._words)
+
+    async def next(self) -> Event | None:
+        """Return the next event; None where no other comes."""
+        return await self._events.get()
+
+    def close(self) -> None:
+        """Say that no other event comes."""
+        self._put(None)
+
+    def answering(self, context: Sequence[Hit], in_json: bool) -> Listener:
+        """See what the answer is to be made from; the same sources are told once."""
+        if tuple(context) != self.context:
+            self.context = tuple(context)
+            self._put(retrieval(context))
+        self._reading = AnswerInJson if in_json else PlainText
+        return self
+
+    def begins(self) -> None:
+        """Take back what a call said that broke off, or one before this."""
+        self._reader = self._reading()
+        if self._words:
+            self._words.clear()
+            self._put(Event("replace", {"answer": ""}))
+
+    def hears(self, text: str) -> None:
+        """Tell what is new of the answer."""
+        said = "" if self._holds else self._reader.feed(text)
+        if said:
+            self._words.append(said)
+            self._put(Event("token", {"text": said}))
+
+    def _put(self, event: Event | None) -> None:
+        if threading.get_ident() == self._thread:
+            self._events.put_nowait(event)
+        else:
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event)

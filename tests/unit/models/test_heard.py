@@ -1,0 +1,130 @@
+"""Who listens hears an answer as it comes: from a stream, from a recording, and again from the start after a break."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import ModelCallError
+from rag_harness.models.chat.replayed import completion_of
+from rag_harness.models.chat.streamed import Streamed
+from rag_harness.models.heard import hearing, listening
+from rag_harness.pipelines.trace import Trace
+from rag_harness.pipelines.watched import watching
+from rag_harness.recording.cassettes import Recorded
+from rag_harness.types import Completion, Message, Usage
+from tests.unit.hits import hits_of
+from tests.unit.models.chat.test_openai import GOOD, Waits, ask, event, stream
+from tests.unit.pipelines.mock_parts import parts_of, write_kb
+from tests.unit.server import serving
+
+BEGINS = "<begins>"
+
+
+class Ear:
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def begins(self) -> None:
+        self.heard.append(BEGINS)
+
+    def hears(self, text: str) -> None:
+        self.heard.append(text)
+
+
+def test_a_stream_is_heard_piece_by_piece_across_the_tasks_of_a_call() -> None:
+    with serving(stream()) as server, hearing(ear := Ear()):
+        completion = ask(server, Waits())
+    assert ear.heard == [BEGINS, "It costs ", "€29."]
+    assert completion.text == "It costs €29."
+    assert listening.get() is None
+
+
+def test_after_a_break_the_listener_starts_over() -> None:
+    with serving(stream(event("It co"), reset=True, length=999), stream()) as server, hearing(ear := Ear()):
+        completion = ask(server, waits := Waits())
+    assert (completion.text, completion.retries, len(waits)) == ("It costs €29.", 1, 1)
+    assert ear.heard == [BEGINS, "It co", BEGINS, "It costs ", "€29."]
+
+
+def test_a_call_that_fails_for_good_has_begun_four_times() -> None:
+    with serving(stream(event("It co"))) as server, hearing(ear := Ear()), pytest.raises(ModelCallError):
+        ask(server, Waits())
+    assert ear.heard == [BEGINS, "It co"] * 4
+
+
+def test_a_recording_is_heard() -> None:
+    with hearing(ear := Ear()):
+        found = completion_of(Recorded(200, "text/event-stream", GOOD, 10.0, 1.0), "m")
+    assert found is not None
+    assert "".join(ear.heard) == f"{BEGINS}{found.text}"
+
+
+def test_nothing_is_heard_where_nobody_listens() -> None:
+    said = Streamed("m")
+    said.add(GOOD)
+    assert said.listener is None
+
+
+def test_the_embedded_reader_is_heard_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = parts_of(write_kb(tmp_path, {"a.md": "# A\n"}, monkeypatch), profile="embedded", mode="live")
+
+    async def said() -> str:
+        source = "[Source 1: lamps.md] You can return a lamp within 45 days, together with all that came with it."
+        asked = Message("user", f"Context:\n{source}\n\nQuestion: Within how many days can I return a lamp?")
+        with hearing(ear):
+            return (await parts.chat().complete([asked])).text
+
+    ear = Ear()
+    text = asyncio.run(said())
+    assert ear.heard[0] == BEGINS
+    assert len(ear.heard) > 2, "it came at once"
+    assert "".join(ear.heard[1:]) == text
+
+
+class Speaks:
+    """A model that speaks to whoever listens."""
+
+    model = "m"
+
+    async def complete(self, messages: object, response_format: object = None) -> Completion:
+        if (listener := listening.get()) is not None:
+            listener.begins()
+            listener.hears("word")
+        return Completion("word", "m", Usage(), 0.0)
+
+
+class Watches(Ear):
+    """Keeps what it is shown."""
+
+    def answering(self, context: object, in_json: bool) -> Watches:
+        self.heard.append(f"{len(context)} {in_json}")  # type: ignore[arg-type]
+        return self
+
+
+@pytest.mark.parametrize(
+    ("stage", "role", "heard"),
+    [
+        ("generate", "answer", ["2 True", BEGINS, "word"]),
+        ("again", "answer", []),
+        ("generate", "judge", []),
+        ("plan", "rewrite", []),
+    ],
+)
+def test_only_the_answer_is_shown_to_whoever_watches(stage: str, role: str, heard: list[str]) -> None:
+    watcher = Watches()
+    with watching(watcher):
+        asyncio.run(Trace(context=hits_of(["a", "b"])).complete(Speaks(), [], {}, stage, role))
+    assert watcher.heard == heard
+
+
+def test_a_watcher_learns_what_was_asked_for_in_plain_words_and_hears_nothing_behind_the_block() -> None:
+    watcher = Watches()
+    with watching(watcher):
+        asyncio.run(Trace().complete(Speaks(), []))
+    asyncio.run(Trace().complete(Speaks(), []))
+    assert watcher.heard == ["0 False", BEGINS, "word"]

@@ -1,0 +1,192 @@
+"""Who asks, and may they: no key, a wrong one, a missing scope, another site's page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from rag_harness.errors import SettingsError
+from rag_harness.files.log import log
+from rag_harness.service.access.binding import check_host, is_this_machine
+from rag_harness.service.access.keys import make, revoke
+from rag_harness.service.options import Options
+from rag_harness.service.state.database import Database
+from tests.unit.service.access.small_app import Asking, create_app, opened
+
+
+def told(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert body["status"] == answer.status_code
+    return answer.status_code, body["code"]
+
+
+def test_without_keys_this_machine_may_do_everything(db: Database) -> None:
+    asking = Asking(create_app(db))
+    assert asking.ask().json()["answer"] == "How long?"
+    assert asking("GET", "/documents/1").status_code == 200
+
+
+def test_openais_sdk_sends_a_key_always_and_may_where_there_are_none(db: Database) -> None:
+    assert Asking(create_app(db), key="not-needed").ask().status_code == 200
+
+
+def test_from_the_first_key_on_one_is_needed(db: Database, tmp_path: Path) -> None:
+    app = create_app(db)
+    assert Asking(app).ask().status_code == 200
+    with opened(tmp_path) as another_process:
+        key = make(another_process, ["query"])
+    assert told(Asking(app).ask()) == (401, "key_missing")
+    assert Asking(app, key).ask().status_code == 200
+
+
+def test_revoking_counts_at_once_and_opens_nothing(db: Database, tmp_path: Path) -> None:
+    app, key = create_app(db), make(db, ["query"])
+    assert Asking(app, key).ask().status_code == 200
+    with opened(tmp_path) as another_process:
+        revoke(another_process, 1)
+    assert told(Asking(app, key).ask()) == (401, "key_unknown")
+    assert told(Asking(app).ask()) == (401, "key_missing")
+
+
+def test_a_server_for_others_is_closed_without_keys(db: Database) -> None:
+    app = create_app(db, Options("e1", host="0.0.0.0"))
+    assert told(Asking(app).ask()) == (401, "key_missing")
+    assert Asking(app)("GET", "/health").status_code == 200
+
+
+def test_401_says_how_and_a_wrong_key_is_as_unknown_as_a_revoked_one(db: Database) -> None:
+    app, key = create_app(db), make(db, ["query"])
+    revoke(db, 1)
+    wrong, revoked = Asking(app, "rh_wrong").ask(), Asking(app, key).ask()
+    assert wrong.headers["www-authenticate"] == "Bearer"
+    assert wrong.content == revoked.content
+    assert wrong.status_code == revoked.status_code
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": "bearer {key}"},
+        {"Authorization": "BEARER   {key} "},
+        {"X-API-Key": "{key}"},
+        {"Authorization": "Basic eDp5", "X-API-Key": "{key}"},
+        {"Authorization": "Bearer", "X-API-Key": "{key}"},
+    ],
+)
+def test_a_key_comes_as_bearer_or_in_its_own_header(db: Database, headers: dict[str, str]) -> None:
+    app, key = create_app(db), make(db, ["query"])
+    assert Asking(app, headers={name: value.format(key=key) for name, value in headers.items()}).ask().is_success
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": "{key}"}, {"Authorization": "Basic {key}"}, {"Cookie": "{key}"}])
+def test_a_key_that_comes_otherwise_is_none(db: Database, headers: dict[str, str]) -> None:
+    app, key = create_app(db), make(db, ["query"])
+    asking = Asking(app, headers={name: value.format(key=key) for name, value in headers.items()})
+    assert told(asking.ask()) == (401, "key_missing")
+    assert told(asking("POST", f"/query?key={key}&api_key={key}", json={"query": "q"})) == (401, "key_missing")
+
+
+def test_a_missing_scope_is_named(db: Database) -> None:
+    app = create_app(db)
+    query, ingest, admin = (Asking(app, make(db, [scope])) for scope in ("query", "ingest", "admin"))
+    refused = query("GET", "/documents/1")
+    assert told(refused) == (403, "scope_missing")
+    assert refused.json()["scope"] == "ingest"
+    assert told(ingest.ask()) == (403, "scope_missing")
+    assert admin.ask().is_success
+    assert admin("GET", "/documents/1").is_success
+
+
+def test_a_strangers_body_is_not_read(db: Database) -> None:
+    app, read = create_app(db), []
+    make(db, ["query"])
+
+    async def endless() -> AsyncIterator[bytes]:
+        for number in range(10_000):
+            read.append(number)
+            yield b"x" * 65536
+
+    async def sent(key: str) -> httpx.Response:
+        headers = {"content-type": "multipart/form-data; boundary=b"}
+        async with Asking(app, key).client() as client:
+            return await client.post("/ingest", content=endless(), headers=headers)
+
+    assert told(asyncio.run(sent("wrong"))) == (401, "key_unknown")
+    assert len(read) <= 20
+
+
+def test_no_key_is_logged(db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[Any] = []
+    monkeypatch.setattr(log, "handle", lambda record: logged.append((record.getMessage(), record.exc_info)))
+    app, key = create_app(db), make(db, ["query"])
+    Asking(app, key)("GET", "/fails")
+    Asking(app, key + "x").ask()
+    assert len(logged) == 1
+    assert key not in repr(logged)
+
+
+# Without keys: a page of another site is not this machine's user.
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LOCALHOST", "[::1]:8000", "127.8.9.1"])
+def test_this_machine_is_known_by_its_names(db: Database, host: str) -> None:
+    assert Asking(create_app(db), headers={"Host": host}).ask().is_success
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "192.168.0.7", "", "[", "0.0.0.0"]
+)
+def test_another_name_is_refused(db: Database, host: str) -> None:
+    assert told(Asking(create_app(db), headers={"Host": host}).ask()) == (403, "not_this_machine")
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:9999", "http://[", ""])
+def test_a_page_of_another_origin_is_refused(db: Database, origin: str) -> None:
+    asking = Asking(create_app(db), headers={"Host": "localhost:8000", "Origin": origin})
+    assert told(asking.ask()) == (403, "not_this_machine")
+    assert told(asking("POST", "/ingest", files={"file": b"poison"})) == (403, "not_this_machine")
+
+
+def test_our_own_page_may_ask(db: Database) -> None:
+    assert (
+        Asking(create_app(db), headers={"Host": "localhost:8000", "Origin": "http://localhost:8000"}).ask().is_success
+    )
+
+
+def test_with_a_key_any_host_will_do(db: Database) -> None:
+    key = make(db, ["query"])
+    headers = {"Host": "rag.example", "Origin": "https://front.example"}
+    assert Asking(create_app(db), key, headers).ask().is_success
+
+
+# Where it listens
+
+
+@pytest.mark.parametrize(
+    ("host", "is_it"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("", False),
+        ("192.168.0.7", False),
+        ("example.org", False),
+    ],
+)
+def test_without_keys_it_listens_to_this_machine_alone(host: str, is_it: bool) -> None:
+    assert is_this_machine(host) is is_it
+    check_host(host, keys_made=True)
+    if is_it:
+        check_host(host, keys_made=False)
+    else:
+        with pytest.raises(SettingsError, match=r"there is no key.*rag-harness keys create.*--host 127\.0\.0\.1"):
+            check_host(host, keys_made=False)

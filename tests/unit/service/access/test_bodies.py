@@ -1,0 +1,258 @@
+"""Each limit of a request's body, with the request that breaks it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import nullcontext
+from typing import Any
+
+import fastapi
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.service.access.bodies import Bodies, Pace
+from rag_harness.service.access.json_bytes import MOST_LEVELS, check_json
+from rag_harness.service.options import MIB, Options
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.state.database import Database
+from tests.unit.service.access.small_app import Asking, create_app
+
+JSON = {"content-type": "application/json"}
+FORM = {"content-type": "multipart/form-data; boundary=b"}
+FORM_BEGINS = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n'
+
+
+def sent(asking: Asking, path: str, body: AsyncIterator[bytes], headers: dict[str, str]) -> httpx.Response:
+    async def send() -> httpx.Response:
+        async with asking.client() as client:
+            return await client.post(path, content=body, headers=headers)
+
+    return asyncio.run(send())
+
+
+class Giant:
+    """A body without an end that anybody should wait for; counts what was taken of it."""
+
+    def __init__(self, begins: bytes = b"", most: int = 2 << 30) -> None:
+        self.taken, self._begins, self._most = 0, begins, most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._begins
+        part = b"x" * 65536
+        while self.taken < self._most:
+            self.taken += len(part)
+            yield part
+
+
+def refused(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    return answer.status_code, answer.json()["code"]
+
+
+def test_10_mb_of_question_are_refused_unread(db: Database) -> None:
+    answer = Asking(create_app(db)).ask("x" * (10 * MIB))
+    assert refused(answer) == (413, "too_large")
+    assert answer.json()["limit"] == MIB
+    assert len(answer.content) < 500
+
+
+@pytest.mark.parametrize("length", [None, "100", "0", "+5", "99999999999999999999999"])
+def test_what_a_body_says_of_its_length_is_not_believed(db: Database, length: str | None) -> None:
+    body, lied = Giant(b'{"query": "'), {"content-length": length} if length else {"transfer-encoding": "chunked"}
+    headers = {**JSON, "transfer-encoding": "chunked", **lied}
+    assert refused(sent(Asking(create_app(db)), "/query", aiter(body), headers)) == (413, "too_large")
+    assert body.taken < 4 * MIB
+
+
+def test_a_2_gb_upload_is_stopped_at_the_limit(db: Database) -> None:
+    body = Giant(FORM_BEGINS)
+    asking = Asking(create_app(db, Options("e1", upload=4 * MIB)))
+    assert refused(sent(asking, "/ingest", aiter(body), {**FORM, "content-length": "1000"})) == (413, "too_large")
+    assert 4 * MIB <= body.taken < 8 * MIB
+
+
+def test_an_upload_may_be_larger_than_a_question(db: Database) -> None:
+    asking = Asking(create_app(db, Options("e1", upload=4 * MIB)))
+    assert asking("POST", "/ingest", files={"file": b"x" * 4 * MIB}).json()["bytes"] == 4 * MIB
+    assert refused(asking("POST", "/ingest", files={"file": b"x" * (5 * MIB)})) == (413, "too_large")
+
+
+@pytest.mark.parametrize("path", ["/query", "/ingest"])
+def test_a_body_that_falls_silent_is_not_waited_for(db: Database, path: str) -> None:
+    async def silent() -> AsyncIterator[bytes]:
+        yield FORM_BEGINS if path == "/ingest" else b'{"que'
+        await asyncio.sleep(30)
+        yield b"never"
+
+    asking = Asking(create_app(db, pace=Pace(silence=0.05)))
+    headers = {**(JSON if path == "/query" else FORM), "content-length": "1000"}
+    assert refused(sent(asking, path, silent(), headers)) == (408, "too_slow")
+
+
+@pytest.mark.parametrize("path", ["/query", "/ingest"])
+def test_a_byte_now_and_then_is_too_slow(db: Database, path: str) -> None:
+    sent_bytes = 0
+
+    async def dripping() -> AsyncIterator[bytes]:
+        nonlocal sent_bytes
+        yield FORM_BEGINS if path == "/ingest" else b'{"query": "'
+        while True:
+            await asyncio.sleep(0.01)
+            sent_bytes += 1
+            yield b"x"
+
+    asking = Asking(create_app(db, pace=Pace(silence=0.2, rate=1e6)))
+    headers = {**(JSON if path == "/query" else FORM), "content-length": "100000"}
+    assert refused(sent(asking, path, dripping(), headers)) == (408, "too_slow")
+    assert sent_bytes < 1000
+
+
+def test_a_slow_line_that_keeps_its_pace_may_take_long(db: Database) -> None:
+    async def steady() -> AsyncIterator[bytes]:
+        yield b'{"query": "'
+        for _ in range(10):
+            await asyncio.sleep(0.02)
+            yield b"x" * 50
+        yield b'"}'
+
+    asking = Asking(create_app(db, pace=Pace(silence=0.15, rate=1000)))
+    assert sent(asking, "/query", steady(), {**JSON, "transfer-encoding": "chunked"}).json()["answer"] == "x" * 500
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', '{"query": "q", "inputs": {"a": ' + "["])
+def test_json_of_depth_10000_meets_no_parser(db: Database, opening: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fastapi.Request, "json", lambda _: pytest.fail("it was parsed"))
+    answer = Asking(create_app(db))("POST", "/query", content=opening * 10_000, headers=JSON)
+    assert refused(answer) == (400, "too_deep")
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/vnd.api+json", "image/png", ""])
+def test_a_lie_in_content_type_hides_no_depth(db: Database, kind: str) -> None:
+    headers = {"content-type": kind} if kind else {}
+    assert refused(Asking(create_app(db))("POST", "/query", content=b"[" * 10_000, headers=headers))[0] == 400
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "image/png", "", "application/jsonx", ";;"])
+def test_a_lie_in_content_type_is_a_problem_and_no_failure(db: Database, kind: str) -> None:
+    answer = Asking(create_app(db))("POST", "/query", content=b'{"query": "q"}', headers={"content-type": kind})
+    assert refused(answer) == (422, "invalid_request")
+    lied = Asking(create_app(db))("POST", "/ingest", content=b'{"query": "q"}', headers={"content-type": kind})
+    assert refused(lied)[0] in {400, 422}
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; b"])
+def test_a_form_without_a_boundary_is_a_problem(db: Database, kind: str) -> None:
+    answer = Asking(create_app(db))("POST", "/ingest", content=FORM_BEGINS, headers={"content-type": kind})
+    assert refused(answer)[0] in {400, 422}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"\xff\xfe",
+        b'{"query": ' + b"1" * 5000 + b"}",
+        '{"query": "q"}'.encode("utf-16"),
+        rb'{"query": "\ud800"}',
+        rb'{"query": "q", "inputs": {"a": "\udc00\ud800"}}',
+        b'{"query": "\xed\xa0\x80"}',
+        b'{"query": "q", "inputs": NaN}',
+        b"null",
+        b"[]",
+    ],
+)
+def test_what_is_no_question_in_json_is_a_problem(db: Database, body: bytes) -> None:
+    answer = Asking(create_app(db))("POST", "/query", content=body, headers=JSON)
+    assert refused(answer)[0] in {400, 422}
+
+
+def test_nothing_is_believed_of_an_empty_body(db: Database) -> None:
+    assert refused(Asking(create_app(db))("POST", "/query", content=b"", headers=JSON)) == (422, "invalid_request")
+
+
+# Bytes of JSON
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=20,
+)
+
+
+def depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max((depth(each) for each in inner), default=0)
+
+
+@given(values, st.booleans(), st.integers(0, 80))
+def test_depth_is_counted_as_a_parser_nests(value: Any, ascii_only: bool, around: int) -> None:
+    for _ in range(around):
+        value = ["]", value, '\\"]']
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    with pytest.raises(ProblemError, match="deeper") if depth(value) > MOST_LEVELS else nullcontext():
+        check_json(body)
+
+
+@pytest.mark.parametrize("levels", [MOST_LEVELS, MOST_LEVELS + 1])
+def test_the_limit_is_the_limit(levels: int) -> None:
+    body = b'{"a":[' * (levels // 2) + b"[" * (levels % 2) + b'"]]]\\"]]"'
+    if levels == MOST_LEVELS:
+        check_json(body)
+        return
+    with pytest.raises(ProblemError, match="deeper than 64"):
+        check_json(body)
+
+
+@pytest.mark.parametrize("text", ["😀", "\\ud83d", "\\\\ud83d", "a\\", '"', "\\u0041", "é"])
+def test_whole_characters_pass_however_they_are_escaped(text: str) -> None:
+    check_json(json.dumps(text).encode())
+    check_json(json.dumps(text, ensure_ascii=False).encode())
+
+
+@pytest.mark.parametrize(
+    "half", [rb'"\ud83d"', rb'"\ud83d\\\ude00"', rb'"\\\ud83d"', rb'"\ude00\ud83d"', rb'"\uD83D "']
+)
+def test_half_a_character_does_not(half: bytes) -> None:
+    with pytest.raises(ProblemError, match="half a character"):
+        check_json(b'"%s"' % half)
+
+
+# The connection after it
+
+
+def messages(path: str, parts: list[bytes]) -> tuple[list[dict[str, Any]], int]:
+    """Return what is sent to a client whose body nobody reads, and how many parts of it were taken."""
+    sent_messages, taken = [], 0
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b"no"})
+
+    async def receive() -> dict[str, Any]:
+        nonlocal taken
+        taken += 1
+        return {"type": "http.request", "body": parts[taken - 1], "more_body": taken < len(parts)}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent_messages.append(message)
+
+    class State:
+        class state:  # noqa: N801 - as Starlette calls it
+            class access:  # noqa: N801
+                options = Options("e1")
+
+    scope = {"type": "http", "path": path, "headers": [(b"transfer-encoding", b"chunked")], "app": State}
+    asyncio.run(Bodies(app)(scope, receive, send))  # type: ignore[arg-type]
+    return sent_messages, taken
+
+
+def test_an_answer_before_the_bodys_end_goes_out_whole_and_closes() -> None:
+    (start, body, end), taken = messages("/query", [b"x" * 65536] * 1000)
+    assert (b"connection", b"close") in start["headers"]
+    assert (body["body"], body["more_body"]) == (b"no", True)
+    assert (end["body"], end["more_body"]) == (b"", False)
+    assert taken == 16

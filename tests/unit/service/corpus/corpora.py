@@ -1,0 +1,55 @@
+"""A server's collections over a small folder, on the mock profile: no model, no network."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from rag_harness.service.corpus.collection import Collection
+from rag_harness.service.corpus.corpora import DEFAULT, Corpora
+from rag_harness.service.options import Options
+from rag_harness.service.state.folder import StateFolder
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import Query
+
+PAGES = {
+    "delivery.md": "# Delivery\n\nA parcel takes three days. Islands take five days.\n",
+    "returns/rules.md": "# Returns\n\nReturn a tent within thirty days. Boots come back unworn.\n",
+    "warranty.md": "# Warranty\n\nA zip is mended for ten years.\n",
+}
+
+
+def write_pages(folder: Path, pages: Mapping[str, str] = PAGES) -> Path:
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@asynccontextmanager
+async def opened(
+    root: Path, kb: Path | None = None, experiment: str = "e2", state: StateFolder | None = None, **changes: Any
+) -> AsyncIterator[Corpora]:
+    settings = load_settings({"profile": "mock", "top_k": 3, "candidates": 5, **changes}, rootdir=root)
+    with state or StateFolder(root / "state") as owned:
+        corpora = Corpora(settings, Options(experiment, root / "state", kb), experiment, owned)
+        await corpora.open()
+        try:
+            yield corpora
+        finally:
+            await corpora.close()
+
+
+async def found(collection: Collection, question: str) -> list[str]:
+    """Return the names of the documents that a question is answered from, best first."""
+    output = await collection.serving.experiment.pipeline.answer(Query("q", question))
+    return [hit.chunk.doc_id for hit in output.context]
+
+
+def names(collection: Collection) -> list[str]:
+    return [each.name for each in collection.documents() if each.status == "ready"]
+
+
+__all__ = ["DEFAULT", "PAGES", "found", "names", "opened", "write_pages"]

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.files.log import log
+from rag_harness.service.observing import traces as module
+from rag_harness.service.observing.trace_ids import trace_ids
+from rag_harness.service.observing.traces import DAY, Traces
+from rag_harness.service.state.database import Database
+from tests.unit.service.observing.seen import SECRET_WORDS, TRACEPARENT, output, seen
+
+Work = Callable[[Traces, Database], Awaitable[None]]
+
+
+def run(folder: Path, work: Work, days: int = 30, content: bool = False, started: bool = True, **more: Any) -> None:
+    async def doing() -> None:
+        database = Database(folder / "service.sqlite3")
+        traces = Traces(database, days, content, **more)
+        if started:
+            traces.start()
+        try:
+            await work(traces, database)
+        finally:
+            await traces.stop()
+            database.close()
+
+    asyncio.run(doing())
+
+
+def _count(database: Database) -> int:
+    return int(database.read(lambda c: c.execute("SELECT count(*) FROM traces").fetchone()[0]))
+
+
+def test_a_trace_is_there_at_once_and_the_same_after_it_was_written(tmp_path: Path) -> None:
+    asked = seen()
+
+    async def work(traces: Traces, database: Database) -> None:
+        traces.keep(asked)
+        at_once = traces.get(asked.ids.trace_id, "default")
+        assert at_once is not None
+        assert _count(database) == 0
+        await traces.stop()
+        assert _count(database) == 1
+        assert traces.get(asked.ids.trace_id, "default") == at_once
+        assert (at_once["trace_id"], at_once["decision"], at_once["confidence"]) == (asked.ids.trace_id, "pass", 0.9)
+        assert [span["name"] for span in at_once["spans"]][:3] == [
+            "invoke_workflow r1",
+            "understand",
+            "retrieval default",
+        ]
+        assert at_once["continues"] is None
+
+    run(tmp_path, work)
+
+
+def test_what_is_another_collections_is_what_never_was(tmp_path: Path) -> None:
+    asked = seen(collection="theirs")
+
+    async def work(traces: Traces, _: Database) -> None:
+        traces.keep(asked)
+        for _time in range(2):  # waiting, then written
+            assert traces.get(asked.ids.trace_id, "ours") is None
+            assert traces.get(trace_ids().trace_id, "ours") is None
+            assert traces.get(asked.ids.trace_id) is not None
+            await traces.stop()
+        assert not await traces.rate(asked.ids.trace_id, "ours", -1, "x")
+        found = traces.get(asked.ids.trace_id, "theirs")
+        assert found is not None
+        assert found["thumb"] is None
+
+    run(tmp_path, work)
+
+
+def test_a_thumb_reaches_a_trace_that_still_waits(tmp_path: Path) -> None:
+    asked = seen()
+
+    async def work(traces: Traces, _: Database) -> None:
+        traces.keep(asked)
+        assert await traces.rate(asked.ids.trace_id, "default", -1, "wrong page")
+        found = traces.get(asked.ids.trace_id, "default")
+        assert found is not None
+        assert (found["thumb"], found["comment"]) == (-1, "wrong page")
+        assert await traces.rate(asked.ids.trace_id, None, 1)
+        assert (traces.get(asked.ids.trace_id) or {})["thumb"] == 1
+        assert not await traces.rate(trace_ids().trace_id, "default", 1)
+
+    run(tmp_path, work)
+
+
+def test_words_are_kept_only_where_that_was_asked_for(tmp_path: Path) -> None:
+    told = output("warn", "UNGROUNDED_CLAIM: quokka")
+
+    def asking(kept: list[dict[str, Any]]) -> Work:
+        async def work(traces: Traces, _: Database) -> None:
+            asked = seen(output=told)
+            traces.keep(asked)
+            await traces.stop()
+            found = traces.get(asked.ids.trace_id)
+            assert found is not None
+            kept.append(found)
+
+        return work
+
+    kept: list[dict[str, Any]] = []
+    run(tmp_path, asking(kept))
+    run(tmp_path, asking(kept), content=True)
+    without, with_words = kept
+    assert [word for word in SECRET_WORDS if word in json.dumps(without).lower()] == []
+    assert "content" not in without
+    said = with_words["content"]
+    assert (said["question"], said["answer"], said["cited"]) == ("What is a zebrafish?", "A quokka [Source 1].", [1])
+    assert said["sources"] == [
+        {"document": "animals.md", "section": "Whales", "score": 0.71, "text": "The narwhal has a tusk."}
+    ]
+    assert said["prompts"] == [[["system", "Answer."], ["user", "zebrafish? okapi"]]]
+    assert {"name": "decision", "reason": "UNGROUNDED_CLAIM: quokka"} in said["decisions"]
+
+
+def test_the_clients_own_trace_is_named_and_found_by_ours_alone(tmp_path: Path) -> None:
+    first, second = seen(trace_ids(TRACEPARENT)), seen(trace_ids(TRACEPARENT), collection="theirs")
+
+    async def work(traces: Traces, database: Database) -> None:
+        traces.keep(first)
+        traces.keep(second)
+        await traces.stop()
+        assert _count(database) == 2
+        assert (traces.get(first.ids.trace_id) or {})["continues"] == "0af7651916cd43dd8448eb211c80319c"
+        assert traces.get("0af7651916cd43dd8448eb211c80319c") is None
+
+    run(tmp_path, work)
+
+
+def test_what_json_cannot_say_loses_no_trace(tmp_path: Path) -> None:
+    asked = seen(question="half \ud83d of it", inputs={"n": float("nan"), "of": {1, 2}})
+
+    async def work(traces: Traces, _: Database) -> None:
+        traces.keep(asked)
+        await traces.stop()
+        found = traces.get(asked.ids.trace_id)
+        assert found is not None
+        assert found["content"]["question"] == "half ? of it"
+        assert found["content"]["inputs"]["n"] is None
+        assert traces.lost == 0
+
+    run(tmp_path, work, content=True)
+
+
+def test_what_is_too_old_is_removed_when_the_server_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PRUNED_AT_ONCE", 2)
+    old, new = [seen(began=time.time() - 8 * DAY) for _ in range(5)], seen(began=time.time() - 6 * DAY)
+
+    async def keeping(traces: Traces, _: Database) -> None:
+        for asked in (*old, new):
+            traces.keep(asked)
+
+    async def looking(traces: Traces, database: Database) -> None:
+        assert await traces.prune() == 5
+        assert _count(database) == 1
+        assert traces.get(new.ids.trace_id) is not None
+
+    run(tmp_path, keeping, started=False)
+    run(tmp_path, looking, days=7, started=False)
+
+
+def test_pruning_is_done_without_being_asked(tmp_path: Path) -> None:
+    async def keeping(traces: Traces, _: Database) -> None:
+        traces.keep(seen(began=time.time() - 8 * DAY))
+
+    async def waiting(_: Traces, database: Database) -> None:
+        for _time in range(200):
+            if not _count(database):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("nobody removed it")
+
+    run(tmp_path, keeping, started=False)
+    run(tmp_path, waiting, days=7)
+
+
+def test_zero_days_keep_nothing(tmp_path: Path) -> None:
+    asked = seen()
+
+    async def work(traces: Traces, database: Database) -> None:
+        traces.keep(asked)
+        await traces.stop()
+        assert _count(database) == 0
+        assert traces.get(asked.ids.trace_id) is None
+
+    run(tmp_path, work, days=0)
+
+
+def test_more_than_can_wait_are_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_WAITING", 3)
+
+    async def work(traces: Traces, database: Database) -> None:
+        for _ in range(5):
+            traces.keep(seen())
+        assert traces.lost == 2
+        await traces.stop()
+        assert _count(database) == 3
+        traces.keep(seen())
+        assert traces.lost == 2
+
+    run(tmp_path, work, started=False)
+
+
+def test_a_database_that_refuses_fails_no_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log.addHandler(caplog.handler)
+
+    async def work(traces: Traces, database: Database) -> None:
+        await database.write(lambda c: c.execute("ALTER TABLE traces RENAME TO elsewhere"))
+        traces.keep(seen())
+        await traces.stop()
+        assert traces.lost == 1
+        traces.keep(seen(inputs=None))
+        assert traces.lost == 2
+        await database.write(lambda c: c.execute("ALTER TABLE elsewhere RENAME TO traces"))
+
+    run(tmp_path, work, content=True, started=False)
+    log.removeHandler(caplog.handler)
+    assert "Traces lost: 1. StateError" in caplog.text
+
+
+def test_an_exporter_that_raises_fails_no_answer(tmp_path: Path) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("the collector is on fire")
+
+    async def work(traces: Traces, _: Database) -> None:
+        traces.keep(seen())
+        assert traces.lost == 1
+
+    run(tmp_path, work, export=broken)
+
+
+def test_stopping_while_traces_are_written_writes_each_once(tmp_path: Path) -> None:
+    asked = [seen() for _ in range(120)]
+
+    async def work(traces: Traces, database: Database) -> None:
+        for each in asked:
+            traces.keep(each)
+        await asyncio.sleep(0)
+        await traces.stop()
+        assert (_count(database), traces.lost) == (120, 0)
+
+    run(tmp_path, work)
+
+
+def test_the_table_holds_a_readable_row(tmp_path: Path) -> None:
+    async def work(traces: Traces, _: Database) -> None:
+        traces.keep(seen(key_id=7))
+
+    run(tmp_path, work)
+    with sqlite3.connect(tmp_path / "service.sqlite3") as connection:
+        row = connection.execute("SELECT key_id, collection, json_extract(body, '$.decision'), content FROM traces")
+        assert row.fetchall() == [(7, "default", "pass", None)]
+    connection.close()

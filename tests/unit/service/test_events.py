@@ -1,0 +1,359 @@
+"""An answer as events: in their order, taken back where it must be, and ended when nobody listens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from rag_harness.errors import ModelCallError
+from rag_harness.local_work import in_a_thread
+from rag_harness.models.heard import listening
+from rag_harness.pipelines import experiment
+from rag_harness.pipelines.e1_baseline import Baseline
+from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.reliability import replies
+from rag_harness.pipelines.reliability.thresholds import NORMAL
+from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts import Prompts
+from rag_harness.service.citing import cited
+from rag_harness.service.events import Shows, events
+from rag_harness.service.telling import Event
+from rag_harness.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
+from tests.unit.pipelines.mock_parts import parts_of, write_kb
+from tests.unit.pipelines.reliability.test_engine import ANSWER, PAGES, Finds, made
+from tests.unit.service.shipped import shipped_parts
+from tests.unit.service.streaming_model import streaming_model
+
+QUERY = Query("q", "How long may I return a lamp?")
+SPLIT = ['{"answer"', ': "You can return a lamp', " within 45 days", ' [Source 1]."', "}"]
+
+
+def document_of(doc_id: str) -> Document:
+    text = next(page.chunk.text for page in PAGES if page.chunk.doc_id == doc_id)
+    return Document(doc_id, text, doc_id)
+
+
+def body(output: PipelineOutput) -> dict[str, Any]:
+    last = next((each for each in reversed(output.decisions) if each.name == "decision"), None)
+    said = output.answer
+    return {
+        "answer": said.text,
+        "citations": [asdict(each) for each in cited(said.text, said.citations, output.context, document_of)],
+        "confidence": output.confidence,
+        "decision": last.outcome if last else "unchecked",
+        "reasons": last.reason.split("; ") if last and last.reason else [],
+        "trace_id": "t",
+    }
+
+
+SHOWS = Shows(body, lambda error: {"code": type(error).__name__})
+Answering = Callable[[], Coroutine[Any, Any, PipelineOutput]]
+
+
+class Streams:
+    """A chat model that streams its pieces, one turn of the loop each; an exception among them is raised."""
+
+    model = "test/chat"
+
+    def __init__(self, *tries: Sequence[str | Exception]) -> None:
+        self.tries = list(tries)
+
+    async def complete(self, messages: Sequence[Message], response_format: object = None) -> Completion:
+        for pieces in self.tries:
+            listener = listening.get()
+            if listener is not None:
+                listener.begins()
+            for piece in pieces:
+                await asyncio.sleep(0)
+                if isinstance(piece, Exception):
+                    raise piece
+                if listener is not None:
+                    listener.hears(piece)
+        said = "".join(piece for piece in self.tries[-1] if isinstance(piece, str))
+        return Completion(said, self.model, Usage(9, 3, 1), 1.0)
+
+
+class Searches:
+    """Finds the same sources for any question, and answers from them."""
+
+    def __init__(self, *tries: Sequence[str | Exception], context: Sequence[Hit] = PAGES[:2]) -> None:
+        self.context = list(context)
+        self.generator = Generator(Streams(*tries), Prompts("system", "{context} {question}"))
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        return await self.generator.answer_from(query, self.context)
+
+
+def told(answering: Answering, strict: bool = False) -> list[Event]:
+    async def all_of() -> list[Event]:
+        return [event async for event in events(answering, SHOWS, strict=strict)]
+
+    return asyncio.run(all_of())
+
+
+def asked(pipeline: Any) -> Answering:
+    return lambda: pipeline.answer(QUERY)
+
+
+def names(said: Sequence[Event]) -> list[str]:
+    return [event.name for event in said]
+
+
+def text_of(said: Sequence[Event]) -> str:
+    """Return what a client shows in the end, who does as the events say."""
+    shown = ""
+    for event in said:
+        if event.name == "token":
+            shown += event.data["text"]
+        elif event.name == "replace":
+            shown = event.data["answer"]
+    return shown
+
+
+def test_an_answer_comes_in_its_order() -> None:
+    said = told(asked(Searches(SPLIT)))
+    assert names(said) == ["retrieval", "token", "token", "token", "citation", "verdict", "done"]
+    assert said[0].data["sources"][0] == {"source": 1, "document": "returns.md", "section": "", "score": 0.5}
+    assert [event.data["text"] for event in said[1:4]] == [
+        "You can return a lamp",
+        " within 45 days",
+        " [Source 1].",
+    ]
+    quote = said[4].data
+    assert document_of(quote["document"]).text[quote["start"] : quote["end"]] == quote["quote"]
+    assert ANSWER[quote["answer_start"] : quote["answer_end"]] == "You can return a lamp within 45 days"
+    assert said[5].data == {"decision": "unchecked", "confidence": None, "reasons": []}
+    assert said[6].data["answer"] == text_of(said) == ANSWER
+    assert "citations" not in said[6].data
+    assert json.loads(json.dumps([asdict(event) for event in said])), "an event is no JSON"
+
+
+def test_what_was_found_is_told_before_the_model_has_said_a_word() -> None:
+    async def first() -> Event:
+        async with aclosing(events(asked(Searches(["x" * 9])), SHOWS)) as stream:
+            return await anext(stream)
+
+    assert asyncio.run(first()).name == "retrieval"
+
+
+def test_strict_says_nothing_before_the_verdict() -> None:
+    said = told(asked(Searches(SPLIT)), strict=True)
+    assert names(said) == ["retrieval", "verdict", "token", "citation", "done"]
+    assert said[2].data["text"] == ANSWER
+
+
+def reliable(passed: float, warned: float) -> Any:
+    thresholds = replace(NORMAL, passed=passed, warned=warned)
+    return made(Finds(PAGES), cast("Any", Streams(SPLIT)), thresholds=thresholds)
+
+
+def test_what_the_pipeline_withheld_is_taken_back_and_its_citations_are_not_told() -> None:
+    said = told(asked(reliable(passed=1.0, warned=1.0)))
+    assert names(said) == ["retrieval", "token", "token", "token", "replace", "verdict", "done"]
+    assert said[4].data == {"answer": replies.NOT_SURE}
+    assert said[5].data["decision"] == "abstain"
+    assert text_of(said) == replies.NOT_SURE
+
+
+def test_strict_never_says_what_the_pipeline_withheld() -> None:
+    said = told(asked(reliable(passed=1.0, warned=1.0)), strict=True)
+    assert names(said) == ["retrieval", "verdict", "token", "done"]
+    assert "45" not in json.dumps([asdict(event) for event in said])
+
+
+def test_the_second_answer_that_is_asked_to_compare_is_shown_to_nobody() -> None:
+    said = told(asked(reliable(passed=0.1, warned=0.0)))
+    assert names(said) == ["retrieval", "token", "token", "token", "citation", "verdict", "done"]
+    assert text_of(said) == ANSWER
+
+
+def test_a_call_that_breaks_off_takes_its_words_back() -> None:
+    said = told(asked(Searches(SPLIT[:2], SPLIT)))
+    assert names(said)[:5] == ["retrieval", "token", "replace", "token", "token"]
+    assert said[2].data == {"answer": ""}
+    assert text_of(said) == ANSWER
+
+
+def test_a_failure_takes_back_what_was_said() -> None:
+    said = told(asked(Searches([*SPLIT[:2], ModelCallError("/secret/path")])))
+    assert [asdict(event) for event in said[1:]] == [
+        {"name": "token", "data": {"text": "You can return a lamp"}},
+        {"name": "replace", "data": {"answer": ""}},
+        {"name": "error", "data": {"code": "ModelCallError"}},
+    ]
+
+
+def test_a_failure_before_anything_was_said_is_an_error_alone() -> None:
+    async def fails() -> PipelineOutput:
+        raise ValueError("no")
+
+    assert [asdict(event) for event in told(fails)] == [{"name": "error", "data": {"code": "ValueError"}}]
+
+
+def test_an_answer_that_cannot_be_shown_is_an_error() -> None:
+    def broken(_: PipelineOutput) -> dict[str, Any]:
+        raise OSError("disk")
+
+    async def all_of() -> list[Event]:
+        return [event async for event in events(asked(Searches(SPLIT)), Shows(broken, SHOWS.failure))]
+
+    assert names(asyncio.run(all_of()))[-2:] == ["replace", "error"]
+
+
+def test_work_that_is_ended_from_outside_is_an_error() -> None:
+    async def ends_itself() -> PipelineOutput:
+        raise asyncio.CancelledError
+
+    assert names(told(ends_itself)) == ["error"]
+
+
+def test_what_the_pipeline_adds_behind_the_models_words_is_told() -> None:
+    class Adds(Searches):
+        async def answer(self, query: Query) -> PipelineOutput:
+            output = await super().answer(query)
+            return replace(output, answer=replace(output.answer, text=f"{output.answer.text}\n\nPlease check."))
+
+    said = told(asked(Adds(SPLIT)))
+    assert [event.data["text"] for event in said if event.name == "token"][-1] == "\n\nPlease check."
+
+
+def test_a_pipeline_that_streams_nothing_is_told_whole() -> None:
+    async def answers() -> PipelineOutput:
+        return PipelineOutput(Answer(ANSWER, citations=(1,)), context=tuple(PAGES[:1]))
+
+    assert names(told(answers)) == ["retrieval", "token", "citation", "verdict", "done"]
+
+
+def test_a_pipeline_that_changes_its_sources_tells_the_last_ones() -> None:
+    class Drops(Searches):
+        async def answer(self, query: Query) -> PipelineOutput:
+            return replace(await super().answer(query), context=())
+
+    said = [event for event in told(asked(Drops(SPLIT))) if event.name == "retrieval"]
+    assert [len(event.data["sources"]) for event in said] == [2, 0]
+
+
+def test_an_answer_in_plain_words_is_told_as_it_comes() -> None:
+    async def answers() -> PipelineOutput:
+        trace = Trace()
+        said = await trace.complete(Streams(["It is ", "45 days."]), [])
+        return trace.output(Answer(said.text))
+
+    assert names(told(answers)) == ["retrieval", "token", "token", "verdict", "done"]
+
+
+def test_a_pipeline_in_a_thread_of_its_own_is_heard_in_order() -> None:
+    async def answers() -> PipelineOutput:
+        return await in_a_thread(lambda: asyncio.run(Searches(SPLIT).answer(QUERY)))
+
+    said = told(answers)
+    assert names(said) == ["retrieval", "token", "token", "token", "citation", "verdict", "done"]
+    assert text_of(said) == ANSWER
+
+
+class Waits:
+    """A pipeline that waits until it is cancelled, and says so."""
+
+    cancelled = False
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.01)  # it has something to put away
+            self.cancelled = True
+            raise
+        raise AssertionError("nobody waits for a minute")
+
+
+def test_whoever_is_cancelled_while_waiting_cancels_the_work_and_waits_for_its_end() -> None:
+    async def leave() -> None:
+        async def listen() -> None:
+            async for _ in events(asked(pipeline), SHOWS):
+                pass
+
+        client = asyncio.ensure_future(listen())
+        await asyncio.sleep(0.02)
+        client.cancel()
+        with suppress(asyncio.CancelledError):
+            await client
+
+    pipeline = Waits()
+    asyncio.run(leave())
+    assert pipeline.cancelled
+
+
+def test_a_stream_that_is_never_begun_leaves_nothing_behind() -> None:
+    async def leave() -> None:
+        await events(asked(Waits()), SHOWS).aclose()
+
+    asyncio.run(leave())
+
+
+def test_when_the_client_leaves_at_the_first_token_the_model_server_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_kb(tmp_path, {"a.md": "# A\n\nText.\n"}, monkeypatch)
+
+    async def leave() -> tuple[int, int, int]:
+        async with streaming_model(every=0.05) as model:
+            named = {"chat_model": "a/model", "chat_base_url": model.url, "chat_api_key": "k"}
+            parts = parts_of(root, profile="openrouter", mode="live", **named)
+            e1 = experiment("e1", parts)
+            assert isinstance(e1.pipeline, Baseline)
+            async with aclosing(events(asked(e1.pipeline), SHOWS)) as stream:
+                async for event in stream:
+                    if event.name == "token":
+                        break
+            at_leaving = model.words
+            await asyncio.sleep(0.3)
+            soon, writing = model.words, model.writing
+            await asyncio.sleep(0.2)
+            await parts.endpoints.aclose()
+            assert model.words == soon, "the server still writes"
+            return at_leaving, soon, writing
+
+    at_leaving, soon, writing = asyncio.run(leave())
+    assert 1 <= at_leaving <= 3
+    assert soon - at_leaving <= 2
+    assert writing == 0
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_path: Path) -> None:
+    parts = shipped_parts(tmp_path)
+    queries = [case.query for case in parts.data().cases][:40]
+    by_id = {document.doc_id: document for document in parts.data().documents}
+    r1 = experiment("r1", parts)
+    assert r1.prepare is not None
+    r1.prepare(queries)
+
+    def shown(output: PipelineOutput) -> dict[str, Any]:
+        said = output.answer
+        found = cited(said.text, said.citations, output.context, by_id.__getitem__)
+        return {**body(replace(output, context=())), "citations": [asdict(each) for each in found]}
+
+    async def both(query: Query) -> tuple[dict[str, Any], list[Event]]:
+        whole = shown(await r1.pipeline.answer(query))
+        stream = events(lambda: r1.pipeline.answer(query), Shows(shown, SHOWS.failure), strict=strict)
+        return whole, [event async for event in stream]
+
+    async def all_of() -> list[tuple[dict[str, Any], list[Event]]]:
+        return [await both(query) for query in queries]
+
+    replaced = 0
+    for whole, said in asyncio.run(all_of()):
+        assert text_of(said) == whole["answer"]
+        assert [event.data for event in said if event.name == "citation"] == whole["citations"]
+        [verdict] = [event.data for event in said if event.name == "verdict"]
+        assert verdict == {name: whole[name] for name in verdict}
+        assert names(said)[-1] == "done"
+        replaced += "replace" in names(said)
+    assert (replaced > 0) is not strict, "r1 withholds some of its answers"
