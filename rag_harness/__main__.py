@@ -49,9 +49,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
 def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> None:
     subparser = subparsers.add_parser(name, help=command.help, description=command.help)
     if name in named:
-        module = import_module(f"rag_harness.{command.module}")
-        getattr(module, f"{name}_arguments")(subparser)
-        subparser.set_defaults(run=getattr(module, f"run_{name}"))
+        module, function = import_module(f"rag_harness.{command.module}"), name.replace("-", "_")
+        getattr(module, f"{function}_arguments")(subparser)
+        subparser.set_defaults(run=getattr(module, f"run_{function}"))
 
 
 ALONE: dict[str, Command] = {
@@ -94,6 +94,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "list": Command("print what each key may do, and what it was used for", "commands.keys"),
             "revoke": Command("make a key good for nothing, at once", "commands.keys"),
         },
+    ),
+    "queries": (
+        "questions as cases",
+        {"from-traces": Command("make cases to label of what users asked a service", "commands.queries")},
     ),
     "results": (
         "result files",

@@ -101,7 +101,7 @@ def shown(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) 
     citations = cited(said.text, said.citations, output.context, serving.document)
     return Answered(
         answer=said.text,
-        citations=[Cited(**{**asdict(each), "section": " > ".join(each.section)}) for each in citations],
+        citations=[Cited(**asdict(each)) for each in citations],
         confidence=output.confidence,
         decision=outcome_of(output),
         reasons=reasons_of(output),

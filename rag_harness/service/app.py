@@ -27,6 +27,7 @@ def create_app(opening: Opening) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opening() as service:
             app.state.service, app.state.access = service, Access.of(service.database, service.options)
+            service.metrics.watch_waiting(lambda: app.state.access.places.waiting)
             yield
 
     app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, redoc_url=None, docs_url=None)

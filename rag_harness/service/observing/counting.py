@@ -9,6 +9,8 @@ from rag_harness.files.log import log
 from rag_harness.service.observing.metrics import Metrics
 
 Asgi = Any
+_LEFT = 499
+"""What nginx logs of a client that left before its answer began."""
 _QUIET = ("/health", "/ready", "/metrics")
 """Asked every few seconds by machines: a line each would bury the others."""
 
@@ -17,7 +19,7 @@ class Counting:
     """Middleware: a count and a line for each request, by the template of its route.
 
     Args:
-        app: what answers; its ``state.metrics`` counts.
+        app: what answers; its ``state.service.metrics`` counts.
     """
 
     def __init__(self, app: Asgi) -> None:
@@ -28,7 +30,7 @@ class Counting:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 499
+        began, status = time.perf_counter(), _LEFT
 
         async def watched(message: Any) -> None:
             nonlocal status
@@ -47,5 +49,5 @@ def _count(scope: Any, status: int, ms: float) -> None:
     route = getattr(scope.get("route"), "path", "")
     metrics.request(scope["method"], route, status)
     if route not in _QUIET:
-        trace_id = scope.get("state", {}).get("trace_id", "")
-        log.info("%s %s %d %.0f ms %s", scope["method"], route or "no such path", status, ms, trace_id)
+        said = {"method": scope["method"], "route": route or "none", "status": status, "ms": round(ms, 1)}
+        log.info("request", extra={**said, "trace_id": scope.get("state", {}).get("trace_id", "")})

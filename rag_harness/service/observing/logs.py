@@ -64,6 +64,7 @@ def _formatter(shape: Format, stream: TextIO) -> logging.Formatter:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _request,
     ]
@@ -83,6 +84,7 @@ def _formatter(shape: Format, stream: TextIO) -> logging.Formatter:
 def _request(_: Any, __: str, event: Event) -> Event:
     """Turn a line of uvicorn's access log into fields, without what was asked for behind the path."""
     said = event.pop("positional_args", ())
+    event.pop("color_message", None)
     if event.get("logger") == _ACCESS and isinstance(said, tuple) and len(said) == 5:
         client, method, path, _version, status = said
         asked = {"client": str(client).rpartition(":")[0], "method": method, "path": str(path).partition("?")[0]}

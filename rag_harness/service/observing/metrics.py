@@ -104,11 +104,9 @@ class Metrics:
         with self._in_flight.track_inprogress():
             yield
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Count a question as waiting for its turn."""
-        with self._waiting.track_inprogress():
-            yield
+    def watch_waiting(self, how_many: Callable[[], float]) -> None:
+        """Ask ``how_many`` questions wait for their turn whenever somebody reads the metrics."""
+        self._waiting.set_function(how_many)
 
     def text(self, by_collection: bool = False) -> bytes:
         """Return all of it as Prometheus reads it; names of collections only where they are asked for."""

@@ -74,7 +74,8 @@ def test_the_embedded_reader_is_heard_in_process(tmp_path: Path, monkeypatch: py
     parts = parts_of(write_kb(tmp_path, {"a.md": "# A\n"}, monkeypatch), profile="embedded", mode="live")
 
     async def said() -> str:
-        asked = [Message("system", "Reply as JSON with answer"), Message("user", "Question: How much is it?")]
+        source = "[Source 1: lamps.md] You can return a lamp within 45 days, together with all that came with it."
+        asked = Message("user", f"Context:\n{source}\n\nQuestion: Within how many days can I return a lamp?")
         with hearing(ear):
             return (await parts.chat().complete([asked])).text
 

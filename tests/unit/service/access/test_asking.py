@@ -154,7 +154,9 @@ def test_a_page_of_another_origin_is_refused(db: Database, origin: str) -> None:
 
 
 def test_our_own_page_may_ask(db: Database) -> None:
-    assert Asking(create_app(db), headers={"Host": "localhost:8000", "Origin": "http://localhost:8000"}).ask().is_success
+    assert (
+        Asking(create_app(db), headers={"Host": "localhost:8000", "Origin": "http://localhost:8000"}).ask().is_success
+    )
 
 
 def test_with_a_key_any_host_will_do(db: Database) -> None:

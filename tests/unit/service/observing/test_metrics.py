@@ -50,8 +50,11 @@ def test_requests_are_counted_by_the_template_of_their_path() -> None:
 
 def test_what_is_being_answered_and_what_waits() -> None:
     metrics = Metrics()
-    with metrics.in_flight(), metrics.waiting():
+    waiting = [1]
+    metrics.watch_waiting(lambda: waiting[0])
+    with metrics.in_flight():
         inside = told(metrics)
+    waiting[0] = 0
     assert (inside["rag_harness_questions_in_flight"], inside["rag_harness_questions_waiting"]) == (1, 1)
     after = told(metrics)
     assert (after["rag_harness_questions_in_flight"], after["rag_harness_questions_waiting"]) == (0, 0)

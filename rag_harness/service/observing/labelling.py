@@ -1,0 +1,137 @@
+"""Traces -> rows of ``queries.jsonl`` for people to label: yesterday's failures are tomorrow's cases."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from rag_harness.service.observing.observed import FAILED
+
+THUMBS_DOWN, ABSTAINED, WARNED, BROKEN, OTHERS = "thumbs-down", "abstained", "warned", "failed", "any"
+REASONS = (THUMBS_DOWN, BROKEN, ABSTAINED, WARNED, OTHERS)
+"""Why a question is picked, the most telling first; one that has several counts by the first of them."""
+UNLABELLED = "unlabelled"
+Content = Callable[[str], Mapping[str, Any]]
+"""Trace id -> what was said, as ``content_of`` has it."""
+_BY_DECISION = {FAILED: BROKEN, "abstain": ABSTAINED, "warn": WARNED}
+_TRACES_NAMED = 20
+_ENDS = " .!?…"
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A trace as it is labelled: what was asked and what came of it; ``began`` as ISO 8601 has it."""
+
+    trace_id: str
+    began: str
+    decision: str
+    confidence: float | None
+    thumb: int | None
+    comment: str
+    question: str
+    inputs: Mapping[str, Any]
+
+    @property
+    def reason(self) -> str:
+        """Why it should be looked at."""
+        return THUMBS_DOWN if self.thumb == -1 else _BY_DECISION.get(self.decision, OTHERS)
+
+    @property
+    def same(self) -> str:
+        """What two traces have in common that ask the same: the words, and what was sent with them."""
+        words = " ".join(unicodedata.normalize("NFKC", self.question).casefold().split())
+        return json.dumps([words.rstrip(_ENDS) or words, self.inputs], sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was asked at least once; ``traces`` are the most telling first, the newest of those first."""
+
+    traces: tuple[Logged, ...]
+
+    @property
+    def shown(self) -> Logged:
+        """The trace whose answer is shown to who labels."""
+        return self.traces[0]
+
+    @property
+    def key(self) -> str:
+        """Return what names the question, whenever and however often it was asked."""
+        return sha256(self.shown.same.encode()).hexdigest()
+
+
+def merged(traces: Iterable[Logged]) -> list[Asked]:
+    """Return each question once, in the order in which it was first asked."""
+    by_question: dict[str, list[Logged]] = defaultdict(list)
+    for each in traces:
+        by_question[each.same].append(each)
+    asked = [Asked(tuple(_telling_first(same))) for same in by_question.values()]
+    return sorted(asked, key=lambda one: (min(each.began for each in one.traces), one.key))
+
+
+def sample(asked: Sequence[Asked], size: int | None, only: str | None, seed: int) -> list[Asked]:
+    """Return at most ``size`` questions, by lot; without ``only`` each reason gets the same share, as far as it goes.
+
+    The lot is of seed and question alone, however often and in whatever order they were asked.
+    """
+    groups = _by_reason(asked, only)
+    for group in groups.values():
+        group.sort(key=lambda one: sha256(f"{seed}/{one.key}".encode()).digest())
+    taken = {one.key for one in list(_in_turns(list(groups.values())))[:size]}
+    return [one for one in asked if one.key in taken]
+
+
+def rows(taken: Sequence[Asked], asked: Sequence[Asked], content: Content) -> Iterator[str]:
+    """Go through the lines of ``queries.jsonl``; ``asked`` are all questions that ``taken`` was drawn of."""
+    sizes = {reason: len(group) for reason, group in _by_reason(asked, None).items()}
+    for one in taken:
+        yield json.dumps(_row(one, sizes[one.shown.reason], content(one.shown.trace_id)), ensure_ascii=False)
+
+
+def _telling_first(traces: list[Logged]) -> list[Logged]:
+    newest = sorted(traces, key=lambda each: (each.began, each.trace_id), reverse=True)
+    return sorted(newest, key=lambda each: REASONS.index(each.reason))
+
+
+def _by_reason(asked: Iterable[Asked], only: str | None) -> dict[str, list[Asked]]:
+    groups: dict[str, list[Asked]] = {reason: [] for reason in REASONS if only in (None, reason)}
+    for one in asked:
+        if one.shown.reason in groups:
+            groups[one.shown.reason].append(one)
+    return groups
+
+
+def _in_turns(groups: Sequence[Sequence[Asked]]) -> Iterator[Asked]:
+    for turn in range(max(map(len, groups), default=0)):
+        yield from (group[turn] for group in groups if turn < len(group))
+
+
+def _row(one: Asked, of: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    shown = one.shown
+    seen = {
+        "drawn_of": of,
+        "decision": shown.decision,
+        "confidence": shown.confidence,
+        "comments": [each.comment for each in one.traces if each.comment],
+        "answer_given": content.get("answer", ""),
+        "sources_cited": content.get("cited", []),
+        "sources_shown": content.get("sources", []),
+        "first_asked": min(each.began for each in one.traces),
+        "last_asked": max(each.began for each in one.traces),
+        "trace_ids": [each.trace_id for each in one.traces][:_TRACES_NAMED],
+    }
+    return {
+        "query_id": f"trace_{one.key[:16]}",
+        "query_type": UNLABELLED,
+        "query": shown.question,
+        "inputs": shown.inputs,
+        "ground_truth": "",
+        "context_reference": [],
+        "evidence": [],
+        "metadata": {"reviewed": "no", "sampled_as": shown.reason, "asked": len(one.traces), "seen": seen},
+    }
