@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.once import Once
+from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Reranker
 from rag_harness.recording.cassettes import Cassettes
@@ -112,6 +114,10 @@ class RunParts:
             embedder = self.embedder(spec.embedder)
             self._retrievals[key] = Retrieval(spec, lambda: documents.documents, self.settings, self.stores, embedder)
         return self._retrievals[key]
+
+    def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:
+        """Return what gives the weights of words over the chunks of ``retrieval``; made on first use."""
+        return cache(lambda: Rarity(retrieval.chunks))
 
     def embedder(self, model: str = "") -> CachedEmbedder:
         """Return the embedder of ``model``, the options' where none is named, behind its stores."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,8 @@ from rag_harness.types import Chunk, Hit
 K1, B = 0.9, 0.4
 
 Floats = npt.NDArray[np.float32]
+Postings = Mapping[str, tuple["Sequence[int] | npt.NDArray[np.int64]", "Sequence[int] | npt.NDArray[np.int64]"]]
+"""By word, the positions of the chunks that have it, and how often each has it."""
 
 _WORD = re.compile(
     r"""\w+(?:(?:(?<=[^\W\d_])['‘’.:·](?=[^\W\d_])   # that's, e.g: between letters
@@ -44,7 +46,7 @@ _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 def words(text: str) -> list[str]:
     """Return the words of an English text as BM25 compares them, in their order, repeated ones too."""
-    return _cut(text, _Stems())
+    return cut(text, Stems())
 
 
 class Bm25Index:
@@ -63,13 +65,11 @@ class Bm25Index:
         return self._make()
 
     @cached_property
-    def _counted(self) -> tuple[dict[str, tuple[list[int], list[int]]], npt.NDArray[np.float64]]:
+    def _counted(self) -> tuple[Postings, npt.NDArray[np.float64]]:
         """The chunks that have each word, and what a chunk's length does to its score."""
-        stems = _Stems()
-        texts = [_cut(chunk.text, stems) for chunk in self._chunks]
-        lengths = np.array([len(text) for text in texts], np.float64)
-        mean = lengths.mean() if any(texts) else 1.0
-        return _postings(texts), K1 * ((1 - B) + B * lengths / mean)
+        stems = Stems()
+        texts = [cut(chunk.text, stems) for chunk in self._chunks]
+        return _postings(texts), length_parts(np.array([len(text) for text in texts], np.float64))
 
     def scores(self, query: str) -> dict[str, float]:
         """Return the BM25 score of each chunk by chunk_id; 0 where no word is shared."""
@@ -101,7 +101,13 @@ class Bm25Index:
         return np.array(positions, np.int64), weights
 
 
-class _Stems(dict[str, "str | None"]):
+def length_parts(lengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return what the length of each chunk, in words, does to its score."""
+    mean = lengths.mean() if lengths.any() else 1.0
+    return K1 * ((1 - B) + B * lengths / mean)
+
+
+class Stems(dict[str, "str | None"]):
     """What a word is compared as, None for a stop word. Worked out once a word: a corpus repeats each ten times."""
 
     def __init__(self) -> None:
@@ -117,7 +123,8 @@ class _Stems(dict[str, "str | None"]):
         return stem
 
 
-def _cut(text: str, stems: _Stems) -> list[str]:
+def cut(text: str, stems: Stems) -> list[str]:
+    """Return the words of a text as ``words`` does; ``stems`` are shared by texts that are cut together."""
     return [stem for word in _WORD.findall(text) if (stem := stems[word]) is not None]
 
 

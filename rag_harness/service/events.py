@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class Shows:
 
 async def events(
     answering: Callable[[], Coroutine[Any, Any, PipelineOutput]], shows: Shows, *, strict: bool = False
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event, None]:
     """Yield what happens while ``answering`` works; the last event is ``done`` or ``error``.
 
     - ``retrieval`` {sources}: what the answer is to be made from, before it is written. Told again where it changes.

@@ -36,6 +36,7 @@ class Asking:
         question: what is asked, and how.
         ids: of its trace.
         debug: say how the answer came about.
+        pipeline_ms: what the experiment took, once it has answered.
     """
 
     service: Service
@@ -48,6 +49,7 @@ class Asking:
     _began: float = field(default_factory=time.time)
     _clock: float = field(default_factory=time.perf_counter)
     _first_token_ms: float | None = None
+    pipeline_ms: float = 0.0
 
     async def granted(self) -> Asking:
         """Have the question granted, before anything is done about it.
@@ -83,11 +85,13 @@ class Asking:
 
     async def _answered(self, streamed: bool) -> PipelineOutput:
         with about(trace_id=self.ids.trace_id), self.service.metrics.in_flight():
+            began = time.perf_counter()
             try:
                 output = await answer(self.serving, self.question, self.service.options.seconds)
             except BaseException as error:
                 self._observe(self._failed(error, streamed))
                 raise
+            self.pipeline_ms = (time.perf_counter() - began) * 1000
             self._observe(self._seen(outcome_of(output), output, streamed))
             return output
 

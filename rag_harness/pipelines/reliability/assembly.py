@@ -18,7 +18,6 @@ from rag_harness.pipelines.reliability.asking_again import TEMPERATURE, Again
 from rag_harness.pipelines.reliability.confidence import Confidence
 from rag_harness.pipelines.reliability.engine import Reliable, Steps
 from rag_harness.pipelines.reliability.fallback import Fallback
-from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.pipelines.reliability.searching import Searcher
 from rag_harness.pipelines.reliability.thresholds import MODES
 from rag_harness.pipelines.subquestions import subquestions
@@ -64,7 +63,7 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
     retrieval, prompts = parts.retrieval(data=data), parts.prompts("r1")
     reranker, rewriter = retrieval.reranker(), parts.rewriter()
     retrievers = [retrieval.dense, *([retrieval.words] if design.hybrid else [])]
-    rarity = cache(lambda: Rarity(retrieval.chunks))
+    rarity = parts.rarity(retrieval)
     searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original)
     file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
     judge = judge_of(parts)

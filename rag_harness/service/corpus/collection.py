@@ -24,12 +24,13 @@ from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.contents import Contents, Held
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
-from rag_harness.service.corpus.making import Ground, Wanted, serving_of
+from rag_harness.service.corpus.making import Wanted, serving_of
 from rag_harness.service.corpus.names import checked_name, suffix_of
 from rag_harness.service.corpus.preparing import Prepared, Preparer
 from rag_harness.service.corpus.reading import read_upload
 from rag_harness.service.corpus.refusals import problem_of
 from rag_harness.service.corpus.serving import DocumentInfo
+from rag_harness.service.corpus.serving_parts import Lasting
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
@@ -63,7 +64,7 @@ class Collection:
         number: of its row.
         database: where it is kept.
         wanted: what is served.
-        ground: models, stores and index.
+        lasting: models, stores and index.
         tokens: token vectors of its documents.
         intake: takes documents in.
     """
@@ -74,16 +75,16 @@ class Collection:
         number: int,
         database: Database,
         wanted: Wanted,
-        ground: Ground,
+        lasting: Lasting,
         tokens: TokenStore,
         intake: Intake,
     ) -> None:
         self.name, self.number = name, number
-        self._database, self._wanted, self._ground = database, wanted, ground
+        self._database, self._wanted, self._lasting = database, wanted, lasting
         self._tokens, self._intake = tokens, intake
         self._changing = Lock()
         self._contents = Contents(database.read(lambda c: rows.ordered(c, number)))
-        self.serving, _ = serving_of(wanted, ground, self._contents, 0)
+        self.serving, _ = serving_of(wanted, lasting, self._contents, 0)
 
     def documents(self) -> list[DocumentInfo]:
         """Return what is known of every document: those that are found, are on their way, or failed in the last day."""
@@ -159,11 +160,11 @@ class Collection:
         points = [point for each in held for point in each.points]
         try:
             for each, made in zip(held, prepared, strict=True):
-                self._ground.points.add(each.points, made.vectors)
+                self._lasting.points.add(each.points, made.vectors)
             with self._changing:
                 self._change(held, arrivals)
         except BaseException:
-            _quietly(lambda: self._ground.points.remove(points))
+            _quietly(lambda: self._lasting.points.remove(points))
             raise
 
     def leave(self, names: Iterable[str]) -> None:
@@ -176,7 +177,7 @@ class Collection:
     def _change(self, held: Sequence[Held], arrivals: Sequence[Arrival]) -> None:
         old = [self._contents.by_name[each.name] for each in held if each.name in self._contents.by_name]
         contents = self._contents.changed(add=held)
-        serving, retrieval = serving_of(self._wanted, self._ground, contents, self.serving.generation + 1)
+        serving, retrieval = serving_of(self._wanted, self._lasting, contents, self.serving.generation + 1)
         alike = [chunk.doc_id for chunk in retrieval.left_out]
         dropped = {each.row: _dropped(each, alike.count(each.document.doc_id)) for each in arrivals}
         files = {each.document.doc_id: each.digest for each in arrivals if each.digest}
@@ -205,7 +206,7 @@ class Collection:
 
     def _without(self, gone: Sequence[Held]) -> None:
         contents = self._contents.changed(remove=[each.row for each in gone])
-        serving, _ = serving_of(self._wanted, self._ground, contents, self.serving.generation + 1)
+        serving, _ = serving_of(self._wanted, self._lasting, contents, self.serving.generation + 1)
         self._database.write_now(lambda c: rows.make_leave(c, [each.row for each in gone]))
         self._contents, self.serving = contents, serving
         self._clear(gone)
@@ -214,7 +215,7 @@ class Collection:
         """Remove what no question finds any more; what fails here is done by the next start."""
         if not old:
             return
-        _quietly(lambda: self._ground.points.remove([point for each in old for point in each.points]))
+        _quietly(lambda: self._lasting.points.remove([point for each in old for point in each.points]))
         texts = {chunk.text for each in old for chunk in each.indexed}
         stay = {chunk.text for each in self._contents.held for chunk in each.indexed if chunk.text in texts}
         _quietly(lambda: self._tokens.remove([key_of("document", text) for text in texts - stay]))
@@ -223,7 +224,7 @@ class Collection:
     def close(self) -> None:
         """Let go of the index and of the files."""
         with self._changing:
-            self._ground.points.close()
+            self._lasting.points.close()
             self._tokens.close()
 
 

@@ -12,11 +12,11 @@ from rag_harness.service.corpus.collection import Collection, Intake
 from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
-from rag_harness.service.corpus.making import Ground, Wanted, wanted
+from rag_harness.service.corpus.making import Wanted, wanted
 from rag_harness.service.corpus.preparing import Preparer
 from rag_harness.service.corpus.reconciling import reconciled
 from rag_harness.service.corpus.remaking import remake
-from rag_harness.service.corpus.serving_parts import Models
+from rag_harness.service.corpus.serving_parts import Lasting, Models
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.options import Options
@@ -88,7 +88,7 @@ class Corpora:
         recorded: Stores | None = self._models.recorded(cached=name == DEFAULT)
         inner = self._models.embedder(self._wanted.spec.embedder, ingests=True)
         tokens = TokenStore(folder / "tokens.sqlite3", f"{inner.model}@{inner.revision}")
-        preparer = Preparer(self._models, self._wanted.spec, CollectionStores(recorded, {}), tokens)
+        preparer = Preparer(self._models, self._wanted.spec, recorded, tokens)
         remake(database, number, self._wanted.made_of, preparer)
         points = reconciled(
             self._settings,
@@ -97,9 +97,9 @@ class Corpora:
             database.read(lambda c: rows.ready_points(c, number)),
             lambda some: database.read(lambda c: rows.vectors(c, some)),
         )
-        ground = Ground(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
+        lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
         return Collection(
-            name, number, database, self._wanted, ground, tokens, Intake(self._incoming, self._thread, preparer)
+            name, number, database, self._wanted, lasting, tokens, Intake(self._incoming, self._thread, preparer)
         )
 
     def _server_name(self, number: int) -> str:

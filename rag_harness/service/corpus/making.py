@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib import import_module
 
 from rag_harness.errors import SettingsError
-from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.pipelines import builder, experiment
 from rag_harness.protocols import Experiment
-from rag_harness.retrieval.indexes.live import LivePoints
 from rag_harness.service.corpus.contents import Contents
 from rag_harness.service.corpus.searching import LiveRetrieval
 from rag_harness.service.corpus.serving import Serving
-from rag_harness.service.corpus.serving_parts import CollectionParts, Models
+from rag_harness.service.corpus.serving_parts import CollectionParts, Lasting, Models
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.types import IndexSpec, Matrix, Vector
 
@@ -36,20 +34,6 @@ class Wanted:
     made_of: str
 
 
-@dataclass(frozen=True)
-class Ground:
-    """What stays while the documents of a collection change: models, stores, index."""
-
-    models: Models
-    stores: CollectionStores
-    points: LivePoints
-    embedders: dict[str, CachedEmbedder] = field(default_factory=dict)
-
-    def parts(self, contents: Contents) -> CollectionParts:
-        """Return the parts of an experiment over ``contents``."""
-        return CollectionParts(self.models, self.stores, contents, self.points, self.embedders)
-
-
 def wanted(name: str, models: Models) -> Wanted:
     """Find out how experiment ``name`` indexes its documents, by building it over none.
 
@@ -58,7 +42,7 @@ def wanted(name: str, models: Models) -> Wanted:
         SettingsError: it indexes them in two ways, or retrieves from nothing that a service can change.
     """
     strict = str(getattr(import_module(builder(name).__module__), "STRICT", ""))
-    parts = Ground(models, CollectionStores(None, {}), _Nothing()).parts(Contents())
+    parts = CollectionParts(Lasting(models, CollectionStores(None, {}), _Nothing()), Contents())
     for each in filter(None, (name, strict)):
         experiment(each, parts)
     if not parts.retrievals:
@@ -71,14 +55,13 @@ def wanted(name: str, models: Models) -> Wanted:
     return Wanted(name, strict, spec, json.dumps({"spec": asdict(spec), **identity}, sort_keys=True))
 
 
-def serving_of(wanted: Wanted, ground: Ground, contents: Contents, generation: int) -> tuple[Serving, LiveRetrieval]:
+def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation: int) -> tuple[Serving, LiveRetrieval]:
     """Return what answers questions about ``contents``, ready for the first, and what it retrieves from."""
-    parts = ground.parts(contents)
+    parts = CollectionParts(lasting, contents)
     normal = experiment(wanted.name, parts)
     strict: Experiment | None = experiment(wanted.strict, parts) if wanted.strict else None
-    retrieval = parts.retrievals[wanted.spec]
-    retrieval.warm()
-    return Serving(normal, strict, contents.document, generation), retrieval
+    parts.warm()
+    return Serving(normal, strict, contents.document, generation), parts.retrievals[wanted.spec]
 
 
 class _Nothing:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from rag_harness.protocols import Store
+from rag_harness.protocols import Store, Stores
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.service.corpus.serving_parts import Models
 from rag_harness.service.corpus.stores import CollectionStores
-from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
 _SOLID = re.compile(r"\S")
@@ -38,14 +37,14 @@ class Preparer:
     Args:
         models: of the server.
         spec: of the experiment's index.
-        recorded: vectors that need no model.
+        recorded: cuts and vectors that need no model.
         tokens: where token vectors are kept.
     """
 
-    def __init__(self, models: Models, spec: IndexSpec, recorded: CollectionStores, tokens: Store) -> None:
-        self._spec, self._stores = spec, recorded
-        self._settings: Settings = _keeping_all(models.settings)
-        self._embedder = models.stored(spec.embedder, recorded, tokens)
+    def __init__(self, models: Models, spec: IndexSpec, recorded: Stores | None, tokens: Store) -> None:
+        self._models, self._spec, self._recorded, self._tokens = models, spec, recorded, tokens
+        # What compares documents waits until they are all there.
+        self._settings = replace(models.settings, near_duplicates=0.0)
 
     def prepared(self, documents: Sequence[Document]) -> list[Prepared]:
         """Return what becomes of documents, in their order; they are embedded together.
@@ -53,17 +52,12 @@ class Preparer:
         Raises:
             ChunkTooLongError, RecordingMissError, ModelCallError: a chunk cannot be embedded.
         """
-        retrieval = Retrieval(self._spec, lambda: documents, self._settings, self._stores, self._embedder)
-        vectors = self._embedder.embed_documents([chunk.text for chunk in retrieval.indexed])
+        stores = CollectionStores(self._recorded, {}, bounded=False)
+        embedder = self._models.stored(self._spec.embedder, stores, self._tokens)
+        retrieval = Retrieval(self._spec, lambda: documents, self._settings, stores, embedder)
+        vectors = embedder.embed_documents([chunk.text for chunk in retrieval.indexed])
         chunks, indexed = _by_document(retrieval.cut), _by_document(retrieval.indexed)
         return list(_parted(documents, chunks, indexed, vectors))
-
-
-def _keeping_all(settings: Settings) -> Settings:
-    """Return the settings without what compares documents: that is done when they are all there."""
-    from dataclasses import replace
-
-    return replace(settings, near_duplicates=0.0)
 
 
 def _by_document(chunks: Sequence[Chunk]) -> dict[str, tuple[Chunk, ...]]:

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import Protocol
 
 from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.protocols import Index, Stores
+from rag_harness.protocols import Index, LexicalIndex
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.indexes.live import LivePoints
+from rag_harness.retrieval.live_words import LiveWords
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.service.corpus.contents import Contents
+from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Hit, IndexSpec, Matrix, Vector
+
+
+class Searched(Protocol):
+    """What is searched, and changes meanwhile."""
+
+    points: LivePoints
+    words: LiveWords
+    stores: CollectionStores
 
 
 class LiveRetrieval(Retrieval):
@@ -22,20 +33,14 @@ class LiveRetrieval(Retrieval):
 
     Args:
         contents: the state.
-        points: the index of the collection, whatever state it is in.
+        lasting: index and words of the collection, whatever state it is in.
     """
 
     def __init__(
-        self,
-        spec: IndexSpec,
-        contents: Contents,
-        points: LivePoints,
-        settings: Settings,
-        stores: Stores,
-        embedder: CachedEmbedder,
+        self, spec: IndexSpec, contents: Contents, lasting: Searched, settings: Settings, embedder: CachedEmbedder
     ) -> None:
-        super().__init__(spec, lambda: contents.documents, settings, stores, embedder)
-        self._contents, self._points = contents, points
+        super().__init__(spec, lambda: contents.documents, settings, lasting.stores, embedder)
+        self._contents, self._points, self._words = contents, lasting.points, lasting.words
 
     @cached_property
     def cut(self) -> list[Chunk]:
@@ -63,6 +68,11 @@ class LiveRetrieval(Retrieval):
     def index(self) -> Index:
         """The part of the index that belongs to this state."""
         return LiveIndex(self._points, [point for point, _ in self._found_as], self.indexed)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """BM25 over the chunks of this state."""
+        return self._words.view(self.chunks)
 
     @cached_property
     def _found_as(self) -> list[tuple[int, Chunk]]:

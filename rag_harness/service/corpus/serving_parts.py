@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, cast
 
 from rag_harness.dataset.data import Data
@@ -12,13 +13,16 @@ from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.protocols import Store, Stores
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import resolve
 from rag_harness.retrieval.indexes.live import LivePoints
+from rag_harness.retrieval.live_words import LiveWords
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.service.corpus.contents import Contents
+from rag_harness.service.corpus.live_terms import LiveTerms
 from rag_harness.service.corpus.searching import LiveRetrieval
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.settings import Settings, access_of
@@ -106,39 +110,44 @@ class _Adapting:
         return self._models.cassettes
 
 
-class CollectionParts(RunParts):
-    """The parts of an experiment over one state of a collection.
+class Lasting:
+    """What a collection keeps while its documents change, and each state uses.
 
     Args:
         models: of the server.
         stores: of the collection.
-        contents: the state.
-        points: the collection's index.
-        embedders: of the collection, by model; they outlive the state.
+        points: its index.
     """
 
-    def __init__(
-        self,
-        models: Models,
-        stores: CollectionStores,
-        contents: Contents,
-        points: LivePoints,
-        embedders: dict[str, CachedEmbedder],
-    ) -> None:
-        super().__init__(models.settings)
-        self.endpoints = models.endpoints
-        self._models, self._collection_stores = models, stores
-        self._contents, self._points = contents, points
-        self._embedders = embedders
+    def __init__(self, models: Models, stores: CollectionStores, points: LivePoints) -> None:
+        self.models, self.stores, self.points = models, stores, points
+        self.embedders: dict[str, CachedEmbedder] = {}
+        self.words, self.terms = LiveWords(), LiveTerms()
+
+
+class CollectionParts(RunParts):
+    """The parts of an experiment over one state of a collection.
+
+    Args:
+        lasting: what other states of it use, too.
+        contents: the state.
+    """
+
+    def __init__(self, lasting: Lasting, contents: Contents) -> None:
+        super().__init__(lasting.models.settings)
+        self.endpoints = lasting.models.endpoints
+        self._lasting, self._contents = lasting, contents
+        self._embedders = lasting.embedders
         self._live: dict[IndexSpec, LiveRetrieval] = {}
+        self._wanted: list[Callable[[], Any]] = []
 
     @property
     def stores(self) -> Any:
-        return self._collection_stores
+        return self._lasting.stores
 
     @property
     def cassettes(self) -> Cassettes:
-        return self._models.cassettes
+        return self._lasting.models.cassettes
 
     @property
     def retrievals(self) -> Mapping[IndexSpec, LiveRetrieval]:
@@ -164,9 +173,21 @@ class CollectionParts(RunParts):
             self._live[spec] = self._made(spec)
         return self._live[spec]
 
+    def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:
+        """Return what gives the weights of words, which are counted once a chunk."""
+        weights = cache(lambda: self._lasting.terms.over(retrieval.chunks))
+        self._wanted.append(weights)
+        return weights
+
+    def warm(self) -> None:
+        """Make whatever is made of all chunks, so that no question waits for it."""
+        for retrieval in self._live.values():
+            retrieval.warm()
+        for make in self._wanted:
+            make()
+
     def _made(self, spec: IndexSpec) -> LiveRetrieval:
-        embedder = self.embedder(spec.embedder)
-        return LiveRetrieval(spec, self._contents, self._points, self.settings, self._collection_stores, embedder)
+        return LiveRetrieval(spec, self._contents, self._lasting, self.settings, self.embedder(spec.embedder))
 
     def _new_embedder(self, settings: Settings) -> CachedEmbedder:
-        return self._models.stored(settings.embed_model, self._collection_stores)
+        return self._lasting.models.stored(settings.embed_model, self._lasting.stores)

@@ -5,6 +5,7 @@ A run's stores grow with every question, which is right for a recording and woul
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import RLock
@@ -13,8 +14,10 @@ from typing import Any
 from rag_harness.protocols import Store, Stores
 
 MOST_BYTES: Mapping[str, int] = {"tokens": 32 << 20, "vectors": 4 << 20}
-"""Of memory, by kind. The newest entries stay together, however large: whoever put them reads them next."""
+"""Of memory, by kind."""
 _OTHERWISE = 8 << 20
+_YOUNG = 512
+"""Entries that stay however large they are: whoever put them, batch after batch, reads them next."""
 _OVERHEAD = 250
 """Bytes of an entry beside its numbers: key, array, order."""
 
@@ -55,8 +58,7 @@ class MemoryStore:
                 self._forget([key])
                 self._kept[key] = np.atleast_2d(array)
                 self._bytes += self._kept[key].nbytes + _OVERHEAD
-            old = len(self._kept) - len(items)
-            for _ in range(old):
+            for _ in range(len(self._kept) - _YOUNG):
                 if self._bytes <= self._most:
                     break
                 self._forget([next(iter(self._kept))])
@@ -87,10 +89,11 @@ class CollectionStores:
     Args:
         recorded: what was shipped or computed by runs, by kind, read only; None where the mode reads nothing.
         own: what the collection keeps of its documents, by kind.
+        bounded: whether the oldest go where there are too many.
     """
 
-    def __init__(self, recorded: Stores | None, own: Mapping[str, Store]) -> None:
-        self._recorded, self._own = recorded, own
+    def __init__(self, recorded: Stores | None, own: Mapping[str, Store], bounded: bool = True) -> None:
+        self._recorded, self._own, self._bounded = recorded, own, bounded
         self._opened: dict[tuple[str, str, str], MemoryStore] = {}
         self._lock = RLock()
 
@@ -99,7 +102,8 @@ class CollectionStores:
         named = kind, model, revision
         with self._lock:
             if named not in self._opened:
-                self._opened[named] = MemoryStore(self._below(*named), MOST_BYTES.get(kind, _OTHERWISE))
+                most = MOST_BYTES.get(kind, _OTHERWISE) if self._bounded else sys.maxsize
+                self._opened[named] = MemoryStore(self._below(*named), most)
             return self._opened[named]
 
     def flush(self) -> None:

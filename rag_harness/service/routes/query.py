@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from rag_harness.service.access.asking import GuardedRoute, asks
@@ -27,7 +27,7 @@ router = APIRouter(tags=["questions"], route_class=GuardedRoute)
     responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
 )
 async def query(
-    request: Request, asked: Asked, principal: Annotated[Principal, Depends(asks("query"))]
+    request: Request, response: Response, asked: Asked, principal: Annotated[Principal, Depends(asks("query"))]
 ) -> Answered | StreamingResponse:
     """Answer from the documents of the key's collection.
 
@@ -38,4 +38,7 @@ async def query(
     found = await asking(request, principal, question, asked.collection, asked.debug)
     if wants_events(request):
         return streamed(found.events())
-    return await while_waited_for(request, found.whole())
+    answered = await while_waited_for(request, found.whole())
+    # https://www.w3.org/TR/server-timing/
+    response.headers["Server-Timing"] = f"pipeline;dur={found.pipeline_ms:.1f}"
+    return answered

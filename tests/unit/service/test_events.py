@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -137,8 +137,7 @@ def test_an_answer_comes_in_its_order() -> None:
 
 def test_what_was_found_is_told_before_the_model_has_said_a_word() -> None:
     async def first() -> Event:
-        stream = cast("AsyncGenerator[Event, None]", events(asked(Searches(["x" * 9])), SHOWS))
-        async with aclosing(stream):
+        async with aclosing(events(asked(Searches(["x" * 9])), SHOWS)) as stream:
             return await anext(stream)
 
     assert asyncio.run(first()).name == "retrieval"
@@ -293,7 +292,7 @@ def test_whoever_is_cancelled_while_waiting_cancels_the_work_and_waits_for_its_e
 
 def test_a_stream_that_is_never_begun_leaves_nothing_behind() -> None:
     async def leave() -> None:
-        await cast("AsyncGenerator[Event, None]", events(asked(Waits()), SHOWS)).aclose()
+        await events(asked(Waits()), SHOWS).aclose()
 
     asyncio.run(leave())
 
@@ -309,7 +308,7 @@ def test_when_the_client_leaves_at_the_first_token_the_model_server_stops(
             parts = parts_of(root, profile="openrouter", mode="live", **named)
             e1 = experiment("e1", parts)
             assert isinstance(e1.pipeline, Baseline)
-            async with aclosing(cast("AsyncGenerator[Event, None]", events(asked(e1.pipeline), SHOWS))) as stream:
+            async with aclosing(events(asked(e1.pipeline), SHOWS)) as stream:
                 async for event in stream:
                     if event.name == "token":
                         break

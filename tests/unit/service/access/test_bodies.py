@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Any
 
 import fastapi
@@ -191,18 +192,9 @@ def depth(value: Any) -> int:
 def test_depth_is_counted_as_a_parser_nests(value: Any, ascii_only: bool, around: int) -> None:
     for _ in range(around):
         value = ["]", value, '\\"]']
-    try:
-        body = json.dumps(value, ensure_ascii=ascii_only).encode()
-    except UnicodeEncodeError:
-        return
-    body = body.replace(b"\\ud8", b"\\u00d8").replace(b"\\ud9", b"x") if ascii_only else body
-    is_deep = depth(value) > MOST_LEVELS
-    try:
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    with pytest.raises(ProblemError, match="deeper") if depth(value) > MOST_LEVELS else nullcontext():
         check_json(body)
-    except ProblemError as problem:
-        assert problem.code == "half_a_character" or is_deep
-    else:
-        assert not is_deep
 
 
 @pytest.mark.parametrize("levels", [MOST_LEVELS, MOST_LEVELS + 1])
@@ -226,7 +218,7 @@ def test_whole_characters_pass_however_they_are_escaped(text: str) -> None:
 )
 def test_half_a_character_does_not(half: bytes) -> None:
     with pytest.raises(ProblemError, match="half a character"):
-        check_json(half)
+        check_json(b'"%s"' % half)
 
 
 # The connection after it

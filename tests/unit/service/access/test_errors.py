@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.service.access.headers import Headers, Unforeseen
 from rag_harness.service.access.keys import make
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
@@ -138,11 +139,8 @@ def test_openapi_says_how_keys_are_sent(db: Database) -> None:
 def test_problems_of_middlewares_are_told_too(db: Database) -> None:
     app = create_app(db)
 
-    class Refusing:
-        def __init__(self, app: Any) -> None: ...
+    async def refuses(scope: Any, receive: Any, send: Any) -> None:
+        raise ProblemError(418, "teapot", "No.")
 
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            raise ProblemError(418, "teapot", "No.")
-
-    app.user_middleware.append(type(app.user_middleware[0])(Refusing))
+    app.middleware_stack = Headers(Unforeseen(refuses))
     assert problem(Asking(app)("GET", "/health"))["code"] == "teapot"

@@ -1,0 +1,198 @@
+"""Connections that say nothing, say it slowly, or do not listen: against a real server, with raw sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from fastapi.responses import StreamingResponse
+
+from rag_harness.service.access.keys import make
+from rag_harness.service.access.listening import Connection, settings
+from rag_harness.service.options import Options
+from rag_harness.service.state.database import Database
+from tests.unit.service.access.small_app import create_app
+
+HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+class Quick(Connection):
+    headers_s = 0.2
+    reading_s = 0.2
+    most = 4
+
+
+@contextmanager
+def serving(app: Any, **changed: Any) -> Iterator[int]:
+    config = uvicorn.Config(app, "127.0.0.1", 0, log_config=None, lifespan="off", **{**settings(), **changed})
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until = time.monotonic() + 10
+        while not server.started and time.monotonic() < until:
+            time.sleep(0.005)
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture
+def port(db: Database) -> Iterator[int]:
+    with serving(create_app(db), http=Quick) as port:
+        yield port
+
+
+def connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def all_of(client: socket.socket) -> bytes:
+    said = b""
+    while part := client.recv(65536):
+        said += part
+    return said
+
+
+def exchanged(port: int, *sent: bytes) -> bytes:
+    with connected(port) as client:
+        for part in sent:
+            client.sendall(part)
+        return all_of(client)
+
+
+def test_a_request_is_answered_and_the_server_is_not_named(port: int) -> None:
+    said = exchanged(port, HEAD + b"Connection: close\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\nserver:" not in said.lower()
+
+
+def test_who_says_nothing_is_not_waited_for(port: int) -> None:
+    began = time.monotonic()
+    assert exchanged(port).startswith(b"HTTP/1.1 408 ")
+    assert 0.15 < time.monotonic() - began < 2
+
+
+def test_headers_that_drip_are_not_waited_for(port: int) -> None:
+    with connected(port) as client:
+        client.sendall(HEAD)
+        began, said = time.monotonic(), b""
+        client.settimeout(0.02)
+        while time.monotonic() - began < 3 and not said:
+            try:
+                client.sendall(b"X: y\r\n")
+                said = client.recv(65536)
+            except TimeoutError:
+                continue
+    assert said.startswith(b"HTTP/1.1 408 ")
+    assert b"application/problem+json" in said
+    assert time.monotonic() - began < 1
+
+
+def test_the_second_request_of_a_connection_may_not_drip_either(port: int) -> None:
+    with connected(port) as client:
+        client.sendall(HEAD + b"\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+        time.sleep(0.4)  # between requests a client may be silent for longer
+        client.sendall(HEAD)
+        assert b"HTTP/1.1 408 " in all_of(client)
+
+
+def test_an_answer_may_take_longer_than_headers_may(db: Database) -> None:
+    app = create_app(db)
+
+    @app.get("/takes-long")
+    async def takes_long() -> str:
+        await asyncio.sleep(0.4)
+        return "there"
+
+    with serving(app, http=Quick) as port:
+        said = exchanged(port, HEAD.replace(b"/health", b"/takes-long") + b"Connection: close\r\n\r\n")
+    assert said.endswith(b'"there"')
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nHost : x\r\n\r\n"])
+def test_what_is_no_http_is_a_problem(port: int, sent: bytes) -> None:
+    said = exchanged(port, sent + b"\r\n" * 2)
+    assert said.startswith(b"HTTP/1.1 400 ")
+    assert b'"code": "no_http"' in said
+
+
+def test_headers_without_an_end_are_a_problem(port: int) -> None:
+    said = exchanged(port, HEAD, b"X: " + b"y" * (32 << 10))
+    assert said.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_connection_too_many_is_told_so(port: int) -> None:
+    held = [connected(port) for _ in range(Quick.most)]
+    time.sleep(0.05)
+    assert exchanged(port).startswith(b"HTTP/1.1 503 ")
+    for client in held:
+        client.close()
+    time.sleep(0.05)
+    assert exchanged(port, HEAD + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_that_does_not_read_is_left(db: Database) -> None:
+    app, ended = create_app(db), threading.Event()
+
+    @app.get("/endless")
+    async def endless() -> Any:
+        async def parts() -> Any:
+            try:
+                while True:
+                    yield b"x" * 65536
+                    await asyncio.sleep(0)
+            finally:
+                ended.set()
+
+        return StreamingResponse(parts())
+
+    with serving(app, http=Quick) as port, connected(port) as client:
+        client.sendall(HEAD.replace(b"/health", b"/endless") + b"\r\n")
+        assert ended.wait(5)
+
+
+def test_a_strangers_2_gb_are_answered_before_they_came(db: Database) -> None:
+    make(db, ["query"])
+    with serving(create_app(db)) as port, connected(port) as client:
+        head = b"POST /ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        client.sendall(head + b"Content-Length: 2147483648\r\n\r\n")
+        sent = 0
+        client.settimeout(0.2)
+        try:
+            while sent < 64 << 20:
+                sent += client.send(b"x" * 65536)
+        except (ConnectionError, TimeoutError):
+            pass
+        client.settimeout(5)
+        said = client.recv(65536)
+    assert said.startswith(b"HTTP/1.1 401 ")
+    assert b"connection: close" in said
+    assert sent < 32 << 20
+
+
+def test_who_waits_to_be_asked_for_the_body_is_refused_first(db: Database) -> None:
+    with serving(create_app(db)) as port:
+        head = b"POST /query HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Type: application/json\r\n"
+        said = exchanged(port, head + b"Content-Length: 10485760\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 413 ")
+
+
+def test_health_answers_while_every_place_and_many_connections_are_held(db: Database) -> None:
+    app = create_app(db, Options("e1", concurrency=1))
+    with serving(app) as port:
+        held = [connected(port) for _ in range(100)]
+        for client in held:
+            client.sendall(HEAD)
+        assert exchanged(port, HEAD + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+        for client in held:
+            client.close()
