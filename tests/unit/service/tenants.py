@@ -32,7 +32,6 @@ class Server:
 
     clients: Mapping[str, httpx.AsyncClient]
     keys: Mapping[str, str]
-    paths: frozenset[str]
 
 
 @asynccontextmanager
@@ -50,7 +49,7 @@ async def server(folder: Path, tenants: Sequence[str], **options: Any) -> AsyncI
         app = create_app(lambda: opened(made, settings, state))
         async with app.router.lifespan_context(app):
             clients = {name: _client(app, key) for name, key in keys.items()}
-            yield Server(clients, keys, frozenset(app.openapi()["paths"]))
+            yield Server(clients, keys)
             for client in clients.values():
                 await client.aclose()
 
