@@ -31,7 +31,7 @@ def retrieval(context: Sequence[Hit]) -> Event:
 
 def _source(n: int, hit: Hit) -> dict[str, Any]:
     chunk = hit.chunk
-    return {"source": n, "document": chunk.doc_id, "section": section_of(chunk), "score": hit.score}
+    return {"source": n, "document": chunk.doc_id, "section": section_of(chunk), "score": hit.score, "text": chunk.text}
 
 
 class Telling:
