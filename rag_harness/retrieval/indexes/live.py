@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from rag_harness.errors import CriticalError
-from rag_harness.settings import Settings
 from rag_harness.types import Matrix, Vector
 
 
@@ -41,21 +39,3 @@ class LivePoints(Protocol):
     def close(self) -> None:
         """Write what is waiting, and let go."""
         ...
-
-
-def open_points(settings: Settings, folder: Path, name: str) -> LivePoints:
-    """Return the index in ``folder``; with ``rag_qdrant_url`` that server's collection ``name``.
-
-    Raises:
-        LiveIndexError: what is there is damaged.
-        SettingsError: the URL is none.
-    """
-    from rag_harness.retrieval.indexes.live_server import ServerPoints
-
-    if settings.qdrant_url:
-        return ServerPoints.at(settings.qdrant_url, settings.qdrant_api_key, name)
-    try:
-        from rag_harness.retrieval.indexes.live_edge import EdgePoints
-    except ImportError:  # there is no wheel of Edge for this platform
-        return ServerPoints.at("", "", name)
-    return EdgePoints(folder)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints, open_points
+from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints
+from rag_harness.retrieval.indexes.live_opening import open_points
 from rag_harness.settings import Settings
 from rag_harness.types import Matrix
 

@@ -1,0 +1,25 @@
+"""Which technology keeps an index that changes: a server that is named, else a shard in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.retrieval.indexes.live import LivePoints
+from rag_harness.retrieval.indexes.live_server import ServerPoints
+from rag_harness.settings import Settings
+
+
+def open_points(settings: Settings, folder: Path, name: str) -> LivePoints:
+    """Return the index in ``folder``; with ``rag_qdrant_url`` that server's collection ``name``.
+
+    Raises:
+        LiveIndexError: what is there is damaged.
+        SettingsError: the URL is none.
+    """
+    if settings.qdrant_url:
+        return ServerPoints.at(settings.qdrant_url, settings.qdrant_api_key, name)
+    try:
+        from rag_harness.retrieval.indexes.live_edge import EdgePoints
+    except ImportError:  # there is no wheel of Edge for this platform
+        return ServerPoints.at("", "", name)
+    return EdgePoints(folder)
