@@ -464,7 +464,7 @@ function verdictOf({ decision, confidence, reasons }) {
 	if (decision === "warn") return ["unsure", `Not quite sure${figure}`, `Open the passages before you rely on it. ${estimate}`];
 	if (decision === "abstain" && has("MODEL_UNAVAILABLE")) return ["bad", "No answer just now", "Ask again in a minute."];
 	if (decision === "abstain" && has("NOT_IN_SOURCES")) return ["unsure", "The documents do not answer it", "Ask in other words, or add a document that does."];
-	if (decision === "abstain") return ["unsure", `Not sure enough to answer${figure}`, "Ask in other words, or add a document that answers it."];
+	if (decision === "abstain") return ["unsure", "Not sure enough to answer", "Ask in other words, or add a document that answers it."];
 	if (decision === "unchecked") return ["", `Unchecked${figure}`, "This experiment does not say how sure it is."];
 	return ["", decision + figure, ""];
 }

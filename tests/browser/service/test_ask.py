@@ -69,7 +69,7 @@ def test_what_is_withdrawn_is_shown_as_withdrawn(visit: Visit, stub: Stub) -> No
     assert "withdrawn" in answer.locator(".box.unsure strong").inner_text()
     assert ANSWER in (answer.locator("del").text_content() or "")
     assert not answer.locator("del").is_visible()
-    assert "Not sure enough to answer, 20\u00a0%" in answer.locator(".verdict").inner_text()
+    assert "Not sure enough to answer" in answer.locator(".verdict").inner_text()
 
 
 def test_an_answer_that_ends_otherwise_than_it_came_is_never_changed_silently(visit: Visit, stub: Stub) -> None:
@@ -121,7 +121,7 @@ def test_stop_ends_the_request(visit: Visit, stub: Stub) -> None:
         ({"confidence": 0.61}, "Sure enough, 61 %"),
         ({"confidence": None}, "Passed every check"),
         ({"decision": "warn", "confidence": 0.4}, "Not quite sure, 40 % Open the passages before you rely on it."),
-        ({"decision": "abstain", "confidence": 0.31}, "Not sure enough to answer, 31 %"),
+        ({"decision": "abstain", "confidence": 0.9}, "Not sure enough to answer Ask in other words"),
         ({"decision": "unchecked", "confidence": None}, "Unchecked This experiment does not say how sure it is."),
         (
             {"decision": "abstain", "confidence": 0.9, "reasons": ["NOT_IN_SOURCES"]},
