@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from rag_harness.service.access.asking import Access
 from rag_harness.service.access.installing import install
 from rag_harness.service.observing.counting import Counting
-from rag_harness.service.routes import documents, health, query, traces
+from rag_harness.service.routes import chat, documents, health, page, query, traces
 from rag_harness.service.schemas import Problem
 from rag_harness.service.serviced import Service
 
@@ -31,7 +31,7 @@ def create_app(opening: Opening) -> FastAPI:
             yield
 
     app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, redoc_url=None, docs_url=None)
-    for room in (query, documents, traces, health):
+    for room in (query, chat, documents, traces, health, page):
         app.include_router(room.router, responses=_PROBLEMS)
     install(app)
     app.add_middleware(Counting)

@@ -41,7 +41,7 @@ async def events(
     - ``replace`` {answer}: all words so far are withdrawn, and these stand in their place; more may follow.
     - ``citation``: one each, as the body has them; offsets are those of the final answer.
     - ``verdict`` {decision, confidence, reasons}.
-    - ``done``: the body; its citations are told already.
+    - ``done``: the body.
     - ``error``: what ``shows.failure`` says. Words that were told before it are withdrawn.
 
     Where ``strict``, no word is told before the verdict, so none is ever withdrawn. When the generator is closed, or
@@ -89,7 +89,7 @@ def _told(body: Mapping[str, Any], words: str, strict: bool) -> Iterator[Event]:
     verdict = Event("verdict", {name: body[name] for name in _VERDICT})
     said = [*_rest(body["answer"], words), *(Event("citation", each) for each in body["citations"])]
     yield from [verdict, *said] if strict else [*said, verdict]
-    yield Event("done", {name: value for name, value in body.items() if name != "citations"})
+    yield Event("done", body)
 
 
 def _rest(answer: str, told: str) -> Iterator[Event]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.access.headers import told
@@ -22,6 +24,18 @@ from rag_harness.service.schemas import Answered
 from rag_harness.service.serviced import Service
 from rag_harness.service.telling import Event
 from rag_harness.types import Answer, PipelineOutput
+
+
+class Shape(Protocol):
+    """How answers of an interface look."""
+
+    def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
+        """Return the answer."""
+        ...
+
+    def failure(self, problem: ProblemError) -> Mapping[str, Any]:
+        """Return what is said where there is none."""
+        ...
 
 
 @dataclass
@@ -60,27 +74,36 @@ class Asking:
         await grant(self.service.database, self.principal)
         return self
 
-    async def whole(self) -> Answered:
-        """Return the answer.
+    @property
+    def may_withhold(self) -> bool:
+        """Whether the experiment verifies its answers, and so may take one back that it has begun."""
+        return self.serving.strict is not None
+
+    async def output(self) -> PipelineOutput:
+        """Return what the experiment says.
 
         Raises:
-            ProblemError: there is none.
+            ProblemError: it says nothing.
         """
-        return self._shown(await self._answered(streamed=False))
+        return await self._answered(streamed=False)
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Yield the answer as it comes; ``done`` has the whole of it."""
-        shows = Shows(self._body, lambda error: told(error, self.ids.trace_id).body())
-        strict = self.question.mode == "strict"
-        async for event in events(lambda: self._answered(streamed=True), shows, strict=strict):
-            if event.name == "token" and self._first_token_ms is None:
-                self._first_token_ms = self._ms()
-            yield event
+    async def events(self, shape: Shape, *, holds: bool = False) -> AsyncGenerator[Event, None]:
+        """Yield the answer as it comes; ``done`` has the whole of it.
 
-    def _body(self, output: PipelineOutput) -> Mapping[str, Any]:
-        return self._shown(output).model_dump(mode="json")
+        Args:
+            shape: how it is put to the client.
+            holds: tell no word before the verdict; in mode strict none is anyway.
+        """
+        shows = Shows(partial(shape.body, self), lambda error: shape.failure(told(error, self.ids.trace_id)))
+        strict = holds or self.question.mode == "strict"
+        async with aclosing(events(lambda: self._answered(streamed=True), shows, strict=strict)) as each:
+            async for event in each:
+                if event.name == "token" and self._first_token_ms is None:
+                    self._first_token_ms = self._ms()
+                yield event
 
-    def _shown(self, output: PipelineOutput) -> Answered:
+    def shown(self, output: PipelineOutput) -> Answered:
+        """Return an answer as ``POST /query`` gives it."""
         return shown(self.serving, output, self.ids.trace_id, self.debug)
 
     async def _answered(self, streamed: bool) -> PipelineOutput:

@@ -31,7 +31,9 @@ def retrieval(context: Sequence[Hit]) -> Event:
 
 def _source(n: int, hit: Hit) -> dict[str, Any]:
     chunk = hit.chunk
-    return {"source": n, "document": chunk.doc_id, "section": section_of(chunk), "score": hit.score}
+    page = chunk.pages[0] if chunk.pages else None
+    where = {"document": chunk.doc_id, "section": section_of(chunk), "page": page}
+    return {"source": n, **where, "score": hit.score, "text": chunk.text}
 
 
 class Telling:

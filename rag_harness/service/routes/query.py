@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
@@ -12,9 +13,23 @@ from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.answering import Question
 from rag_harness.service.disconnecting import while_waited_for
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.questions import Asking
 from rag_harness.service.routes.asked import asking
 from rag_harness.service.routes.streams import EVENTS, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
+from rag_harness.types import PipelineOutput
+
+
+class _Shape:
+    """An answer as this route gives it."""
+
+    def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
+        return asking.shown(output).model_dump(mode="json")
+
+    def failure(self, problem: ProblemError) -> Mapping[str, Any]:
+        return problem.body()
+
 
 router = APIRouter(tags=["questions"], route_class=GuardedRoute)
 
@@ -37,8 +52,8 @@ async def query(
     question = Question(asked.query, request.state.trace_id, asked.inputs, asked.mode)
     found = await asking(request, principal, question, asked.collection, asked.debug)
     if wants_events(request):
-        return streamed(found.events())
-    answered = await while_waited_for(request, found.whole())
+        return streamed(found.events(_Shape()))
+    answered = found.shown(await while_waited_for(request, found.output()))
     # https://www.w3.org/TR/server-timing/
     response.headers["Server-Timing"] = f"pipeline;dur={found.pipeline_ms:.1f}"
     return answered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from fastapi import Request
@@ -19,13 +19,13 @@ def wants_events(request: Request) -> bool:
     return EVENTS in request.headers.get("accept", "")
 
 
-def streamed(told: AsyncIterator[Event]) -> StreamingResponse:
+def streamed(told: AsyncGenerator[Event, None]) -> StreamingResponse:
     """Return the response that sends events as they come; where the client leaves, the work ends."""
     return StreamingResponse(_lines(told), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
 
 
-async def _lines(told: AsyncIterator[Event]) -> AsyncIterator[str]:
-    async with aclosing(told) as events:  # type: ignore[type-var]
+async def _lines(told: AsyncGenerator[Event, None]) -> AsyncGenerator[str, None]:
+    async with aclosing(told) as events:
         async for event in events:
             yield f"event: {event.name}\ndata: {as_json(event.data)}\n\n"
 

@@ -1,0 +1,695 @@
+"use strict";
+// Ask, read, open the passage; add a document, ask about it. Answers, documents and names come from strangers: they
+// become text nodes, never markup, and their direction marks stay within a <bdi>.
+(() => {
+const LONG = 20_000, AROUND = 2_000, MOST_ANSWERS = 20, MOST_DOCUMENTS = 50, FEW_DOCUMENTS = 8, HEARD = 600, KEY = "rag-key";
+const $ = (id) => document.getElementById(id);
+const question = $("question"), file = $("file");
+
+// Elements
+
+/** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
+function el(what, ...inside) {
+	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
+	node.classList.add(...classes);
+	for (const one of inside.flat(Infinity)) {
+		if (one?.constructor !== Object) node.append(one || "");
+		else for (const [name, value] of Object.entries(one))
+			if (name.startsWith("on")) node[name] = value;
+			else if (value != null) node.setAttribute(name, value);
+	}
+	return node;
+}
+const said = (text) => el("bdi", String(text));
+const button = (text, onclick, about) => el("button.small", { type: "button", onclick }, about, text);
+const whole = (number) => number.toLocaleString("en");
+const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
+const dotted = (all) => all.filter(Boolean).map((one, n) => [n && " · ", one]);
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const percent = (share) => share > 0.995 && share < 1 ? "over 99\u00a0%" : share > 0 && share < 0.005 ? "under 1\u00a0%" : `${Math.round(share * 100)}\u00a0%`;
+
+/** Tell whoever does not see the page; the same words twice are told twice. */
+const tell = (text) => { $("said").textContent = text === $("said").textContent ? `${text}\u00a0` : text; };
+
+// Requests, and what goes wrong with them
+
+const ADVICE = {
+	0: "The server cannot be reached. Is it still running, and are you online?",
+	400: "The server could not read what was sent.",
+	401: "The server asks for an API key.",
+	403: "This key may not do that. Use another key, or ask whoever runs this server for one that may.",
+	404: "It is not there, or not for this key.",
+	408: "The server waited too long for what was sent. Try again.",
+	409: "Something else is being done with it. Try again in a moment.",
+	413: "It is larger than this server takes. Shorten or split it.",
+	415: "This kind of file is not read: Markdown, text, HTML and PDF are.",
+	422: "The server could not make sense of what was sent. Change it and try again.",
+	429: "This key has asked as often as it may for now.",
+	500: "Something is wrong in the server. Whoever runs it finds the cause in its log.",
+	503: "The server cannot do that just now. Try again in a moment.",
+	504: "It took too long. Ask again, or ask for less.",
+};
+
+/** What a client did not get: why in our words, ``detail`` in the server's, ``wait`` in seconds. */
+class Trouble extends Error {
+	constructor(status, detail = "", wait = 0, advice = ADVICE[status]) {
+		super(advice ?? `The server answered with status ${status}.`);
+		Object.assign(this, { status, detail, wait });
+	}
+}
+
+async function troubleOf(response) {
+	const { detail } = await response.json().catch(() => ({})), wait = Number(response.headers.get("Retry-After")) || 0;
+	return troubleWith(response.status, detail, wait);
+}
+const troubleWith = (status, detail, wait) => new Trouble(status, typeof detail === "string" ? detail.slice(0, HEARD) : "", wait);
+const UNREADABLE = "The answer of the server cannot be read. Try again.", ENDED = "The connection ended before the answer did.";
+const asTrouble = (error) => error instanceof Trouble ? error : new Trouble(0, "", 0, error instanceof SyntaxError ? UNREADABLE : ENDED);
+
+function troubleBox(trouble, again) {
+	return el("div.box.bad", el("strong", trouble.message), trouble.detail && el("p", said(trouble.detail)),
+		trouble.wait > 0 && el("p", `Try again in ${many(trouble.wait, "second")}.`), again && el("div.line", again));
+}
+
+/** Fetch from this server with the key there is; where one is asked for, ask for it and try again. */
+async function call(path, { headers, ...options } = {}) {
+	for (;;) {
+		const used = key;
+		const response = await fetch(path, { ...options, headers: { ...headers, ...(used && { Authorization: `Bearer ${used}` }) } })
+			.catch((error) => { throw error.name === "AbortError" ? error : new Trouble(0); });
+		if (response.ok) return response;
+		if (response.status !== 401) throw await troubleOf(response);
+		if (key === used) await askKey(used ? "The server does not know this key, or no longer." : "The server asks for an API key.");
+	}
+}
+
+// The key
+
+let key = keptKey(), asking;
+
+function keptKey() {
+	try { return sessionStorage.getItem(KEY) ?? ""; } catch { return ""; }
+}
+
+function useKey(one) {
+	key = one;
+	try { one ? sessionStorage.setItem(KEY, one) : sessionStorage.removeItem(KEY); } catch { /* kept in this page, then */ }
+}
+
+/** Ask once, however many requests wait for it. */
+function askKey(why) {
+	return asking ??= new Promise((given, refused) => {
+		const box = $("key-dialog");
+		$("key-why").textContent = why;
+		$("key-forget").hidden = !key;
+		box.returnValue = "";
+		box.onclose = () => {
+			asking = undefined;
+			$("key").value = "";
+			box.returnValue === "given" ? given() : refused(new Trouble(401));
+		};
+		box.showModal();
+		$("key").focus();
+	});
+}
+
+$("key-form").onsubmit = (event) => {
+	event.preventDefault();
+	const typed = $("key").value.trim();
+	if (!/^[!-~]+$/.test(typed)) {
+		$("key-why").textContent = "That is no key: a key has letters, digits and signs, and no blanks.";
+		return;
+	}
+	useKey(typed);
+	$("key-dialog").close("given");
+};
+$("key-close").onclick = () => $("key-dialog").close();
+$("key-forget").onclick = () => {
+	useKey("");
+	running?.abort();
+	for (const id of ["answers", "uploads", "documents"]) $(id).replaceChildren();
+	$("key-dialog").close();
+	tell("The key and what was asked with it are forgotten.");
+};
+$("key-open").onclick = () => askKey(key ? "A key is in use." : "No key is in use.").then(listDocuments, () => {});
+
+// Events of a stream
+
+/** Yield name and data of each event as it is complete. */
+async function* eventsOf(body) {
+	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+	let rest = "", name = "", data = [];
+	for (;;) {
+		const { value = "", done } = await reader.read();
+		const lines = (rest + value).split(/\r\n|\r(?!$)|\n/); // what ends with \r may go on with \n
+		rest = lines.pop();
+		for (const line of lines) {
+			const [, field, text] = /^([^:]*):? ?(.*)$/s.exec(line);
+			if (field === "event") name = text;
+			else if (field === "data") data.push(text);
+			else if (!line) {
+				if (data.length) yield [name, JSON.parse(data.join("\n"))];
+				name = "", data = [];
+			}
+		}
+		if (done) return;
+	}
+}
+
+// One answer
+
+let running, asked = 0;
+
+class Turn {
+	constructor(text, isStrict) {
+		const id = `question-${++asked}`;
+		Object.assign(this, { question: text, isStrict, text: "", sources: new Map(), citations: [], isDone: false });
+		this.verdict = el("div.verdict", el("strong", "Looking for passages …"));
+		this.withdrawn = el("div");
+		this.answer = el("div.text.said", { dir: "auto", onclick: (event) => this.clicked(event) });
+		this.list = el("div");
+		this.below = el("div");
+		this.box = el("article.answer", { "aria-labelledby": id }, el("h3", { id, dir: "auto" }, text),
+			this.verdict, this.withdrawn, this.answer, this.list, this.below);
+		this.begin();
+		this.is("asking");
+	}
+
+	is(state) {
+		this.box.dataset.state = state;
+		this.answer.setAttribute("aria-busy", state === "growing");
+	}
+
+	async run(signal) {
+		const sent = { query: this.question, mode: this.isStrict ? "strict" : "normal", debug: false };
+		try {
+			const response = await call("query", { method: "POST", signal, body: JSON.stringify(sent),
+				headers: { "Content-Type": "application/json", Accept: "text/event-stream, application/json;q=0.5" } });
+			if (response.headers.get("Content-Type")?.startsWith("text/event-stream")) await this.hear(response.body);
+			else this.done(await response.json());
+			if (!this.isDone) throw new Trouble(0, "", 0, ENDED);
+		} catch (error) {
+			signal.aborted ? this.stopped() : this.failed(asTrouble(error));
+		}
+	}
+
+	async hear(body) {
+		const does = {
+			retrieval: ({ sources }) => this.found(sources),
+			token: ({ text }) => this.grow(text),
+			citation: (one) => this.citations.push(one),
+			verdict: (one) => this.decide(one),
+			replace: ({ answer }) => this.replace(answer),
+			done: (answered) => this.done(answered),
+			error: ({ status, detail }) => { throw troubleWith(status, detail); },
+		};
+		for await (const [name, data] of eventsOf(body)) does[name]?.(data);
+	}
+
+	found(sources) {
+		for (const one of sources) this.sources.set(one.source, { ...one, key: one.source });
+		this.drawSources();
+		this.verdict.replaceChildren(el("strong", this.isStrict ? "Answering, and checking before anything is shown …" : "Answering …"));
+	}
+
+	begin(most = LONG) {
+		Object.assign(this, { pending: "", drawn: 0, most });
+		this.answer.replaceChildren();
+	}
+
+	grow(text) {
+		if (!this.text) {
+			this.is("growing");
+			this.verdict.replaceChildren(el("strong", "Answering, not checked yet …"));
+		}
+		this.text += text;
+		this.draw(text);
+	}
+
+	/** Append what came; what may be half a mark waits for its end, what is too long for the page waits to be asked for. */
+	draw(text, isLast) {
+		if (this.drawn > this.most) return;
+		const ready = this.pending + text, half = isLast ? -1 : ready.search(/\[[^\]]{0,80}$/);
+		this.pending = half < 0 ? "" : ready.slice(half);
+		const now = (half < 0 ? ready : ready.slice(0, half)).slice(0, this.most + 1 - this.drawn);
+		this.drawn += now.length;
+		for (const piece of now.split(/(\[\s*sources?\b[^\]]*\])/i)) this.append(piece);
+		if (this.drawn > this.most) this.answer.append("… ");
+	}
+
+	append(piece) {
+		const last = this.answer.lastChild;
+		if (/^\[\s*source/i.test(piece)) this.answer.append(...this.marks(piece));
+		else if (last?.nodeType === Node.TEXT_NODE) last.appendData(piece);
+		else if (piece) this.answer.append(piece);
+	}
+
+	/** [Source 1] is one button, [Sources 1, 3] has one for each number; the letters stay as they are. */
+	marks(piece) {
+		const numbers = piece.match(/\b\d{1,6}\b/g) ?? [];
+		if (numbers.length === 1) return [this.mark(piece, Number(numbers[0]))];
+		return piece.split(/\b(\d{1,6})\b/).map((part, n) => n % 2 ? this.mark(part, Number(part)) : part);
+	}
+
+	mark(text, number) {
+		if (this.sources.size && !this.sources.has(number)) return el("span.wrong", { title: "There is no such source." }, text);
+		return el("button", { type: "button", "data-source": number, "aria-expanded": "false", "aria-label": `Source ${number}: open the passage` }, text);
+	}
+
+	/** What was shown is not what holds: say so, and keep it where it can be read. */
+	replace(answer) {
+		if (this.text.trim()) {
+			const old = this.text.slice(0, LONG);
+			this.withdrawn.replaceChildren(el("div.box.unsure", el("strong", "What was shown first is withdrawn: it did not hold when it was checked."),
+				el("details", el("summary", "Show what was withdrawn"), el("del.text", { dir: "auto" }, old))));
+		}
+		this.citations = [];
+		this.begin();
+		this.text = answer;
+		this.draw(answer, true);
+	}
+
+	decide(verdict) {
+		const [tone, headline, meaning] = verdictOf(verdict);
+		this.trace = verdict.trace_id;
+		this.headline = headline;
+		this.verdict.className = `verdict ${tone}`;
+		this.verdict.replaceChildren(el("strong", headline), meaning && el("div.note", meaning),
+			verdict.reasons.length ? el("ul", verdict.reasons.map(reasonOf)) : "");
+	}
+
+	done(answered) {
+		this.isDone = true;
+		if (answered.answer.trim() !== this.text.trim()) this.replace(answered.answer);
+		else this.draw("", true);
+		this.citations = answered.citations;
+		this.decide(answered);
+		for (const one of this.citations)
+			if (!this.sources.has(one.source)) this.sources.set(one.source, { ...one, key: one.source, text: "" });
+		this.end("done");
+		this.drawSources();
+		if (this.text.length > LONG) this.below.append(button(`Show all ${whole(this.text.length)} characters`, ({ target }) => this.showAll(target)));
+		if (this.trace) this.below.append(rating(this.trace), el("p.note", "Trace ", el("code", said(this.trace))));
+		tell(`${this.headline}. ${this.text.length <= HEARD ? this.text : "The answer is there."}`);
+	}
+
+	showAll(target) {
+		target.remove();
+		this.begin(Infinity);
+		this.draw(this.text, true);
+		this.answer.tabIndex = -1;
+		this.answer.focus();
+	}
+
+	stopped() {
+		this.end("stopped");
+		this.verdict.className = "verdict unsure";
+		this.verdict.replaceChildren(el("strong", "Stopped"), el("div.note", this.text ? "What stands here is unfinished, and nothing of it was checked." : "Nothing was answered yet."));
+		this.below.append(this.again());
+		tell("Stopped.");
+	}
+
+	failed(trouble) {
+		this.end("failed");
+		if (this.text) trouble.detail += " What stands here is unfinished, and nothing of it was checked.";
+		this.verdict.replaceWith(troubleBox(trouble, this.again()));
+		tell(`${trouble.message} ${trouble.detail}`);
+	}
+
+	again() {
+		return button("Ask again", () => ask(this.question, this.isStrict));
+	}
+
+	end(state) {
+		this.draw("", true);
+		this.is(state);
+	}
+
+	// Its sources
+
+	drawSources() {
+		const cited = new Set(this.citations.map((one) => one.source));
+		const all = [...this.sources.values()].sort((a, b) => a.source - b.source);
+		for (const one of all) {
+			one.box ??= this.sourceBox(one);
+			one.note.textContent = cited.has(one.source) ? " · cited" : "";
+			if (one.box.open) this.fill(one);
+		}
+		this.list.replaceChildren(el("h4", this.sources.size ? "Passages" : this.isDone ? "No passage was found" : "Passages found"), ...all.map((one) => one.box));
+	}
+
+	sourceBox(source) {
+		const where = [sectionOf(source.section), source.page != null && `page ${source.page}`].filter(Boolean);
+		source.note = el("span.cited");
+		source.inside = el("div");
+		const box = el("details.source", { "data-passage": source.source },
+			el("summary", `${source.source} · `, dotted([said(source.document), ...where.map(said)]), source.note), source.inside);
+		box.ontoggle = () => this.toggled(source);
+		box.onkeydown = (event) => { if (event.key === "Escape") this.back(source); };
+		return box;
+	}
+
+	toggled(source) {
+		if (source.box.open && !source.inside.firstChild) this.fill(source);
+		for (const one of this.answer.querySelectorAll(`[data-source="${source.source}"]`)) one.setAttribute("aria-expanded", source.box.open);
+		if (!source.box.open) { source.from = undefined; source.inside.replaceChildren(); self.CSS?.highlights?.delete("claim"); }
+	}
+
+	/** Show a passage with what is quoted of it: for one mark, or for all of them. */
+	fill(source, quoting = this.citations.filter((one) => one.source === source.source)) {
+		const quotes = [...new Set(quoting.map((one) => one.quote).filter(Boolean))], url = webAddress(source.url);
+		const places = merged(quotes.flatMap((quote) => placeOf(source.text, quote)));
+		const apart = quotes.filter((quote) => !placeOf(source.text, quote).length);
+		source.inside.replaceChildren(...[
+			apart.map((quote) => el("blockquote.text", { dir: "auto" }, el("mark", quote))),
+			source.text && el("div.text", { dir: "auto", tabindex: 0, role: "region", "aria-label": `Passage ${source.source}` }, passage(source.text, places)),
+			!source.text && !quotes.length && el("p.note", "The document has changed since, or is gone: the passage cannot be shown."),
+			el("div.line", source.from && button("Back to the answer", () => this.back(source)),
+				url && el("a", { href: url.href, rel: "noopener noreferrer", target: "_blank" }, "Open the document at ", said(url.host))),
+		].flat().filter(Boolean));
+	}
+
+	clicked({ target }) {
+		const mark = target.closest("[data-source]"), source = mark && this.sources.get(Number(mark.dataset.source));
+		if (!source) return;
+		if (source.from === mark) return this.back(source);
+		const citation = this.citationAt(mark, source.source);
+		source.from = mark;
+		source.box.open = true;
+		this.fill(source, citation && [citation]);
+		if (citation) this.showClaim(citation);
+		source.box.querySelector("summary").focus({ preventScroll: true });
+		source.box.scrollIntoView({ block: "nearest" });
+		source.inside.querySelector("mark")?.scrollIntoView({ block: "nearest" });
+	}
+
+	/** The citation of this source whose claim stands nearest to the mark; offsets count characters, not UTF-16. */
+	citationAt(mark, number) {
+		const range = new Range();
+		range.setStart(this.answer, 0);
+		range.setEndBefore(mark);
+		const at = [...range.toString()].length;
+		const far = (one) => Math.max(one.answer_start - at, at - one.answer_end, 0);
+		return this.citations.filter((one) => one.source === number).sort((a, b) => far(a) - far(b))[0];
+	}
+
+	showClaim({ answer_start: start, answer_end: end }) {
+		if (!self.CSS?.highlights || this.text.length > LONG) return;
+		const letters = [...this.text], units = (count) => letters.slice(0, count).join("").length, range = new Range();
+		range.setStart(...this.spot(units(start)));
+		range.setEnd(...this.spot(units(end)));
+		CSS.highlights.set("claim", new Highlight(range));
+	}
+
+	spot(at) {
+		const walker = document.createTreeWalker(this.answer, NodeFilter.SHOW_TEXT);
+		let node, last = [this.answer, 0];
+		while ((node = walker.nextNode())) {
+			if (at <= node.length) return [node, at];
+			at -= node.length;
+			last = [node, node.length];
+		}
+		return last;
+	}
+
+	back(source) {
+		const from = source.from ?? source.box.querySelector("summary");
+		source.box.open = false;
+		from.focus();
+	}
+}
+
+const sectionOf = (section) => [section].flat().filter(Boolean).join(" › ");
+
+function webAddress(text) {
+	const url = text && URL.canParse(text) && new URL(text);
+	return url && /^https?:$/.test(url.protocol) && url;
+}
+
+/** Where a quote stands in a text, blanks being equal: none or one pair of ends. */
+function placeOf(text, quote) {
+	const at = text.indexOf(quote);
+	if (at >= 0) return [[at, at + quote.length]];
+	if (quote.length > LONG) return [];
+	const words = quote.trim().split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"));
+	const found = new RegExp(words.join("\\s+")).exec(text);
+	return found ? [[found.index, found.index + found[0].length]] : [];
+}
+
+function merged(places) {
+	const kept = [];
+	for (const [start, end] of places.sort((a, b) => a[0] - b[0]))
+		if (kept.length && start <= kept.at(-1)[1]) kept.at(-1)[1] = Math.max(end, kept.at(-1)[1]);
+		else kept.push([start, end]);
+	return kept;
+}
+
+/** The text with its quotes marked; of one that would choke the page, what is around the first quote. */
+function passage(text, places) {
+	const from = text.length > LONG ? Math.max(0, (places[0]?.[0] ?? 0) - AROUND) : 0, until = Math.min(text.length, from + LONG), nodes = [];
+	let at = from;
+	for (const [start, end] of places.filter(([start, end]) => start >= from && end <= until)) {
+		nodes.push(text.slice(at, start), el("mark", text.slice(start, end)));
+		at = end;
+	}
+	return [from > 0 && "… ", ...nodes, text.slice(at, until), until < text.length && " …"];
+}
+
+// The verdict in words
+
+function verdictOf({ decision, confidence, reasons }) {
+	const has = (code) => reasons.some((one) => one.startsWith(code)), figure = confidence == null ? "" : `, ${percent(confidence)}`;
+	const estimate = figure && "The figure is the system's estimate that the answer is right.";
+	if (decision === "pass" && has("CHIT_CHAT")) return ["", "Not a question about the documents", ""];
+	if (decision === "pass") return ["good", (!figure ? "Passed every check" : confidence >= 0.95 ? "Very sure" : confidence >= 0.75 ? "Fairly sure" : "Sure enough") + figure, estimate];
+	if (decision === "warn") return ["unsure", `Not quite sure${figure}`, `Open the passages before you rely on it. ${estimate}`];
+	if (decision === "abstain" && has("MODEL_UNAVAILABLE")) return ["bad", "No answer just now", "Ask again in a minute."];
+	if (decision === "abstain" && has("NOT_IN_SOURCES")) return ["unsure", "The documents do not answer it", "Ask in other words, or add a document that does."];
+	if (decision === "abstain") return ["unsure", `Not sure enough to answer${figure}`, "Ask in other words, or add a document that answers it."];
+	if (decision === "unchecked") return ["", `Unchecked${figure}`, "This experiment does not say how sure it is."];
+	return ["", decision + figure, ""];
+}
+
+const REASONS = {
+	UNGROUNDED_CLAIM: (claim) => `No passage supports this: “${claim}”.`,
+	UNGROUNDED_ANSWER: () => "The passages support too little of the answer.",
+	CONFLICTING_SOURCES: (names) => `These documents say different things: ${names}.`,
+	CONTRADICTS_SOURCE: (name) => `The answer says something else than ${name}.`,
+	OUTDATED_SOURCE: (name) => `It rests on ${name}, which another document has replaced.`,
+	INCONSISTENT_ANSWERS: () => "Asked again, the model answered something else.",
+	NO_CITATION: () => "The answer names no passage that it rests on.",
+	UNKNOWN_SOURCE: (numbers) => `The answer names a passage that there was not: ${numbers}.`,
+	LOW_RELEVANCE: () => "The passages match the question only loosely.",
+	LOW_COVERAGE: () => "The passages cover only a part of the question.",
+	LOW_RETRIEVAL_QUALITY: () => "Nothing was found that fits the question well enough to answer from.",
+	NOT_IN_SOURCES: () => "The passages that were found do not say it.",
+	CHIT_CHAT: () => "Nothing was looked up.",
+	MODEL_UNAVAILABLE: () => "The model that writes the answers did not answer.",
+	STRICT: () => "In strict mode only answers that pass every check are given.",
+};
+
+function reasonOf(reason) {
+	const [code, ...rest] = reason.split(": "), sentence = REASONS[code]?.(rest.join(": "));
+	return el("li", sentence ? [said(sentence), " ", el("code", code)] : el("code", said(reason)));
+}
+
+// What somebody thinks of it
+
+function rating(trace) {
+	const state = el("span.note", { role: "status" }), comment = el("input", { type: "text", maxlength: 2000, id: `comment-${trace}` });
+	let thumb;
+	const send = async (sent) => {
+		try {
+			await call(`traces/${encodeURIComponent(trace)}/rating`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(sent) });
+			state.textContent = sent.comment ? "Thank you: your words are kept with the answer." : "Thank you: kept.";
+		} catch (error) {
+			state.textContent = `Not kept. ${asTrouble(error).message}`;
+		}
+	};
+	const more = el("form", { hidden: "", onsubmit: (event) => { event.preventDefault(); send({ thumb, comment: comment.value.trim() }); } },
+		el("label", { for: comment.id }, "What was right or wrong? (not required)"), comment, el("button.small", { type: "submit" }, "Send"));
+	const thumbs = [["Yes", 1], ["No", -1]].map(([text, value]) => button(text, ({ target }) => {
+		thumb = value;
+		for (const one of thumbs) one.setAttribute("aria-pressed", one === target);
+		more.hidden = false;
+		send({ thumb, comment: comment.value.trim() });
+	}, { "aria-pressed": "false" }));
+	return el("div.rate", el("div.line", { role: "group", "aria-label": "Was this answer right?" }, "Was this answer right?", thumbs, state), more);
+}
+
+// Asking
+
+async function ask(text, isStrict) {
+	if (running) return tell("The last question is still being answered. Stop it first.");
+	const turn = new Turn(text, isStrict), mine = new AbortController();
+	running = mine;
+	$("answers").prepend(turn.box);
+	for (const old of [...$("answers").children].slice(MOST_ANSWERS)) old.remove();
+	swap($("ask-now"), $("stop"));
+	tell("Asked.");
+	await turn.run(mine.signal);
+	mine.abort(); // what is left of a stream is nobody's
+	running = undefined;
+	swap($("stop"), $("ask-now"));
+}
+
+/** Show one button in place of another; the focus goes along. */
+function swap(one, other) {
+	const hasFocus = document.activeElement === one;
+	other.hidden = false;
+	one.hidden = true;
+	if (hasFocus) other.focus();
+}
+
+$("ask").onsubmit = (event) => {
+	event.preventDefault();
+	const text = question.value.trim();
+	if (text) ask(text, $("strict").checked);
+	else question.focus();
+};
+$("stop").onclick = () => running?.abort();
+question.onkeydown = (event) => {
+	if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+	event.preventDefault();
+	$("ask").requestSubmit();
+};
+
+const ABOUT = "What does “";
+function askAbout(name) {
+	if (!question.value.trim() || question.value.startsWith(ABOUT)) question.value = `${ABOUT}${name}” say about `;
+	question.focus();
+	question.setSelectionRange(question.value.length, question.value.length);
+}
+
+// Documents
+
+let documents = [], sought = "";
+
+async function listDocuments() {
+	try {
+		({ documents } = await (await call("documents")).json());
+		drawDocuments();
+	} catch (error) {
+		const trouble = asTrouble(error);
+		if (trouble.status === 403) trouble.message = "This key may ask, and neither see nor add documents.";
+		$("documents").replaceChildren(troubleBox(trouble, button("Try again", listDocuments)));
+	}
+}
+
+function drawDocuments(isAll) {
+	const wanted = documents.filter((one) => one.name.toLowerCase().includes(sought)), shown = isAll ? wanted : wanted.slice(0, MOST_DOCUMENTS);
+	const rest = wanted.length - shown.length, list = el("ul.plain", { "aria-label": "Documents" }, shown.map(documentLine));
+	let box = $("documents").querySelector("[data-list]");
+	if (!box) {
+		const search = el("input", { type: "search", id: "seek", oninput: () => { sought = search.value.trim().toLowerCase(); drawDocuments(); } });
+		box = el("div", { "data-list": "" });
+		$("documents").replaceChildren(el("div", { "data-seek": "" }, el("label", { for: "seek" }, "Find a document by its name"), search), box);
+	}
+	$("documents").querySelector("[data-seek]").hidden = documents.length <= FEW_DOCUMENTS;
+	box.replaceChildren(el("p.note", !documents.length ? "No document yet." : wanted.length < documents.length ? `${whole(wanted.length)} of ${many(documents.length, "document")}` : many(documents.length, "document")),
+		list, rest > 0 ? button(`Show ${whole(rest)} more`, () => { drawDocuments(true); $("documents-title").focus(); }) : "");
+}
+
+function documentLine(one) {
+	const about = () => [el("span.unseen", " ", said(one.name))];
+	return el("li", { "data-document": one.doc_id }, el("span.name", said(one.name)), el("div.note", said(stateOf(one))), el("div.line",
+		one.status === "ready" && button(["Ask about it", about()], () => askAbout(one.name)),
+		one.status !== "deleting" && button(["Delete", about()], () => remove(one))));
+}
+
+function stateOf({ status, why, chunks_created: chunks, coverage, dropped }) {
+	const left = Object.entries(dropped ?? {}).filter(([, count]) => count).map(([what, count]) => `${whole(count)} ${what.replaceAll("_", " ")}`);
+	if (status === "pending") return "being read";
+	if (status === "deleting") return "being removed";
+	if (status === "failed") return `could not be read: ${why}`;
+	return [many(chunks, "passage"), coverage != null && `${percent(coverage)} of its text can be found`, left.length && `left out: ${left.join(", ")}`].filter(Boolean).join(" · ");
+}
+
+function remove(one) {
+	const box = $("delete-dialog");
+	$("delete-title").replaceChildren("Delete ", said(one.name), "?");
+	$("delete-form").onsubmit = async (event) => {
+		event.preventDefault();
+		box.close();
+		try {
+			await call(`documents/${encodeURIComponent(one.doc_id)}`, { method: "DELETE" });
+			tell(`${one.name} is deleted.`);
+		} catch (error) {
+			const trouble = asTrouble(error);
+			$("uploads").hidden = false;
+			$("uploads").prepend(el("li", el("span.name", said(one.name)), troubleBox(trouble)));
+			tell(`${one.name} was not deleted. ${trouble.message}`);
+		}
+		await listDocuments();
+		$("documents-title").focus();
+	};
+	box.showModal();
+}
+$("delete-keep").onclick = () => $("delete-dialog").close();
+
+// Adding
+
+let adding = Promise.resolve();
+
+$("add").onsubmit = (event) => {
+	event.preventDefault();
+	for (const one of file.files) {
+		const state = el("div.note", "waits"), line = el("li", el("span.name", said(one.name)), state);
+		$("uploads").hidden = false;
+		$("uploads").prepend(line);
+		adding = adding.then(() => add(one, state));
+	}
+	file.value = "";
+};
+
+async function add(one, state) {
+	const body = new FormData();
+	body.append("file", one, one.name);
+	state.textContent = `being sent, ${whole(one.size)} bytes …`;
+	tell(`${one.name} is being sent.`);
+	try {
+		const doc = await settled(await (await call("ingest", { method: "POST", body })).json(), state);
+		if (doc.status !== "ready") throw new Trouble(0, doc.why, 0, "The file could not be read.");
+		state.replaceChildren(el("span.good", "Can be found now: "), said(stateOf(doc)), el("div.line", button("Ask about it", () => askAbout(doc.name))));
+		tell(`${one.name} can be found now.`);
+	} catch (error) {
+		const trouble = asTrouble(error);
+		state.replaceChildren(troubleBox(trouble));
+		tell(`${one.name} was not added. ${trouble.message} ${trouble.detail}`);
+	}
+	await listDocuments();
+}
+
+/** Ask what has come of a document until something has; a lost connection or too many questions only take longer. */
+async function settled(doc, state) {
+	let now = "is there, and being read …", least = 0;
+	for (let wait = 400; doc.status === "pending"; wait = Math.min(wait * 1.5, 5_000)) {
+		state.textContent = now;
+		await sleep(Math.max(wait, least));
+		try {
+			doc = await (await call(`ingest/${encodeURIComponent(doc.doc_id)}`)).json();
+		} catch (error) {
+			if (![0, 429, 503].includes(error.status)) throw error;
+			now = `${error.message} It is asked again.`;
+			least = error.wait * 1_000;
+		}
+	}
+	return doc;
+}
+
+// The page
+
+async function introduce() {
+	const response = await fetch("ready").catch(() => undefined), { experiment } = await response?.json().catch(() => ({})) ?? {};
+	if (experiment) $("about").replaceChildren(response.ok ? "Answered by experiment " : "Still loading the documents of experiment ", el("b", said(experiment)));
+	if (response && !response.ok) await sleep(2_000).then(introduce);
+}
+
+const connected = () => { $("offline").hidden = navigator.onLine; };
+addEventListener("online", () => { connected(); listDocuments(); });
+addEventListener("offline", () => { connected(); tell("You are offline."); });
+connected();
+introduce();
+listDocuments();
+document.documentElement.dataset.ready = "";
+})();

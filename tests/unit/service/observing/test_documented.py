@@ -1,0 +1,87 @@
+"""What docs/service.md says of traces, metrics and containers is what the code does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rag_harness.__main__ import _parser
+from rag_harness.commands.serve import serve_arguments
+from rag_harness.service.observing import names
+from rag_harness.service.observing.metrics import Metrics
+from rag_harness.service.observing.spans import spans_of
+from tests.unit.service.observing.seen import seen
+from tests.unit.service.observing.test_metrics import told
+
+PAGE = (Path(__file__).parents[4] / "docs" / "service.md").read_text(encoding="utf-8")
+
+
+def _section(title: str) -> str:
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def _blocks(section: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def test_every_metric_of_the_page_is_there() -> None:
+    metrics = Metrics()
+    metrics.request("GET", "/x", 200)
+    metrics.answered(seen(first_token_ms=1.0))
+    metrics.rated(1)
+    metrics.ingested(1.0, ok=False)
+    there = " ".join(told(metrics))
+    table = [line for line in _section("Metrics").splitlines() if line.startswith("| `")]
+    said = [name for line in table for name in re.findall(r"`(\w+?)(?:\{[^}]*\})?`", line.split("|")[1])]
+    full = [name if name.startswith("rag_harness") else f"rag_harness{name}" for name in said if name != "process_"]
+    assert len(full) == 14
+    assert [name for name in full if name not in there] == []
+
+
+def test_every_attribute_of_the_page_is_one_of_ours() -> None:
+    known = {value for name, value in vars(names).items() if name.isupper()}
+    example = re.findall(r'"((?:gen_ai|rag_harness)\.[\w.]+)"', _section("Traces"))
+    assert len(example) >= 5
+    assert [name for name in example if name not in known] == []
+    assert names.SCHEMA_URL.rpartition("/")[2] in _section("Traces")
+
+
+def test_the_example_of_a_trace_has_the_fields_of_one() -> None:
+    (example,) = _blocks(_section("Traces"), "json")
+    own = spans_of(seen())[0].json()
+    for name in own:
+        assert f'"{name}"' in example
+    read = json.loads(re.sub(r",? …", "", example.replace('"name": "retrieval default"', '"name": "r"')))
+    assert set(read) >= {"trace_id", "began", "spans", "thumb", "comment", "continues", "mode"}
+
+
+def _workflow() -> dict[str, Any]:
+    (text,) = [block for block in _blocks(_section("Container"), "yaml") if "jobs:" in block]
+    read: dict[str, Any] = yaml.safe_load(text)
+    return read
+
+
+def test_the_workflow_starts_the_image_as_it_can_be_started() -> None:
+    steps = _workflow()["jobs"]["evaluate-build-ask"]["steps"]
+    lines = "\n".join(step.get("run", "") for step in steps).replace("\\\n", " ").splitlines()
+    serving = next(line for line in lines if "rag-harness serve" in line)
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    serve_arguments(parser)
+    chosen = parser.parse_args(shlex.split(serving.partition("rag-harness serve ")[2]))
+    assert (chosen.profile, chosen.host) == ("mock", "0.0.0.0")
+    making = next(line for line in lines if "keys create" in line)
+    words = shlex.split(making.partition(" rag-harness ")[2].partition(" > ")[0])
+    assert _parser(words).parse_args(words).scopes == ["query"]
+
+
+def test_the_command_for_labels_is_one_that_there_is() -> None:
+    line = next(line for line in _section("Feedback").splitlines() if "from-traces" in line)
+    words = shlex.split(line)[1:]
+    chosen = _parser(words).parse_args(words)
+    assert (chosen.since, chosen.sample, chosen.queries) == ("7d", 50, Path("asked.jsonl"))
