@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict, replace
@@ -265,6 +266,7 @@ def test_what_a_thread_says_is_told_while_it_goes_on() -> None:
 
     async def answers() -> PipelineOutput:
         def work() -> PipelineOutput:
+            time.sleep(0.05)  # the loop waits by now, and has to be woken
             output = asyncio.run(Searches(SPLIT).answer(QUERY))
             assert heard.wait(5), "nobody was told before the thread had ended"
             return output
