@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,11 @@ def write_spec(suite: Suite, server: Server, more: str = "") -> Path:
     return file
 
 
+def chunks(row: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = row["retrieved_chunks"]
+    return found
+
+
 @pytest.fixture
 def service(suite: Suite) -> Suite:
     (only,) = suite.path.glob("test_*.py")
@@ -49,7 +55,7 @@ def test_a_service_is_recorded_and_replayed_without_python(service: Suite) -> No
             "return a lamp",
         ]
     first = service.rows("my_service")
-    assert [chunk["chunk_id"] for chunk in first[0]["retrieved_chunks"]][0] == "returns.md#17"  # type: ignore[index]
+    assert [chunk["chunk_id"] for chunk in chunks(first[0])][0] == "returns.md#17"
     result = service.run("--rag-endpoint=my_service.toml", "--rag-mode=replay", "--rag-overwrite")
     result.assert_outcomes(passed=4)
     assert [row["llm_answer"] for row in service.rows("my_service")] == [row["llm_answer"] for row in first]

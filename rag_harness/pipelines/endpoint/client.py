@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.anew import seed_shift
-from rag_harness.models.chat.failures import PassingError, transport_errors
+from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.limits import LONGEST_WAIT
 from rag_harness.pipelines.endpoint.events import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import content_of
 from rag_harness.pipelines.endpoint.reading import Reader
-from rag_harness.pipelines.endpoint.refusals import hidden, is_nobody_there
+from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
@@ -124,9 +124,10 @@ class Client:
 
     async def _once(self, request: Request, keep: Asked | None, time: Deadline) -> Reply:
         self._exchange = self._exchange or self._connect()
+        passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
             answered = await time.bound(self._exchange.answer(request, self._document))
-        except (DeadlineError, *transport_errors()) as error:
+        except passing as error:
             raise PassingError(error) from error
         if keep is not None and self._playback is not None:
             await asyncio.to_thread(self._playback.save, keep, answered.recorded)

@@ -15,6 +15,7 @@ from rag_harness.pipelines.endpoint.client import Client, OwnCassettes, Reply
 from rag_harness.pipelines.endpoint.placing import Placed, Placing
 from rag_harness.pipelines.endpoint.reading import Reader, Said
 from rag_harness.pipelines.endpoint.request import Request, Requests
+from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
@@ -61,10 +62,9 @@ class EndpointPipeline:
             request = self._requests.of(query)
         with trace.stage("ask"):
             reply = await self._client.ask(request)
+        trace.calls["ask"] = [self._call(request, reply)]
         with trace.stage("read"):
             said = self._reader.read(reply.document)
-        trace.calls["ask"] = [self._call(request, reply, said)]
-        with trace.stage("read"):
             placed = await on_local_thread(lambda: self._placing.place(said.contexts))
         return self._output(trace, said, placed)
 
@@ -78,9 +78,9 @@ class EndpointPipeline:
             trace.decisions.append(Decision("service", said.decision))
         return trace.output(answer_of(said, placed.hits), said.confidence)
 
-    def _call(self, request: Request, reply: Reply, said: Said) -> Call:
+    def _call(self, request: Request, reply: Reply) -> Call:
         usage = self._reader.usage(reply.document)
-        model = said.model or self._spec.model or self._spec.name
+        model = self._reader.model(reply.document) or self._spec.model or self._spec.name
         sent = Message("request", json.dumps({"url": request.url, "body": request.body}, ensure_ascii=False, indent=1))
         return Call(
             SERVICE,
@@ -124,7 +124,8 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     client = Client(spec, reader, lambda: exchange_of(spec, meter, reader, secrets), timeout, playback, secrets)
     parts.endpoints.close_too(client.aclose)
     data = parts.data(data_of(spec.name, settings))
-    placing = Placing(lambda: data.documents, spec.name)
+    has_documents = data.collection is not None or settings.path(data.folder).is_dir()
+    placing = Placing(lambda: data.documents if has_documents else (), spec.name)
 
     def usd(model: str, usage: Any) -> float | None:
         if spec.usd_per_call is not None:
@@ -132,7 +133,9 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
         return _price(parts, spec, model, usage.prompt_tokens, usage.completion_tokens) if usage.prompt_tokens else None
 
     pipeline = EndpointPipeline(spec, requests, client, reader, placing, usd)
-    return Experiment(spec.name, pipeline, data.name, {**ingredients_of(spec), "documents": data.digest})
+    documents = data.digest if has_documents else ""
+    retriever = EndpointRetriever(pipeline.answer, parts.run)
+    return Experiment(spec.name, pipeline, data.name, {**ingredients_of(spec), "documents": documents}, retriever)
 
 
 def exchange_of(spec: EndpointSpec, meter: Meter, reader: Reader, secrets: tuple[str, ...]) -> Exchange:

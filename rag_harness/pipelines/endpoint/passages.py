@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.measures.same_words import FEWEST, words_of
+
 _RUN = 6
 """Words of a run: five of a row are often said twice, six seldom."""
-_FEWEST = 4
-"""Words of a text that is looked for at all: "45 days" stands anywhere."""
 _SHARE = 0.8
 """Of a text's runs that its document has to have: a service puts a title in front, or cuts a word at the end."""
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-_TAG = re.compile(r"<[^<>\n]{1,200}>")
-_WORD = re.compile(r"[^\W_]+")
 _PRIME = np.uint64(1_000_003)
 
 _Numbers = npt.NDArray[np.uint64]
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in small letters, without the marks of Markdown, targets of links and tags of HTML."""
-    return _WORD.findall(_TAG.sub(" ", _LINK.sub(r"\1", text)).casefold())
 
 
 class Passages:
@@ -50,7 +41,7 @@ class Passages:
         It has it word for word, or most of its runs of six words.
         """
         numbers = self._numbered(words_of(text))
-        if len(numbers) < _FEWEST:
+        if len(numbers) < FEWEST:
             return None
         candidates = (
             self._sharing(_runs(numbers)) if len(numbers) >= _RUN else dict.fromkeys(range(len(self._folded)), 0.0)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from rag_harness.files.sources import text_digest
 from rag_harness.measures.hits import document_of
-from rag_harness.pipelines.endpoint.passages import Passages, words_of
+from rag_harness.pipelines.endpoint.passages import Passages
 from rag_harness.pipelines.endpoint.reading import Context
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 
@@ -104,6 +104,3 @@ def _file(path: PurePosixPath) -> str:
 
 def _stem(path: PurePosixPath) -> str:
     return path.stem
-
-
-__all__ = ["BY_ID", "BY_NOTHING", "BY_TEXT", "Placed", "Placing", "words_of"]

@@ -110,6 +110,11 @@ class Reader:
             counts.append(found[0] if found and isinstance(found[0], int) and found[0] > 0 else 0)
         return Usage(counts[0], counts[1], calls=1)
 
+    def model(self, document: Any) -> str:
+        """Return the model that an answer names; empty where it names none."""
+        found = self._paths["model"].find(document) if "model" in self._paths else []
+        return found[0] if found and isinstance(found[0], str) else ""
+
     def _field(self, name: str, document: Any) -> Any:
         value = self._one(name, document)
         if value is None and (self._paths[name].is_optional or name == "contexts"):

@@ -33,6 +33,13 @@ def hidden(text: str, secrets: tuple[str, ...]) -> str:
     return text
 
 
+def broken_connections() -> tuple[type[Exception], ...]:
+    """Return what comes through where a connection cannot be made, or breaks off."""
+    from httpx2 import HTTPError
+
+    return HTTPError, ConnectionError
+
+
 def is_nobody_there(error: BaseException) -> bool:
     """Return whether no connection could be made."""
     from httpx2 import ConnectError
