@@ -93,9 +93,10 @@ async def _asked(
 
     exchange = Exchange(spec, Meter(settings), reader.usage, requests.secrets)
     read = (lambda heard: content_of(heard.document(), spec.name)) if spec.kind == "mcp" else _document
+    passing: tuple[type[Exception], ...] = (PassingError, DeadlineError, *broken_connections())
     try:
         return await Deadline(spec.timeout or settings.timeout).bound(exchange.answer(request, read))
-    except (PassingError, DeadlineError, *broken_connections()) as error:
+    except passing as error:
         said = hidden(str(error), requests.secrets)
         raise ModelCallError(f"{spec.name}: {spec.url}: {said}. A run tries this again, 3 times.") from error
     finally:

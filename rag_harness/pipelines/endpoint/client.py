@@ -20,6 +20,7 @@ from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden, 
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
+from rag_harness.recording.scrubbing import Cleaner
 from rag_harness.settings.endpoints import EndpointSpec
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class Client:
         self._spec, self._reader, self._timeout = spec, reader, timeout
         self._connect = exchange
         self._exchange: Exchange | None = None
+        self._is_known = False
         self._playback, self._secrets, self._wait = playback, secrets, wait
+        self._cleaner = Cleaner(secrets)
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to ``request``.
@@ -129,6 +132,8 @@ class Client:
             answered = await time.bound(self._exchange.answer(request, self._document))
         except passing as error:
             raise PassingError(error) from error
+        finally:
+            self._is_known |= self._exchange.has_answered
         if keep is not None and self._playback is not None:
             await asyncio.to_thread(self._playback.save, keep, answered.recorded)
         return _reply(answered)
@@ -143,12 +148,14 @@ class Client:
         document = heard.document()
         if self._spec.kind == "mcp":
             document = content_of(document, self._spec.name)
+        # A service may repeat a key; what is read of it then is what its recording says.
+        document = self._cleaner.value(document) if self._secrets else document
         self._reader.refuse_error(document)
         return document
 
     def _given_up(self, failure: PassingError, retry: int, pause: float) -> RagHarnessError:
         said = hidden(failure.explain(retry, pause), self._secrets)
-        if is_nobody_there(failure.cause) and self._exchange is not None and not self._exchange.has_answered:
+        if is_nobody_there(failure.cause) and not self._is_known:
             return CriticalError(
                 f"Nothing answers at {self._spec.url}, the url of endpoint {self._spec.name!r}. {said} Start the "
                 f"service, or mend the url in {self._spec.where}."
@@ -156,9 +163,10 @@ class Client:
         return ModelCallError(f"{self._spec.name}: {said}")
 
     async def aclose(self) -> None:
-        """Close the connections, if there are any."""
+        """Close the connections, if there are any; who asks again, on another loop maybe, gets new ones."""
         if self._exchange is not None:
             await self._exchange.aclose()
+            self._exchange = None
 
 
 def _reply(answered: Answered) -> Reply:

@@ -14,6 +14,7 @@ from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client, OwnCassettes, Reply
 from rag_harness.pipelines.endpoint.placing import Placed, Placing
 from rag_harness.pipelines.endpoint.reading import Reader, Said
+from rag_harness.pipelines.endpoint.refusals import hidden
 from rag_harness.pipelines.endpoint.request import Request, Requests
 from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.said import answer_of
@@ -81,7 +82,8 @@ class EndpointPipeline:
     def _call(self, request: Request, reply: Reply) -> Call:
         usage = self._reader.usage(reply.document)
         model = self._reader.model(reply.document) or self._spec.model or self._spec.name
-        sent = Message("request", json.dumps({"url": request.url, "body": request.body}, ensure_ascii=False, indent=1))
+        said = {"url": hidden(request.url, self._requests.secrets), "body": request.body}
+        sent = Message("request", json.dumps(said, ensure_ascii=False, indent=1))
         return Call(
             SERVICE,
             model,

@@ -71,7 +71,9 @@ def _pointer(text: str) -> tuple[str | int, ...]:
 
 def _steps(text: str) -> tuple[str | int, ...] | None:
     """Return the steps of a path of names and places alone; None where it has more to it."""
-    rest = text.removeprefix("$").removeprefix(".") if text.startswith("$") else text
+    rest = text.removeprefix("$")
+    if text.startswith("$") and rest[:1] not in ("", ".", "["):
+        return None
     steps: list[str | int] = []
     at = 0
     while at < len(rest):
