@@ -83,7 +83,8 @@ def _check_usage(config: pytest.Config) -> None:
     from rag_harness.plugin.markers import check_marker_expression
 
     try:
-        settings = activation.wake(config).settings
+        session = activation.wake(config)
+        settings, _ = session.settings, session.endpoints
         check_marker_expression(config)
         _check_workers(config, settings.concurrency, settings.stop_early)
         if settings.report:
