@@ -66,7 +66,8 @@ class EndpointPipeline:
         trace.calls["ask"] = [self._call(request, reply)]
         with trace.stage("read"):
             said = self._reader.read(reply.document)
-            placed = await on_local_thread(lambda: self._placing.place(said.contexts))
+            # Looking up texts takes the processor; calls in flight go on meanwhile.
+            placed = await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else Placed()
         return self._output(trace, said, placed)
 
     def _output(self, trace: Trace, said: Said, placed: Placed) -> PipelineOutput:
