@@ -56,7 +56,7 @@ async def opened(options: Options, settings: Settings, state: StateFolder) -> As
     export = exporter.export if exporter else None
     traces = Traces(state.database, options.trace_days, options.trace_content, export)
     metrics = Metrics(lambda: _held(state.database), lambda: traces.lost)
-    corpora = Corpora(settings, options, options.experiment, state)
+    corpora = Corpora(settings, options, options.experiment, state, metrics.ingested)
     await corpora.open()
     traces.start()
     try:
