@@ -81,7 +81,8 @@ class EdgePoints:
             return {}
         with _speaking("does not answer"):
             found = self._shard.retrieve(list(ids), False, True)
-        return {int(point.id): np.array(point.vector, np.float32) for point in found}
+        # Of a damaged shard the engine returns points without one.
+        return {int(point.id): np.array(each, np.float32) for point in found if isinstance(each := point.vector, list)}
 
     def close(self) -> None:
         """Write what is waiting, and let go of the shard."""

@@ -135,15 +135,23 @@ class Collection:
     async def _started(self, name: str, file: Path | bytes, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
         called = checked_name(name)
         suffix = suffix_of(called)
-        taken, size = await asyncio.to_thread(self._intake.incoming.take, file, suffix)
-        row, doc_id = await self._database.write(lambda c: rows.begin(c, self.number, called, size))
         try:
-            done = self._intake.thread.submit(self.number, lambda: self._take_in(row, taken, called, metadata))
-        except ProblemError:
+            taken, size = await asyncio.to_thread(self._intake.incoming.take, file, suffix)
+        except OSError as error:
+            raise problem_of(error) from error
+        try:
+            return await self._queued(called, taken, size, metadata)
+        except Exception as error:
             taken.unlink(missing_ok=True)
+            raise problem_of(error) from error
+
+    async def _queued(self, name: str, file: Path, size: int, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
+        row, doc_id = await self._database.write(lambda c: rows.begin(c, self.number, name, size))
+        try:
+            return doc_id, self._intake.thread.submit(self.number, lambda: self._take_in(row, file, name, metadata))
+        except ProblemError:
             await self._database.write(lambda c: rows.remove(c, [row]))
             raise
-        return doc_id, done
 
     def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> None:
         began, ok = perf_counter(), False
@@ -154,7 +162,7 @@ class Collection:
         except BaseException as error:
             problem = problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
-            self._database.write_now(lambda c: rows.fail(c, row, problem.detail))
+            _quietly(lambda: self._database.write_now(lambda c: rows.fail(c, row, problem.detail)))
             raise problem from error
         finally:
             file.unlink(missing_ok=True)

@@ -43,7 +43,11 @@ class FolderDocuments:
             DataError: the folder is missing or a file of it cannot be read.
             RecordingMissError, ModelCallError: a document cannot be embedded.
         """
-        found = {document.doc_id: document for document in self._documents()}
+        data = self._data()
+        if self._folder is None and data.collection is None and not self._settings.path(data.folder).is_dir():
+            log.info("There is no folder %s: the default collection is as it was", data.folder)
+            return
+        found = {document.doc_id: document for document in map(_whole, data.documents)}
         digests = {name: digest_of([document]) for name, document in found.items()}
         number = collection.number
         taken, uploaded = database.read(lambda c: (rows.files(c, number), rows.uploads(c, number)))
@@ -64,13 +68,6 @@ class FolderDocuments:
         collection.leave([name for name in gone if name not in uploaded])
         database.write_now(lambda c: rows.forget_files(c, collection.number, gone))
 
-    def _documents(self) -> list[Document]:
-        data = self._data()
-        if self._folder is None and data.collection is None and not self._settings.path(data.folder).is_dir():
-            log.info("There is no folder %s: the default collection begins empty", data.folder)
-            return []
-        return [replace(each, text=whole(each.text), title=whole(each.title)) for each in data.documents]
-
     def _data(self) -> Data:
         if self._folder is None:
             return DataSets(self._settings).get(data_of(self._experiment, self._settings))
@@ -79,6 +76,10 @@ class FolderDocuments:
 
 def _beginning(number: int, documents: Sequence[Document]) -> Callable[[sqlite3.Connection], list[int]]:
     return lambda c: [rows.begin(c, number, each.doc_id, _size(each), "folder")[0] for each in documents]
+
+
+def _whole(document: Document) -> Document:
+    return replace(document, text=whole(document.text), title=whole(document.title))
 
 
 def _size(document: Document) -> int:

@@ -19,6 +19,9 @@ _SCHEMAS: dict[tuple[str, str], TypeAdapter[Any]] = {
     ("PUT", "/points"): TypeAdapter(models.PointInsertOperations),
     ("POST", "/points/count"): TypeAdapter(models.CountRequest),
     ("POST", "/points/query"): TypeAdapter(models.QueryRequest),
+    ("POST", "/points/delete"): TypeAdapter(models.PointIdsList),
+    ("POST", "/points/scroll"): TypeAdapter(models.ScrollRequest),
+    ("POST", "/points"): TypeAdapter(models.PointRequest),
 }
 
 
@@ -49,7 +52,7 @@ class QdrantStub:
         handler = self._handlers().get(what)
         if handler is None or (name not in self.collections and what not in (("PUT", ""), ("GET", "/exists"))):
             return 404, f"Not found: {what} of {name}"
-        if method == "PUT" and rest and "wait=true" not in query:
+        if ((method == "PUT" and rest) or rest[1:] == ["delete"]) and "wait=true" not in query:
             return 400, "The test wants points to be there when the call returns"
         return handler(name, asked)
 
@@ -62,6 +65,9 @@ class QdrantStub:
             ("PUT", "/points"): self._insert,
             ("POST", "/points/count"): lambda name, _: (200, {"count": len(self.collections[name])}),
             ("POST", "/points/query"): self._query,
+            ("POST", "/points/delete"): self._delete,
+            ("POST", "/points/scroll"): self._scroll,
+            ("POST", "/points"): self._retrieve,
         }
 
     def _create(self, name: str, asked: models.CreateCollection) -> tuple[int, Any]:
@@ -85,8 +91,25 @@ class QdrantStub:
         rows, query = np.array([point.vector for point in points]), np.array(nearest)
         scores = rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
         best = np.argsort(-scores)[: asked.limit]
-        found = [{"id": str(points[n].id), "version": 1, "score": float(scores[n])} for n in best]
+        found = [{"id": _plain(points[n].id), "version": 1, "score": float(scores[n])} for n in best]
         return 200, {"points": found}
+
+    def _delete(self, name: str, asked: models.PointIdsList) -> tuple[int, Any]:
+        for point in asked.points:
+            self.collections[name].pop(str(point), None)
+        return 200, {"operation_id": 1, "status": "completed"}
+
+    def _scroll(self, name: str, asked: models.ScrollRequest) -> tuple[int, Any]:
+        points = sorted((point.id for point in self.collections[name].values()), key=int)
+        rest = [point for point in points if asked.offset is None or point >= asked.offset]
+        shown = rest[: asked.limit]
+        after = rest[len(shown)] if len(rest) > len(shown) else None
+        return 200, {"points": [{"id": point} for point in shown], "next_page_offset": after}
+
+    def _retrieve(self, name: str, asked: models.PointRequest) -> tuple[int, Any]:
+        there = [self.collections[name].get(str(point)) for point in asked.ids]
+        unit = [(point.id, np.array(point.vector) / np.linalg.norm(point.vector)) for point in there if point]
+        return 200, [{"id": number, "vector": row.tolist()} for number, row in unit]
 
     def _info(self, name: str) -> dict[str, Any]:
         config = {
@@ -102,6 +125,10 @@ class QdrantStub:
             "config": config,
             "payload_schema": {},
         }
+
+
+def _plain(point: Any) -> int | str:
+    return point if isinstance(point, int) else str(point)
 
 
 @contextmanager

@@ -48,8 +48,24 @@ async def found(collection: Collection, question: str) -> list[str]:
     return [hit.chunk.doc_id for hit in output.context]
 
 
+def check_finds(collection: Collection, expected: Mapping[str, str]) -> None:
+    """Hold a collection to what must be in it: every way to look sees these texts, and nothing else."""
+    experiment = collection.serving.experiment
+    assert {each.name for each in collection.documents() if each.status == "ready"} == set(expected)
+    chunks = list(experiment.chunks()) if experiment.chunks else []
+    assert {chunk.doc_id for chunk in chunks} == set(expected)
+    assert list(dict.fromkeys(chunk.doc_id for chunk in chunks)) == sorted(expected, key=lambda name: name.split("/"))
+    for name, text in expected.items():
+        assert collection.serving.document(name).text == text
+    for chunk in chunks:
+        assert expected[chunk.doc_id][chunk.start : chunk.end] == chunk.text
+    assert experiment.retriever is not None
+    hits = experiment.retriever.retrieve("tent boot", len(chunks) + 5)
+    assert sorted(hit.chunk.chunk_id for hit in hits) == sorted(chunk.chunk_id for chunk in chunks)
+
+
 def names(collection: Collection) -> list[str]:
     return [each.name for each in collection.documents() if each.status == "ready"]
 
 
-__all__ = ["DEFAULT", "PAGES", "found", "names", "opened", "write_pages"]
+__all__ = ["DEFAULT", "PAGES", "check_finds", "found", "names", "opened", "write_pages"]

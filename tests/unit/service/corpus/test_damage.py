@@ -1,0 +1,160 @@
+"""What can break below a server: its index, its database, its disk; and another server on the same state."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.service.corpus.incoming import Incoming
+from rag_harness.service.corpus.reconciling import DAMAGED
+from rag_harness.service.problems import ProblemError
+from rag_harness.service.state.folder import DATABASE
+from rag_harness.service.state.problems import StateError
+from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
+
+TEXT = "# Stoves\n\nA stove burns gas.\n"
+
+
+def zero(shard: Path) -> None:
+    for file in shard.glob("segments/*/vector_storage/vectors/chunk_0.mmap"):
+        with file.open("r+b") as opened_file:
+            opened_file.write(bytes(100_000))
+
+
+def garble(shard: Path) -> None:
+    (shard / "edge_config.json").write_text("{", encoding="utf-8")
+
+
+def cut_short(shard: Path) -> None:
+    for file in shard.glob("segments/*/segment.json"):
+        file.write_bytes(file.read_bytes()[:20])
+
+
+@pytest.mark.parametrize("damage", [zero, garble, cut_short])
+def test_a_damaged_index_is_moved_away_and_made_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    async def scenario() -> None:
+        kb = write_pages(tmp_path / "kb")
+        async with opened(tmp_path, kb) as corpora:
+            folder = tmp_path / "state" / "collections" / str(corpora.get(DEFAULT).number)
+        damage(folder / "shard")
+        said: list[str] = []
+        log.addFilter(keep := lambda record: said.append(record.getMessage()) or True)  # type: ignore[func-returns-value]
+        async with opened(tmp_path, kb) as corpora:
+            check_finds(corpora.get(DEFAULT), PAGES)
+            assert (await found(corpora.get(DEFAULT), "zip mended"))[0] == "warranty.md"
+        log.removeFilter(keep)
+        assert (folder / DAMAGED).is_dir()
+        assert any("damaged" in line for line in said)
+
+    asyncio.run(scenario())
+
+
+def test_a_lost_index_is_made_anew_and_one_too_many_points_is_removed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection = corpora.get(DEFAULT)
+            await collection.ingest("stoves.md", TEXT.encode())
+            held = collection._contents.held[0]
+            points = collection._lasting.points
+            points.add([10_000], points.vectors(held.points)[held.points[0]].reshape(1, -1))
+            points.remove(held.points)
+        async with opened(tmp_path) as corpora:
+            collection = corpora.get(DEFAULT)
+            check_finds(collection, {"stoves.md": TEXT})
+            assert collection._lasting.points.ids() == set(held.points)
+
+    asyncio.run(scenario())
+
+
+def test_a_damaged_database_is_named_with_the_way_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, write_pages(tmp_path / "kb")):
+            pass
+        file = tmp_path / "state" / DATABASE
+        content = bytearray(file.read_bytes())
+        content[8_192:] = b"\x5a" * (len(content) - 8_192)
+        file.write_bytes(content)
+        with pytest.raises(StateError, match=r"service\.sqlite3 is damaged .* put a copy of it back"):
+            async with opened(tmp_path, tmp_path / "kb"):
+                pass
+
+    asyncio.run(scenario())
+
+
+def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, write_pages(tmp_path / "kb")) as corpora:
+            collection = corpora.get(DEFAULT)
+            long = "# Long\n\n" + "\n\n".join(f"## Part {n}\n\nSentence {n} of it." for n in range(400))
+
+            def pages(connection: sqlite3.Connection) -> None:
+                used = connection.execute("PRAGMA page_count").fetchone()[0]
+                connection.execute(f"PRAGMA max_page_count = {used + 10}")
+
+            corpora._state.database.write_now(pages)
+            await refused_for_room(collection.ingest("long.md", long.encode()))
+            check_finds(collection, PAGES)
+            corpora._state.database.write_now(lambda c: c.execute("PRAGMA max_page_count = 1000000").fetchall())
+
+            def no_room(*_: object) -> None:
+                raise LiveIndexError("The vector index cannot be written: No space left on device (os error 28)")
+
+            with monkeypatch.context() as patched:
+                patched.setattr(collection._lasting.points, "add", no_room)
+                await refused_for_room(collection.ingest("stoves.md", TEXT.encode()))
+            with monkeypatch.context() as patched:
+
+                def full(*_: object) -> None:
+                    raise OSError(28, "No space left on device")
+
+                patched.setattr(Incoming, "take", full)
+                await refused_for_room(collection.ingest("stoves.md", TEXT.encode()))
+            check_finds(collection, PAGES)
+            await collection.ingest("stoves.md", TEXT.encode())
+            check_finds(collection, {**PAGES, "stoves.md": TEXT})
+        async with opened(tmp_path, tmp_path / "kb") as corpora:
+            check_finds(corpora.get(DEFAULT), {**PAGES, "stoves.md": TEXT})
+
+    async def refused_for_room(ingest: object) -> None:
+        with pytest.raises(ProblemError) as refused:
+            await ingest  # type: ignore[misc]
+        assert (refused.value.status, refused.value.code) == (507, "no_room")
+
+    asyncio.run(scenario())
+
+
+def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, write_pages(tmp_path / "kb")) as corpora:
+            collection = corpora.get(DEFAULT)
+
+            def fails(*_: object) -> None:
+                raise LiveIndexError("The vector index cannot be written: it is gone")
+
+            monkeypatch.setattr(collection._lasting.points, "remove", fails)
+            done = await collection.ingest("warranty.md", TEXT.encode())
+            assert done.status == "ready"
+            check_finds(collection, {**PAGES, "warranty.md": TEXT})
+        async with opened(tmp_path, tmp_path / "kb") as corpora:
+            check_finds(corpora.get(DEFAULT), {**PAGES, "warranty.md": TEXT})
+            ids = corpora.get(DEFAULT)._lasting.points.ids()
+            assert len(ids) == len(PAGES)
+
+    asyncio.run(scenario())
+
+
+def test_a_state_has_one_owner(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            with pytest.raises(StateError, match="one owner"):
+                async with opened(tmp_path):
+                    pass
+            assert names(corpora.get(DEFAULT)) == []
+
+    asyncio.run(scenario())
