@@ -94,6 +94,7 @@ class Cited(BaseModel):
 class Found(BaseModel):
     """A passage that was found."""
 
+    id: str
     document: str
     section: str
     score: float
@@ -112,7 +113,8 @@ class Debug(BaseModel):
     """How an answer came about."""
 
     stages: list[Step]
-    context: list[Found]
+    retrieved: list[Found] = Field(description="what the search found, best first")
+    context: list[Found] = Field(description="what the answer was made from; empty where none was tried")
     decisions: list[dict[str, Any]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,6 +40,8 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     """
     import uvicorn
 
+    # uvicorn ends its work and then raises the signal again, which would leave the state folder as it is.
+    signal.signal(signal.SIGTERM, _end)
     parsed(options.rate)
     with StateFolder(options.state) as state:
         check_host(options.host, keys.any_made(state.database))
@@ -47,6 +50,10 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
             own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _LEAVES_WITHIN}
             uvicorn.run(app, host=options.host, port=options.port, **own, **listening())
     return 0
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
 
 
 @asynccontextmanager

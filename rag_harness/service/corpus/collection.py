@@ -12,6 +12,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -36,6 +37,9 @@ from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 from rag_harness.types import Document
+
+_TOGETHER = 8
+"""Chunks whose token vectors are computed between two documents."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,24 @@ class Collection:
         except BaseException:
             _quietly(lambda: self._lasting.points.remove(points))
             raise
+
+    def complete(self) -> None:
+        """Have the token vectors computed that questions would have to, a few at a time, between documents."""
+        texts = [chunk.text for held in self._contents.held for chunk in held.chunks]
+        missing = self._intake.preparer.without_tokens(texts)
+        if missing:
+            log.info("%d chunks of collection %d lack token vectors", len(missing), self.number)
+            self._complete(missing)
+
+    def _complete(self, texts: list[str]) -> None:
+        def some() -> None:
+            _quietly(lambda: self._intake.preparer.add_tokens(texts[:_TOGETHER]))
+            if texts[_TOGETHER:]:
+                self._complete(texts[_TOGETHER:])
+
+        # With too much waiting, or at the end, what is left is for the next start.
+        with suppress(ProblemError):
+            self._intake.thread.submit(self.number, some)
 
     def leave(self, names: Iterable[str]) -> None:
         """Remove documents by name, those that are there, all at once."""

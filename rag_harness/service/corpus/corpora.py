@@ -94,6 +94,8 @@ class Corpora:
         FolderDocuments(self._settings, self._options.kb, self._experiment).bring(
             self._collections[DEFAULT], self._state.database
         )
+        for collection in self._collections.values():
+            collection.complete()
 
     def _opened(self, name: str, number: int) -> Collection:
         database, folder = self._state.database, self._state.of_collection(number)

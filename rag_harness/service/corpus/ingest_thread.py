@@ -30,6 +30,7 @@ class IngestThread:
         self._of_one, self._waiting = of_one, dict[int, int]()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._ends = False
 
     def submit(self, collection: int, work: Callable[[], T]) -> Future[T]:
         """Queue ``work`` for a collection.
@@ -39,6 +40,8 @@ class IngestThread:
         """
         future: Future[T] = Future()
         with self._lock:
+            if self._ends:
+                raise ProblemError(503, "server_stops", "This server is being stopped. Send it again later.")
             if self._waiting.get(collection, 0) >= self._of_one:
                 raise _busy(429, "Your collection has too many documents waiting to be taken in")
             try:
@@ -53,6 +56,8 @@ class IngestThread:
 
     def close(self) -> None:
         """Finish what is being worked on, and nothing that waits."""
+        with self._lock:
+            self._ends = True
         with suppress(Empty):
             while (waiting := self._queue.get_nowait()) is not None:
                 waiting[2].cancel()

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from rag_harness.protocols import Store, Stores
+from rag_harness.protocols import Stores
+from rag_harness.recording.store import key_of
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.service.corpus.serving_parts import Models
 from rag_harness.service.corpus.stores import CollectionStores
+from rag_harness.service.corpus.token_store import TokenStore
+from rag_harness.settings import access_of
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
 _SOLID = re.compile(r"\S")
@@ -41,7 +44,7 @@ class Preparer:
         tokens: where token vectors are kept.
     """
 
-    def __init__(self, models: Models, spec: IndexSpec, recorded: Stores | None, tokens: Store) -> None:
+    def __init__(self, models: Models, spec: IndexSpec, recorded: Stores | None, tokens: TokenStore) -> None:
         self._models, self._spec, self._recorded, self._tokens = models, spec, recorded, tokens
         # What compares documents waits until they are all there.
         self._settings = replace(models.settings, near_duplicates=0.0)
@@ -58,6 +61,24 @@ class Preparer:
         vectors = embedder.embed_documents([chunk.text for chunk in retrieval.indexed])
         chunks, indexed = _by_document(retrieval.cut), _by_document(retrieval.indexed)
         return list(_parted(documents, chunks, indexed, vectors))
+
+    def without_tokens(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts whose token vectors a question would have to compute: their vectors came without."""
+        inner = self._models.embedder(self._spec.embedder, ingests=True)
+        if not self._models.wants_tokens(inner) or not access_of(self._models.settings).calls_local:
+            return []
+        unique = list(dict.fromkeys(texts))
+        lacking = self._tokens.lacks([key_of("document", text) for text in unique])
+        missing = [text for text, lacks in zip(unique, lacking, strict=True) if lacks]
+        if self._recorded is None:
+            return missing
+        there = self._recorded.open("tokens", inner.model, inner.revision).get([key_of("document", t) for t in missing])
+        return [text for text, array in zip(missing, there, strict=True) if array is None]
+
+    def add_tokens(self, texts: Sequence[str]) -> None:
+        """Compute and keep the token vectors of texts."""
+        stores = CollectionStores(None, {}, bounded=False)
+        self._models.stored(self._spec.embedder, stores, self._tokens).token_vectors(texts, "document")
 
 
 def _by_document(chunks: Sequence[Chunk]) -> dict[str, tuple[Chunk, ...]]:

@@ -42,6 +42,12 @@ class TokenStore:
         with self._lock:
             return [self._one(key) for key in keys]
 
+    def lacks(self, keys: Sequence[bytes]) -> list[bool]:
+        """Return of each key whether there is no array."""
+        with self._lock:
+            found = [self._connection.execute("SELECT 1 FROM tokens WHERE key = ?", (key,)).fetchone() for key in keys]
+        return [each is None for each in found]
+
     def put(self, items: Mapping[bytes, Any]) -> None:
         """Keep arrays; they are on disk when this returns."""
         rows = [(key, len(array), np.ascontiguousarray(array, "<f2").tobytes()) for key, array in items.items()]

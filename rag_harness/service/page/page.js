@@ -336,7 +336,7 @@ class Turn {
 				el("span.cited", cited.has(one.source) && " · cited"));
 			if (one.box.open) this.fill(one);
 		}
-		this.list.replaceChildren(el("h4", this.sources.size ? "Passages" : this.isDone ? "No passage was found" : "Passages found"), ...all.map((one) => one.box));
+		this.list.replaceChildren(el("h4", this.sources.size ? "Passages that were found" : "No passage was found"), ...all.map((one) => one.box));
 	}
 
 	sourceBox(source) {
@@ -460,7 +460,7 @@ function verdictOf({ decision, confidence, reasons }) {
 	const has = (code) => reasons.some((one) => one.startsWith(code)), figure = confidence == null ? "" : `, ${percent(confidence)}`;
 	const estimate = figure && "The figure is the system's estimate that the answer is right.";
 	if (decision === "pass" && has("CHIT_CHAT")) return ["", "Not a question about the documents", ""];
-	if (decision === "pass") return ["good", (!figure ? "Passed every check" : confidence >= 0.95 ? "Very sure" : confidence >= 0.75 ? "Fairly sure" : "Sure enough") + figure, estimate];
+	if (decision === "pass") return ["good", (!figure ? "Passed every check" : confidence >= 0.945 ? "Very sure" : confidence >= 0.745 ? "Fairly sure" : "Sure enough") + figure, estimate];
 	if (decision === "warn") return ["unsure", `Not quite sure${figure}`, `Open the passages before you rely on it. ${estimate}`];
 	if (decision === "abstain" && has("MODEL_UNAVAILABLE")) return ["bad", "No answer just now", "Ask again in a minute."];
 	if (decision === "abstain" && has("NOT_IN_SOURCES")) return ["unsure", "The documents do not answer it", "Ask in other words, or add a document that does."];

@@ -56,11 +56,17 @@ def events(done: Mapping[str, Any] | None = None, tokens: Sequence[str] | None =
     told = whole.pop("citations")
     return [
         ("retrieval", {"sources": SOURCES}),
-        *(each for piece in pieces for each in (("token", {"text": piece}), *([pause] if pause else []))),
+        *[each for piece in pieces for each in paused(pause, piece)],
         *(("citation", one) for one in told),
         ("verdict", verdict),
         ("done", whole),
     ]
+
+
+def paused(pause: float, piece: str) -> list[Event]:
+    """Return a piece of an answer, and the time before it."""
+    words: Event = ("token", {"text": piece})
+    return [pause, words] if pause else [words]
 
 
 def document(name: str, **more: Any) -> dict[str, Any]:

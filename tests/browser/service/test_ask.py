@@ -119,6 +119,7 @@ def test_stop_ends_the_request(visit: Visit, stub: Stub) -> None:
         ({"confidence": 0.97}, "Very sure, 97 %"),
         ({"confidence": 0.999}, "Very sure, over 99 %"),
         ({"confidence": 0.61}, "Sure enough, 61 %"),
+        ({"confidence": 0.7499}, "Fairly sure, 75 %"),
         ({"confidence": None}, "Passed every check"),
         ({"decision": "warn", "confidence": 0.4}, "Not quite sure, 40 % Open the passages before you rely on it."),
         ({"decision": "abstain", "confidence": 0.9}, "Not sure enough to answer Ask in other words"),

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from rag_harness import pipelines
+from rag_harness.errors import SettingsError
+from rag_harness.service.corpus import rows
+from rag_harness.service.corpus.ingest_thread import MOST_OF_ONE
 from rag_harness.service.problems import ProblemError
-from tests.unit.service.corpus.corpora import DEFAULT, PAGES, found, names, opened, write_pages
+from tests.unit.retrieval.indexes.qdrant_stub import qdrant_stub
+from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
 
 
 def test_the_default_collection_begins_with_a_folder_and_keeps_what_was_uploaded(tmp_path: Path) -> None:
@@ -74,5 +81,200 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(
             assert said in refused.value.detail
             assert str(tmp_path) not in refused.value.detail
             assert not list((tmp_path / "state" / "incoming").iterdir())
+
+    asyncio.run(scenario())
+
+
+def test_a_large_file_comes_in_without_anybody_waiting_and_what_fails_is_listed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection = corpora.get(DEFAULT)
+            doc_id = await collection.start_ingest("a.md", b"# A\n\nTent.\n")
+            assert collection.document(doc_id).status in ("pending", "ready")
+            failing = await collection.start_ingest("b.md", b"\xff")
+            while any(collection.document(each).status == "pending" for each in (doc_id, failing)):
+                await asyncio.sleep(0.01)
+            assert collection.document(doc_id).status == "ready"
+            failed = collection.document(failing)
+            assert (failed.status, failed.chunks) == ("failed", 0)
+            assert "not UTF-8" in failed.why
+            await collection.delete(failing)
+            assert names(collection) == ["a.md"]
+            assert len(collection.documents()) == 1
+
+    asyncio.run(scenario())
+
+
+def test_what_a_stopped_server_had_not_finished_has_failed_and_is_forgotten_after_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            number = corpora.get(DEFAULT).number
+            corpora._state.database.write_now(lambda c: rows.begin(c, number, "lost.md"))
+            monkeypatch.setattr(rows, "now", lambda: "2020-01-01T00:00:00Z")
+            old, _ = corpora._state.database.write_now(lambda c: rows.begin(c, number, "old.md"))
+            corpora._state.database.write_now(lambda c: rows.fail(c, old, "why"))
+        async with opened(tmp_path) as corpora:
+            (lost,) = corpora.get(DEFAULT).documents()
+            assert (lost.name, lost.status) == ("lost.md", "failed")
+            assert "Send it again" in lost.why
+
+    asyncio.run(scenario())
+
+
+def test_a_question_under_way_keeps_the_state_that_it_began_with(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection = corpora.get(DEFAULT)
+            first = await collection.ingest("a.md", b"# A\n\nThe tent is green.\n")
+            before = collection.serving
+            await collection.ingest("b.md", b"# B\n\nThe tent is brown, the tent.\n")
+            assert before.experiment.retriever is not None
+            assert [hit.chunk.doc_id for hit in before.experiment.retriever.retrieve("tent", 5)] == ["a.md"]
+            await collection.delete(first.doc_id)
+            assert before.document("a.md").text == "# A\n\nThe tent is green.\n"
+            assert before.generation + 2 == collection.serving.generation
+
+    asyncio.run(scenario())
+
+
+def test_no_more_waits_than_can_be_kept_track_of(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            one, two = await corpora.create("one"), await corpora.create("two")
+            held = threading.Event()
+            blocking = corpora._thread.submit(one.number, held.wait)
+            waiting = [await one.start_ingest(f"{n}.md", b"# A\n\nTent.\n") for n in range(MOST_OF_ONE - 1)]
+            with pytest.raises(ProblemError) as full:
+                await one.start_ingest("more.md", b"# A\n\nTent.\n")
+            assert (full.value.status, full.value.headers["Retry-After"]) == (429, "10")
+            doc_id = await two.start_ingest("a.md", b"# A\n\nTent.\n")
+            with pytest.raises(ProblemError) as pending:
+                await two.delete(doc_id)
+            assert pending.value.status == 409
+            held.set()
+            blocking.result()
+            while two.document(doc_id).status == "pending":
+                await asyncio.sleep(0.01)
+            assert [one.document(each).status for each in waiting] == ["ready"] * len(waiting)
+            assert len(one.documents()) == len(waiting)
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_leaves_does_not_take_its_document_along(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection, held = corpora.get(DEFAULT), threading.Event()
+            blocking = corpora._thread.submit(0, held.wait)
+            asked = asyncio.create_task(collection.ingest("a.md", b"# A\n\nTent.\n"))
+            while not collection.documents():
+                await asyncio.sleep(0.01)
+            asked.cancel()
+            held.set()
+            blocking.result()
+            while not names(collection):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+
+
+def test_a_file_is_taken_over_and_what_reading_left_out_is_counted(tmp_path: Path) -> None:
+    page = '<html><body><h1>Tents</h1><p>A tent is green.</p><p style="display:none">Hidden words.</p></body></html>'
+
+    async def scenario() -> None:
+        async with opened(tmp_path, near_duplicates=0.9) as corpora:
+            collection, file = corpora.get(DEFAULT), tmp_path / "upload"
+            file.write_text(page, encoding="utf-8")
+            done = await collection.ingest("tents.html", file, {"title": "All tents"})
+            assert done.dropped == {"hidden_characters": 12}
+            assert done.bytes == len(page)
+            assert not file.exists()
+            document = collection.serving.document("tents.html")
+            assert (document.title, "Hidden" in document.text) == ("All tents", False)
+            same = "# Rules\n\n" + " ".join(
+                f"Rule {word} of the shop holds." for word in ("one", "two", "three", "four")
+            )
+            await collection.ingest("a.md", same.encode())
+            again = await collection.ingest("b.md", same.encode())
+            assert again.dropped == {"near_duplicates": 1}
+            assert set(await found(collection, "Rule one of the shop")) == {"a.md", "tents.html"}
+
+    asyncio.run(scenario())
+
+
+def test_windows_are_found_by_their_sections(tmp_path: Path) -> None:
+    text = "# Long\n\n" + "\n\n".join(" ".join(f"Word{n}x{m} of it." for m in range(30)) for n in range(12))
+    kb = write_pages(tmp_path / "kb", PAGES)
+
+    async def scenario() -> None:
+        async with opened(tmp_path, kb, experiment="t2") as corpora:
+            collection = corpora.get(DEFAULT)
+            collection._intake.preparer._models.embedder("", ingests=True).max_tokens = 64
+            await collection.ingest("long.md", text.encode())
+            held = collection._contents.by_name["long.md"]
+            assert len(held.points) == len(held.indexed) > len(held.chunks)
+            check_finds(collection, {**PAGES, "long.md": text})
+        async with opened(tmp_path, kb, experiment="t2") as corpora:
+            again = corpora.get(DEFAULT)._contents.by_name["long.md"]
+            assert (again.chunks, [each.text for each in again.indexed]) == (
+                held.chunks,
+                [each.text for each in held.indexed],
+            )
+            check_finds(corpora.get(DEFAULT), {**PAGES, "long.md": text})
+
+    asyncio.run(scenario())
+
+
+def test_on_a_qdrant_server_it_is_the_same(tmp_path: Path) -> None:
+    async def scenario(url: str) -> None:
+        kb = write_pages(tmp_path / "kb")
+        async with opened(tmp_path, kb, qdrant_url=url) as corpora:
+            done = await corpora.get(DEFAULT).ingest("stoves.md", b"# Stoves\n\nGas.\n")
+            await corpora.get(DEFAULT).delete(done.doc_id)
+            await (await corpora.create("acme")).ingest("a.md", b"# A\n\nTent.\n")
+        async with opened(tmp_path, kb, qdrant_url=url) as corpora:
+            check_finds(corpora.get(DEFAULT), PAGES)
+            check_finds(corpora.get("acme"), {"a.md": "# A\n\nTent.\n"})
+
+    with qdrant_stub() as stub:
+        asyncio.run(scenario(stub.url))
+        assert sorted(len(points) for points in stub.collections.values()) == [1, len(PAGES)]
+        assert all(name.startswith("rag_service_") for name in stub.collections)
+
+
+@pytest.mark.parametrize(("experiment", "said"), [("t5", "two ways"), ("mine", "asks parts.retrieval for nothing")])
+def test_what_cannot_be_served_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, experiment: str, said: str
+) -> None:
+    def build(_parts: object) -> object:
+        return object()
+
+    monkeypatch.setattr(pipelines, "_registered", lambda: {"mine": SimpleNamespace(load=lambda: build)})
+
+    async def scenario() -> None:
+        async with opened(tmp_path, experiment=experiment):
+            pass
+
+    with pytest.raises(SettingsError, match=said):
+        asyncio.run(scenario())
+
+
+def test_a_server_records_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, mode="record"):
+            pass
+
+    with pytest.raises(SettingsError, match="Mode record"):
+        asyncio.run(scenario())
+
+
+def test_in_replay_a_document_that_nobody_recorded_cannot_be_embedded(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, mode="replay") as corpora:
+            with pytest.raises(ProblemError) as refused:
+                await corpora.get(DEFAULT).ingest("a.md", b"# A\n\nTent.\n")
+            assert (refused.value.status, refused.value.code) == (503, "cannot_embed")
 
     asyncio.run(scenario())

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.service.corpus.names import MOST, checked_name, suffix_of
+from rag_harness.service.problems import ProblemError
+
+
+def taken(name: str) -> str | None:
+    try:
+        return checked_name(name)
+    except ProblemError:
+        return None
+
+
+@given(st.text(max_size=300))
+def test_a_name_is_refused_or_harmless(name: str) -> None:
+    checked = taken(name)
+    if checked is None:
+        return
+    assert checked == unicodedata.normalize("NFC", name)
+    assert 0 < len(checked) <= MOST
+    assert not {"", ".", ".."} & set(checked.split("/"))
+    assert not any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") for each in checked)
+    checked.encode()
+
+
+@pytest.mark.parametrize("name", ["a.md", "README.md", "x/b.HTML", "Überweisung.pdf", "نامه‌ها.txt", "a b.md"])
+def test_names_of_people_are_taken(name: str) -> None:
+    assert checked_name(name) == unicodedata.normalize("NFC", name)
+    assert suffix_of(name).lower() == suffix_of(name)
+
+
+def test_the_suffix_decides_and_the_kinds_are_named() -> None:
+    for name in ("a.exe", "a", "md", "a.md/b"):
+        with pytest.raises(ProblemError) as refused:
+            suffix_of(name)
+        assert refused.value.status == 415
+        assert ".html, .md, .pdf" in refused.value.detail.replace(".htm, ", "")
+
+
+def test_one_name_written_in_two_ways_is_one() -> None:
+    assert checked_name("Cafe\u0301.md") == checked_name("Caf\u00e9.md")
