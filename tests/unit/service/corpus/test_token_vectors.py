@@ -15,7 +15,7 @@ from rag_harness.service.corpus.collection import Collection
 from rag_harness.types import Matrix, TokenVectors
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, found, opened, write_pages
 
-CHANGES = {"rerank_model": "embedded/late-interaction"}
+LATE = "embedded/late-interaction"
 
 
 @pytest.fixture(autouse=True)
@@ -40,14 +40,14 @@ def lacking(collection: Collection) -> list[bool]:
 def test_they_come_and_go_with_their_document(tmp_path: Path, asked: list[str]) -> None:
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")
-        async with opened(tmp_path, kb, **CHANGES) as corpora:
+        async with opened(tmp_path, kb, "e3", rerank_model=LATE) as corpora:
             collection = corpora.get(DEFAULT)
             assert lacking(collection) == [False] * len(PAGES)
             computed = len(asked)
             assert (await found(collection, "Is a zip mended?"))[0] == "warranty.md"
             assert len(asked) == computed
             done = await collection.ingest("stoves.md", b"# Stoves\n\nGas.\n")
-            key = key_of("document", "# Stoves\n\nGas.\n")
+            key = key_of("document", collection._contents.by_name["stoves.md"].chunks[0].text)
             assert collection._tokens.lacks([key]) == [False]
             await collection.delete(done.doc_id)
             assert collection._tokens.lacks([key]) == [True]
@@ -58,11 +58,11 @@ def test_they_come_and_go_with_their_document(tmp_path: Path, asked: list[str]) 
 def test_those_that_are_lost_are_computed_again_beside_questions(tmp_path: Path, asked: list[str]) -> None:
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")
-        async with opened(tmp_path, kb, **CHANGES):
+        async with opened(tmp_path, kb, "e3", rerank_model=LATE):
             pass
         (tmp_path / "state" / "collections" / "1" / "tokens.sqlite3").unlink()
         asked.clear()
-        async with opened(tmp_path, kb, **CHANGES) as corpora:
+        async with opened(tmp_path, kb, "e3", rerank_model=LATE) as corpora:
             collection = corpora.get(DEFAULT)
             while any(lacking(collection)):
                 await asyncio.sleep(0.01)
