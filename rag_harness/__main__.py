@@ -75,6 +75,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
             "graph": Command("print the links between pages as Mermaid", "commands.kb"),
         },
     ),
+    "endpoint": (
+        "services under test",
+        {"try": Command("ask a service once, and show what was sent, what came, what was read", "commands.endpoint")},
+    ),
     "judge": (
         "judges of answers, held against people",
         {

@@ -42,6 +42,8 @@ GOLDEN = "golden"
 """The suite that tests retrieval alone: what stands in the experiment's place in ids, rows, files and gates."""
 UNMARKED = "taken off"
 """What the metadata of a chunk say of ``markup`` where its text has lost the page's marks."""
+SERVICE = "service"
+"""The role of a call that asks somebody else's pipeline instead of a model."""
 NEGATIVE = "negative"
 """The query type whose cases the documents do not answer, unless a case says otherwise."""
 
@@ -258,7 +260,8 @@ class Timings:
 class Call:
     """One call of a model that a stage made; milliseconds, without what was waited for a turn and between tries.
 
-    ``messages`` are the prompt as it was sent: they are kept beside the rows, which name them.
+    ``messages`` are the prompt as it was sent: they are kept beside the rows, which name them. A call of role
+    ``service`` asks somebody else's pipeline: ``usd`` is what it costs, None where nobody knows.
     """
 
     role: str
@@ -270,6 +273,7 @@ class Call:
     retries: int = 0
     recorded: bool = False
     messages: tuple[Message, ...] = ()
+    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,10 +91,10 @@ def bench_of(parts: RunParts, as_run: Settings) -> Bench:
 
     def fingerprint(found: Experiment) -> str:
         digest = parts.data(found.data).queries_digest
-        return fingerprint_of(found, as_run, digest, builder(found.id).__module__)
+        return fingerprint_of(found, as_run, digest, builder(found.id, parts.settings).__module__)
 
     def build(name: str) -> Experiment | None:
-        return experiment(name, parts) if name in known_experiments() else None
+        return experiment(name, parts) if name in known_experiments(parts.settings) else None
 
     return Bench(build, fingerprint, parts.data)
 

@@ -23,8 +23,10 @@ from rag_harness.results.row_parts import (
 )
 from rag_harness.settings import Settings
 from rag_harness.settings.prices import prices_of
-from rag_harness.types import Call, Case, Failure, Hit, Message, PipelineOutput, Stage, TrialId, Usage
+from rag_harness.types import SERVICE, Call, Case, Failure, Hit, Message, PipelineOutput, Stage, TrialId, Usage
 
+_ANSWERING = ("answer", SERVICE)
+"""Roles of the calls that say what the answer is."""
 KeepPrompt = Callable[[Sequence[Message]], str]
 """Keeps the messages of a call, and returns the name under which the row finds them."""
 
@@ -100,13 +102,13 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
     times = _times(output)
     usage = reduce(add, (call.usage for call in calls), Usage()) if output.stages else output.usage
     spent = sum(stage.ms for stage in output.stages) if output.stages else sum(filter(None, times.values()))
-    model = next((call.model for call in reversed(calls) if call.role == "answer"), output.model)
+    model = next((call.model for call in reversed(calls) if call.role in _ANSWERING), output.model)
     return {
         **times,
-        "ttft_ms": next((call.ttft_ms for call in calls if call.role == "answer"), output.timings.ttft_ms),
+        "ttft_ms": next((call.ttft_ms for call in calls if call.role in _ANSWERING), output.timings.ttft_ms),
         "total_time_ms": spent or total_ms,
         "usage": _tokens(usage),
-        "cost_usd": _cost([(call.model, call.usage) for call in calls] or [(model, usage)], settings),
+        "cost_usd": _cost(calls or [Call("answer", model, usage)], settings),
         "retries": sum(call.retries for call in calls),
         "waited_ms": sum(call.waited_ms for call in calls),
         "model": model,
@@ -131,9 +133,9 @@ def _times(output: PipelineOutput) -> dict[str, float | None]:
     }
 
 
-def _cost(used: Sequence[tuple[str, Usage]], settings: Settings) -> float | None:
+def _cost(calls: Sequence[Call], settings: Settings) -> float | None:
     """Return the USD of all calls, None where one of them is not known."""
-    costs = [_cost_of(model, usage, settings) for model, usage in used]
+    costs = [call.usd if call.role == SERVICE else _cost_of(call.model, call.usage, settings) for call in calls]
     return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rag_harness.settings import Settings
+
+if TYPE_CHECKING:
+    from rag_harness.settings.endpoints import EndpointSpec
 
 
 def share_of(settings: Settings, workers: int) -> Settings:
@@ -17,4 +21,10 @@ def share_of(settings: Settings, workers: int) -> Settings:
         rpm=settings.rpm / workers,
         tpm=settings.tpm / workers,
         budget=settings.budget / workers,
+        endpoints=tuple(_share(spec, workers) for spec in settings.endpoints),
     )
+
+
+def _share(spec: EndpointSpec, workers: int) -> EndpointSpec:
+    most = max(1, spec.concurrency // workers) if spec.concurrency else 0
+    return replace(spec, concurrency=most, rpm=spec.rpm / workers)

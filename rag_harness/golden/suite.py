@@ -107,7 +107,7 @@ class GoldenSuite:
         settings, retrieval = self._parts.settings, self._parts.retrieval()
         check_cutoff(retrieval)
         name = settings.retriever
-        retriever = retriever_named(name, retrieval, self._registered, known_experiments())
+        retriever = retriever_named(name, retrieval, self._registered, known_experiments(settings))
         return Experiment(
             GOLDEN,
             GoldenPipeline(retriever, name, settings.k, self.cases),

@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 
+from rag_harness.measures.hits import document_in
 from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.measures.quotes import as_shown
 from rag_harness.results.row import ExperimentResult
@@ -59,7 +60,7 @@ class CitationRecall(RowMeasure):
     def score(self, case: Case, row: ExperimentResult) -> Score:
         needed = set(case.context_reference)
         inside = (n for n in row.citations if 1 <= n <= len(row.retrieved_chunks))
-        cited = {row.retrieved_chunks[n - 1].metadata.filename for n in inside}
+        cited = {document_in(case, row.retrieved_chunks[n - 1]) for n in inside}
         return Score(len(needed & cited) / len(needed))
 
 

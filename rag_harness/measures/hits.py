@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rag_harness.measures.same_words import says_words
+
 if TYPE_CHECKING:
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.results.row_parts import RetrievedChunk
+    from rag_harness.types import Case
 
 
 def document_of(chunk_id: str) -> str:
     """Return the document of a chunk: what stands before the last ``#``; the whole id where there is none."""
     return chunk_id.rpartition("#")[0] or chunk_id
+
+
+def _looked_up(case: Case | None, chunk: RetrievedChunk) -> str:
+    by_quote = "" if chunk.metadata.filename else document_in(case, chunk)
+    return f"{by_quote}#by a quote" if by_quote else chunk.chunk_id
 
 
 def place_documents(chunk_ids: Sequence[str]) -> list[str]:
@@ -29,15 +38,28 @@ def place_documents(chunk_ids: Sequence[str]) -> list[str]:
     return list(placed)
 
 
-def ranking_of(row: ExperimentResult) -> Sequence[str]:
+def document_in(case: Case | None, chunk: RetrievedChunk) -> str:
+    """Return the document of a chunk of a prompt; empty where nobody knows it.
+
+    A chunk of no known document, as services have them, counts as of the first page whose quote it has word for word:
+    here, where gold is known, and nowhere else.
+    """
+    document = chunk.metadata.filename
+    if document or case is None:
+        return document
+    return next((quote.filename for quote in case.evidence if says_words(chunk.text, quote.quote)), "")
+
+
+def ranking_of(row: ExperimentResult, case: Case | None = None) -> Sequence[str]:
     """Return what ranking measures look up, best first: the names that the row gives, else the documents of its chunks.
 
-    The prompt's chunks come first, in its order, then the other candidates by rerank score.
+    The prompt's chunks come first, in its order, then the other candidates by rerank score. A chunk of no known
+    document is looked up by the quotes of ``case``.
     """
     if row.ranking is not None:
         return row.ranking
-    prompt = [chunk.chunk_id for chunk in row.retrieved_chunks]
-    known = set(prompt)
+    known = {chunk.chunk_id for chunk in row.retrieved_chunks}
+    prompt = [_looked_up(case, chunk) for chunk in row.retrieved_chunks]
     rest = [candidate for candidate in row.candidates if candidate.chunk_id not in known]
     if any(candidate.rerank_score is not None for candidate in rest):
         rest.sort(key=lambda found: -(found.rerank_score if found.rerank_score is not None else float("-inf")))

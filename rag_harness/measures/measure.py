@@ -135,7 +135,7 @@ class RankingMeasure(RowMeasure):
         from rag_harness.measures.hits import ranking_of
         from rag_harness.measures.ranking_arrays import find
 
-        found = find({"": ranking_of(row)}, {"": case.qrels}, None)
+        found = find({"": ranking_of(row, case)}, {"": case.qrels}, None)
         return Score(float(self.batch(found)[0]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -79,6 +79,16 @@ class Endpoints:
         self._settings, self._cassettes, self._stores = settings, cassettes, stores
         self._meter = Meter(settings)
         self._made: dict[Settings, ChatModel] = {}
+        self._others: list[Callable[[], Awaitable[None]]] = []
+
+    @property
+    def meter(self) -> Meter:
+        """Budget and limiters of the run, for whoever else asks over the network."""
+        return self._meter
+
+    def close_too(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Close what somebody else has opened when the models are closed, on the same loop."""
+        self._others.append(close)
 
     def chat(
         self,
@@ -128,3 +138,5 @@ class Endpoints:
             close = getattr(model, "aclose", None)
             if close is not None:
                 await close()
+        for close_other in self._others:
+            await close_other()

@@ -29,7 +29,7 @@ class Meter:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._limiters: dict[str, Limiter] = {}
+        self._limiters: dict[tuple[str, int, float], Limiter] = {}
 
     @cached_property
     def money(self) -> Money | None:
@@ -42,11 +42,22 @@ class Meter:
             return None
         return Money(Budget(self._settings.budget), prices_of(self._settings))
 
-    def limiter(self, base_url: str) -> Limiter:
-        """Return the limiter of a server: window, calls and tokens a minute are counted for each by itself."""
-        url = base_url.rstrip("/")
-        if url not in self._limiters:
-            known = self._settings
-            limits = Limits(known.concurrency, known.rpm, known.tpm, patience=known.deadline)
-            self._limiters[url] = Limiter(limits)
-        return self._limiters[url]
+    def limiter(self, base_url: str, most: int = 0, rpm: float = 0.0) -> Limiter:
+        """Return the limiter of a server: window, calls and tokens a minute are counted for each by itself.
+
+        Args:
+            base_url: of the server; whoever asks it under other limits has a limiter of their own.
+            most: calls in flight, where they are fewer than the settings'; 0: as many.
+            rpm: calls a minute, where they are fewer than the settings'; 0: as many.
+        """
+        known = self._settings
+        key = base_url.rstrip("/"), min(most or known.concurrency, known.concurrency), _fewer(rpm, known.rpm)
+        if key not in self._limiters:
+            _, window, calls = key
+            self._limiters[key] = Limiter(Limits(window, calls, known.tpm, patience=known.deadline))
+        return self._limiters[key]
+
+
+def _fewer(one: float, other: float) -> float:
+    """Return the stricter of two caps; 0 is none."""
+    return min(one, other) if one and other else one or other

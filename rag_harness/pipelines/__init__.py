@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Settings
+    from rag_harness.settings.endpoints import EndpointSpec
 
 # Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
 # where it needs it.
@@ -47,9 +48,28 @@ def built_in() -> dict[str, str]:
     return {name: module.rpartition(".")[2] for name, module in _modules().items()}
 
 
-def known_experiments() -> list[str]:
-    """Return the ids of all experiments, built-in and registered."""
-    return sorted({*built_in(), *_registered()})
+def known_experiments(settings: Settings | None = None) -> list[str]:
+    """Return the ids of all experiments: built-in, registered, and the services that ``settings`` name."""
+    return sorted({*built_in(), *_registered(), *(endpoints_of(settings) if settings else ())})
+
+
+def endpoints_of(settings: Settings) -> dict[str, EndpointSpec]:
+    """Return the services that are experiments of a run, by their names.
+
+    Raises:
+        SettingsError: one has the name of an experiment that there is.
+    """
+    if not settings.endpoints:
+        return {}
+    from rag_harness.errors import SettingsError
+
+    for spec in settings.endpoints:
+        if spec.name in built_in() or spec.name in _registered():
+            raise SettingsError(
+                f"{spec.where}: {spec.name!r} is the name of an experiment that there is. Choose another: "
+                f'name = "my_{spec.name}".'
+            )
+    return {spec.name: spec for spec in settings.endpoints}
 
 
 def _registered() -> dict[str, EntryPoint]:
@@ -58,12 +78,17 @@ def _registered() -> dict[str, EntryPoint]:
     return registered("pipelines")
 
 
-def builder(experiment: str) -> Callable[[Any], Any]:
-    """Return the function that builds the pipeline of ``experiment``.
+def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any], Any]:
+    """Return the function that builds the pipeline of ``experiment``, which may be a service that ``settings`` name.
 
     Raises:
         RegistryError: there is no such experiment; the message lists those that exist.
     """
+    if settings is not None and experiment in endpoints_of(settings):
+        of_a_service: Callable[[Any], Any] = import_module(f"{__name__}.endpoint.experiment").builder_of(
+            endpoints_of(settings)[experiment]
+        )
+        return of_a_service
     if experiment in built_in():
         build: Callable[[Any], Any] = import_module(f"{__name__}.{_modules()[experiment]}").build
         return build
@@ -72,7 +97,7 @@ def builder(experiment: str) -> Callable[[Any], Any]:
         return registered_build
     from rag_harness.errors import RegistryError, unknown
 
-    raise RegistryError(unknown("experiment", experiment, known_experiments()))
+    raise RegistryError(unknown("experiment", experiment, known_experiments(settings)))
 
 
 def experiment(name: str, parts: Any) -> Experiment:
@@ -84,7 +109,7 @@ def experiment(name: str, parts: Any) -> Experiment:
     from rag_harness.errors import RegistryError
     from rag_harness.protocols import Experiment
 
-    built = builder(name)(parts)
+    built = builder(name, parts.settings)(parts)
     asked_about = data_of(name, parts.settings)
     if not isinstance(built, Experiment):
         return Experiment(name, built, data=asked_about)
@@ -104,6 +129,8 @@ def data_of(name: str, settings: Settings) -> str:
     for spec in settings.data:
         if name in spec.experiments:
             return spec.name
+    if name in endpoints_of(settings):
+        return endpoints_of(settings)[name].data
     if not settings.data or name not in known_experiments():
         return ""
     return str(getattr(import_module(builder(name).__module__), "DATA", ""))

@@ -83,8 +83,9 @@ def _check_usage(config: pytest.Config) -> None:
     from rag_harness.plugin.markers import check_marker_expression
 
     try:
+        session = activation.wake(config)
+        settings, _ = session.settings, session.endpoints
         check_marker_expression(config)
-        settings = activation.wake(config).settings
         _check_workers(config, settings.concurrency, settings.stop_early)
         if settings.report:
             from rag_harness.page.written import check_place

@@ -56,7 +56,7 @@ class Attribution:
         from rag_harness.pipelines import known_experiments
 
         # One of a user's own fixture that took a registered name has another fingerprint than the registered one.
-        return self._session.registered(name) if name in known_experiments() else None
+        return self._session.registered(name) if name in known_experiments(self._session.settings) else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print why trials failed, where that was asked for."""

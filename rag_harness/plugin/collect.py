@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,12 +34,16 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.engine.rows import Trial
 
-    trials = [Trial(name, case) for name in experiments_of(metafunc.definition) for case in session.cases_of(name)]
-    metafunc.parametrize("rag_trial", [pytest.param(trial, id=trial.trial_id) for trial in trials])
+    names = experiments_of(metafunc.definition, session.endpoints)
+    trials = [Trial(name, case) for name in names for case in session.cases_of(name)]
+    # A service has no marker in the source of a test that names it otherwise: `-m my_service` selects it all the same.
+    marks = {name: [getattr(pytest.mark, name)] for name in names if name in session.endpoints}
+    params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
+    metafunc.parametrize("rag_trial", params)
 
 
-def experiments_of(node: pytest.Item) -> list[str]:
-    """Return the experiments that the markers of a test name: ``e3``, or ``rag_experiment("mine")``.
+def experiments_of(node: pytest.Item, endpoints: Collection[str] = ()) -> list[str]:
+    """Return the experiments that the markers of a test name: ``e3``, an endpoint, or ``rag_experiment("mine")``.
 
     Where both are there, ``rag_experiment`` names them and ``e3`` selects: ``-m t1`` runs the variants of ``t1`` too.
     """
@@ -47,7 +52,7 @@ def experiments_of(node: pytest.Item) -> list[str]:
 
     marks = list(reversed(list(node.iter_markers())))
     named = dict.fromkeys(name for mark in marks if mark.name == "rag_experiment" for name in mark.args)
-    found = named or dict.fromkeys(mark.name for mark in marks if mark.name in built_in())
+    found = named or dict.fromkeys(mark.name for mark in marks if mark.name in built_in() or mark.name in endpoints)
     if not found:
         raise PrerequisiteError(
             f"{node.nodeid} uses rag_result but names no experiment. Mark it: @pytest.mark.e3, or "

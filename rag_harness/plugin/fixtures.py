@@ -62,7 +62,7 @@ def rag_pipeline(request: pytest.FixtureRequest, rag_session: RagSession) -> Any
 
     trial = trial_of(request.node)
     with _halting(request):
-        experiment = trial.experiment if trial else experiments_of(request.node)[0]
+        experiment = trial.experiment if trial else experiments_of(request.node, rag_session.endpoints)[0]
         return rag_session.registered(experiment).pipeline
 
 

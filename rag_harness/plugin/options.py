@@ -50,7 +50,9 @@ _SCHEMED = ("dataset", "export")
 """Options that hold a path behind a scheme: ``beir:DIR``."""
 
 
-def _from_here(here: Path, name: str, value: str) -> str:
+def _from_here(here: Path, name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [str(here / path) for path in value]
     scheme, colon, path = value.partition(":") if name in _SCHEMED else ("", "", value)
     return f"{scheme}{colon}{here / path}" if path else value
 

@@ -96,8 +96,8 @@ def _to_run(session: RagSession, trials: Trials, selected: Collected) -> dict[st
     from rag_harness.engine.rows import Trial
     from rag_harness.pipelines import known_experiments
 
-    chosen, found = set(selected.trials) - selected.own, {}
-    for name in dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known_experiments()):
+    chosen, found, known = set(selected.trials) - selected.own, {}, known_experiments(session.settings)
+    for name in dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known):
         of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]
         found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]
     return {name: cases for name, cases in found.items() if cases}

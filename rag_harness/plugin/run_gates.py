@@ -60,7 +60,7 @@ class RunGates:
 
         session = self._session
         baseline = [BASELINE] if session.settings.compare else []
-        return [*known_experiments(), GOLDEN, *session.own_experiments, *baseline]
+        return [*known_experiments(self._session.settings), GOLDEN, *session.own_experiments, *baseline]
 
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
         session, found = self._session, dict[str, set[str]]()

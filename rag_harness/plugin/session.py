@@ -57,6 +57,8 @@ class RagSession:
         open_log(settings.path(settings.logs))
         self.closing.callback(close_log)
         log.info("Settings: %s", masked(settings))
+        for spec in settings.endpoints:
+            self.config.addinivalue_line("markers", f"{spec.name}: rag_harness endpoint {spec.url}")
         if access_of(settings).calls_nobody:
             self._close_the_network(settings)
         return settings
@@ -92,7 +94,7 @@ class RagSession:
 
     def data_of(self, experiment: str) -> str:
         """Return the name of the data that an experiment is asked about; empty is the run's own."""
-        if not self.settings.data:
+        if not self.settings.data and not self.settings.endpoints:
             return ""
         from rag_harness.pipelines import data_of
 
@@ -155,7 +157,7 @@ class RagSession:
         """What an id of a test can be of."""
         from rag_harness.pipelines import known_experiments
 
-        return Known(known_experiments(), self._query_ids.get, lambda: self.golden.known_ids)
+        return Known(known_experiments(self.settings), self._query_ids.get, lambda: self.golden.known_ids)
 
     def _read_query_ids(self) -> set[str]:
         from rag_harness.errors import PrerequisiteError
@@ -176,7 +178,8 @@ class RagSession:
             from rag_harness.models.keys import check_keys
             from rag_harness.pipelines import experiment
 
-            check_keys(self.settings)
+            if name not in self.endpoints:
+                check_keys(self.settings)
             self._registered[name] = experiment(name, self.parts)
         return self._registered[name]
 
@@ -204,7 +207,20 @@ class RagSession:
         # One of a user's own fixture may have taken a registered name: it is the one that has answered.
         if name in self._declared:
             return self._declared[name]
-        return self.registered(name) if name in known_experiments() else None
+        return self.registered(name) if name in known_experiments(self.settings) else None
+
+    @property
+    def endpoints(self) -> Collection[str]:
+        """The names of the services that are experiments of this run.
+
+        Raises:
+            SettingsError: one has the name of another experiment.
+        """
+        if not self.settings.endpoints:
+            return ()
+        from rag_harness.pipelines import endpoints_of
+
+        return endpoints_of(self.settings).keys()
 
     def queries(self, experiment: Experiment) -> Sequence[Query]:
         """Return what ``experiment`` will be asked in this run."""
@@ -224,7 +240,7 @@ class RagSession:
         from rag_harness.pipelines import builder
 
         registered = self._registered.get(experiment.id) is experiment
-        built_by = builder(experiment.id).__module__ if registered else ""
+        built_by = builder(experiment.id, self.settings).__module__ if registered else ""
         golden = experiment.id == GOLDEN
         data = self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
         return fingerprint_of(experiment, self.settings, data, built_by)

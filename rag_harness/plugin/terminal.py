@@ -109,10 +109,19 @@ def write_summary(
     terminal.section("rag", sep="=")
     terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
-    for line in [*lines, *_settled(record), *_where_rows_are_from(recorder, tables, settings), *more]:
+    for line in [*lines, *_placed(tables), *_settled(record), *_where_rows_are_from(recorder, tables, settings), *more]:
         terminal.line(line)
     for line in _errors(tables, settings):
         terminal.line(line, red=True)
+
+
+def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
+    """Say by what the documents of a service's contexts were found."""
+    for name, placed in sorted((name, table.totals.placed) for name, table in tables.items()):
+        if placed:
+            said = ", ".join(f"{placed[how]} by {how}" for how in ("id", "text", "nothing") if placed[how])
+            hint = "; those count as misses unless they have a quote of the gold" if placed["nothing"] else ""
+            yield f"contexts of {name}: {said}{hint}"
 
 
 def _settled(record: RunRecord) -> Iterator[str]:

@@ -12,7 +12,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rag_harness.recording.abridged import abridged
-from rag_harness.recording.scrubbing import Cleaner, is_secret, json_of, secrets_in
+from rag_harness.recording.scrubbing import Cleaner, json_of, secrets_in
+from rag_harness.settings.secret_names import is_secret
 
 _BOUNDARY = re.compile(r'(?i)boundary="?([^";,]+)"?')
 _FORM = re.compile("form-(data|urlencoded)")

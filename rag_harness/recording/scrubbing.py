@@ -14,17 +14,13 @@ from typing import Any
 from urllib.parse import quote
 
 from rag_harness.settings import Settings
+from rag_harness.settings.secret_names import SECRET_HEADER, SECRET_NAME
 
 Scrub = Callable[[str], str]
 GONE = "REDACTED"
 
 _SHORTEST = 8
 """Characters. A shorter value, a dummy key say, may be an ordinary word: taking it out would change prompts."""
-_SECRET_NAME = re.compile(
-    r"(?i)(x[-_])?(api|subscription)[-_]?key|(access|refresh|id|auth)[-_]token|(client[-_])?secret|password|authorization"
-)
-_SECRET_PARAMETER = re.compile(r"(?i)key|token|sig|signature|x-(amz|goog)-(signature|credential|security-token)")
-_SECRET_HEADER = re.compile(r"(?i)auth|key|token|secret|cookie|openai-(organization|project)")
 
 
 def secrets_of(settings: Settings) -> list[str]:
@@ -34,15 +30,10 @@ def secrets_of(settings: Settings) -> list[str]:
     return [each for each in dict.fromkeys(known) if each]
 
 
-def is_secret(parameter: str) -> bool:
-    """Return whether a parameter of a query string or a form holds a secret, by its name."""
-    return bool(_SECRET_NAME.fullmatch(parameter) or _SECRET_PARAMETER.fullmatch(parameter))
-
-
 def secrets_in(headers: Mapping[str, str]) -> Iterator[str]:
     """Yield keys, cookies and organisations that the headers of a request carry."""
     for name, value in headers.items():
-        if _SECRET_HEADER.search(name):
+        if SECRET_HEADER.search(name):
             for part in re.split(r"[;\s]+", value):
                 yield from (part, part.partition("=")[2])
 
@@ -99,7 +90,7 @@ class Cleaner:
         return content if cleaned == parsed else json.dumps(cleaned).encode()
 
     def _field(self, name: str, value: Any) -> Any:
-        return GONE if isinstance(value, str) and _SECRET_NAME.fullmatch(name) else self.value(value)
+        return GONE if isinstance(value, str) and SECRET_NAME.fullmatch(name) else self.value(value)
 
     def _scrubbed(self, text: str) -> str:
         if self._scrub is None:

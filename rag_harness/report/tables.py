@@ -91,9 +91,9 @@ class _Reading:
         if position is None or self._states[position] != State.LOST or not self._is_of_run(row):
             return
         self._states[position] = State.OK if row.ok else State.ERROR
-        ranked = ranking_of(row)
-        self._totals.add(row, position, len(ranked), self._is_resumed(row.query_id))
         kept = self._cases[position]
+        ranked = ranking_of(row, kept.case)
+        self._totals.add(row, position, len(ranked), self._is_resumed(row.query_id))
         for column in self._columns.values():
             column.add(position, kept, row)
         if row.ok:

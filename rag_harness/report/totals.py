@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from rag_harness.results.row import ExperimentResult
+from rag_harness.types import SERVICE
 
 STAGES = {
     "total": "total_time_ms",
@@ -29,6 +30,7 @@ class Totals:
         new: whether this run itself asked for the answer of a case, shape (cases,): neither resumed nor replayed.
         depth: the most hits that a row has.
         models: how many answers each model gave; "" is a pipeline that names none.
+        placed: of a service, by what the documents of so many contexts were found: id, text, nothing.
     """
 
     def __init__(self, cases: int) -> None:
@@ -41,6 +43,7 @@ class Totals:
         self.retries = 0
         self.began, self.ended = inf, -inf
         self.models: Counter[str] = Counter()
+        self.placed: Counter[str] = Counter()
         self.first_errors: list[tuple[str, str]] = []
         self.retrieves = self.answers = False
 
@@ -78,6 +81,9 @@ class Totals:
             if row.model or not row.abstained:
                 self.models[row.model] += 1
             self.answers |= bool(row.llm_answer.strip())
+            for stage in row.stages:
+                if any(call.role == SERVICE for call in stage.calls):
+                    self.placed.update(stage.detail.get("placed", {}))
             return
         self.errors += 1
         if len(self.first_errors) < MOST_ERRORS:

@@ -19,6 +19,7 @@ from rag_harness.measures.spent import (
 from rag_harness.results.cases import KeptCase
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
+from rag_harness.types import Case
 
 Kind = Literal["name", "text", "flag", "number", "count", "names", "counts"]
 """What a column holds: a word that recurs, text, true or false, a float, an integer, a list of texts, of integers."""
@@ -82,14 +83,14 @@ def of_case(experiment: str, kept: KeptCase) -> dict[str, Any]:
     }
 
 
-def of_row(row: ExperimentResult) -> dict[str, Any]:
+def of_row(row: ExperimentResult, case: Case | None = None) -> dict[str, Any]:
     """Return what a trial came to; of an answer nothing where there is none, or none was asked for."""
     answered = bool(row.ok and row.llm_answer)
     return {
         "error": row.why or None,
         "answer": row.llm_answer if answered else None,
         "abstained": row.abstained if answered else None,
-        "retrieved": [None if name.startswith(_PLACE) else name for name in ranking_of(row)],
+        "retrieved": [None if name.startswith(_PLACE) else name for name in ranking_of(row, case)],
         "citations": list(row.citations) if answered else None,
         **{measure.name: measure.read(row) for measure in (*_SPENT, *_COUNTED, _COST)},
         "waited_ms": row.waited_ms,

@@ -87,7 +87,7 @@ class Trials:
         for row in rows_in(self._output / record.file):
             position = cases.position.get(row.query_id)
             if position is not None and position not in found and is_of_run(row):
-                found[position] = of_row(row) | self._cause(name, row)
+                found[position] = of_row(row, cases[position].case) | self._cause(name, row)
         return found
 
     def _cause(self, name: str, row: ExperimentResult) -> Record:

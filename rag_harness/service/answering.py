@@ -114,6 +114,7 @@ def shown(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) 
 def _debug(output: PipelineOutput) -> Debug:
     return Debug(
         stages=[Step(name=stage.name, ms=stage.ms, calls=len(stage.calls)) for stage in output.stages],
+        retrieved=[_found(hit) for hit in output.retrieved or output.context],
         context=[_found(hit) for hit in output.context],
         decisions=[asdict(each) for each in output.decisions],
     )
@@ -121,4 +122,5 @@ def _debug(output: PipelineOutput) -> Debug:
 
 def _found(hit: Hit) -> Found:
     section = " > ".join(hit.chunk.section)
-    return Found(document=hit.chunk.doc_id, section=section, score=hit.score, text=hit.chunk.text)
+    chunk = hit.chunk
+    return Found(id=chunk.chunk_id, document=chunk.doc_id, section=section, score=hit.score, text=chunk.text)

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from rag_harness.service.access.asking import Access
+from rag_harness.service.access.errors import PROBLEM
 from rag_harness.service.access.installing import install
 from rag_harness.service.observing.counting import Counting
 from rag_harness.service.routes import chat, documents, health, page, query, traces
@@ -17,7 +18,11 @@ from rag_harness.service.serviced import Service
 
 Opening = Callable[[], AbstractAsyncContextManager[Service]]
 ABOUT = "Answers from documents, with exact citations, and says how sure it is."
-_PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem} for status in ("4XX", "5XX")}
+_PROBLEM = {
+    "description": "What is wrong, and what to do.",
+    "content": {PROBLEM: {"schema": Problem.model_json_schema()}},
+}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
 
 
 def create_app(opening: Opening) -> FastAPI:

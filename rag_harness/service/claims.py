@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag_harness.pipelines.generation import cited_sources
-from rag_harness.service.sentences import MARKED, Span, sentences, stripped
+from rag_harness.service.sentences import Span, sentences, stripped
 
 _MARK = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
@@ -32,7 +32,8 @@ class Mark:
 def marks_of(text: str) -> list[Mark]:
     """Return the marks of an answer in their order; those side by side are one."""
     groups = list(_groups(text))
-    masked = _MARK.sub(lambda mark: MARKED * len(mark[0]), text)
+    # A mark that is blank belongs to the sentence that it stands behind.
+    masked = _MARK.sub(lambda mark: " " * len(mark[0]), text)
     inside = sentences(masked, 0, len(masked), wrapped=False)
     borders = _borders(inside, len(text))
     marks: list[Mark] = []

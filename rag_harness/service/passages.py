@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from rag_harness.reader.terms import terms
 from rag_harness.service.sentences import Span, sentences
@@ -43,23 +43,21 @@ class Passages:
         self.words = frozenset().union(*(words for _, words in self._sentences))
 
     def best(self, claim: str) -> Span:
-        """Return the one to three neighbours with most of the claim's words, figures twice; the shortest of equals.
+        """Return the one to three neighbours with most of the claim's words, the shortest of equals.
 
         It is the whole stretch where no sentence has any of them.
         """
-        wanted = {word: 1 + word[0].isdigit() for word in terms(claim)}
-        whole = sum(wanted.values())
-        _, found = max(self._windows(wanted, whole), default=(None, self.place))
+        _, found = max(self._windows(terms(claim)), default=(None, self.place))
         return found
 
-    def _windows(self, wanted: Mapping[str, int], whole: int) -> Iterator[tuple[tuple[float, int, int], Span]]:
+    def _windows(self, wanted: frozenset[str]) -> Iterator[tuple[tuple[float, int, int], Span]]:
         """Yield what has a word of ``wanted``, with what it is worth: most words, then shortest, then first."""
         for first, ((start, _), _) in enumerate(self._sentences):
             held: set[str] = set()
             for more, ((_, end), words) in enumerate(self._sentences[first : first + _MOST]):
-                held |= words & wanted.keys()
+                held |= words & wanted
                 if held:
-                    share = sum(wanted[word] for word in held) / whole
+                    share = len(held) / len(wanted)
                     yield (round(share - _WORTH * more, 9), start - end, -start), (start, end)
 
 

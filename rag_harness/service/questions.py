@@ -126,7 +126,7 @@ class Asking:
         trace = getattr(error.__cause__ or error, "rag_trace", None)
         done = trace if isinstance(trace, Trace) else Trace()
         status = error.status if isinstance(error, ProblemError) else 499 if not isinstance(error, Exception) else 500
-        failure = {"status": status, "failed_stage": done.failed_stage, "error_type": type(error).__name__}
+        failure = {"status": status, "failed_stage": done.failed_stage, "error_type": _type_of(error)}
         return self._seen(FAILED, done.output(Answer("")), streamed, **failure)
 
     def _seen(self, outcome: str, output: PipelineOutput, streamed: bool, **more: Any) -> Observed:
@@ -149,3 +149,7 @@ class Asking:
 
     def _ms(self) -> float:
         return (time.perf_counter() - self._clock) * 1000
+
+
+def _type_of(error: BaseException) -> str:
+    return error.code if isinstance(error, ProblemError) else type(error).__name__

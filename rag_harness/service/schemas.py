@@ -36,14 +36,14 @@ _ANSWER: dict[str, JsonValue] = {
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Asked(_Strict):
     """A question."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"query": "How long can I return a lamp?", "mode": "normal"}]}
+        json_schema_extra={"examples": [{"query": "How long can I return a lamp?", "mode": "normal"}]}
     )
 
     query: str = Field(min_length=1, description="the question, in plain words")
@@ -94,6 +94,7 @@ class Cited(BaseModel):
 class Found(BaseModel):
     """A passage that was found."""
 
+    id: str
     document: str
     section: str
     score: float
@@ -112,7 +113,8 @@ class Debug(BaseModel):
     """How an answer came about."""
 
     stages: list[Step]
-    context: list[Found]
+    retrieved: list[Found] = Field(description="what the search found, best first")
+    context: list[Found] = Field(description="what the answer was made from; empty where none was tried")
     decisions: list[dict[str, Any]]
 
 
@@ -180,3 +182,16 @@ class Problem(BaseModel):
     status: int
     code: str
     detail: str
+
+
+class _Error(BaseModel):
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class Failure(BaseModel):
+    """OpenAI's shape of a problem."""
+
+    error: _Error

@@ -8,11 +8,8 @@ from itertools import pairwise
 
 Span = tuple[int, int]
 
-MARKED = "\0"
-"""Stands in place of each character of a citation: it belongs to the sentence that it stands behind."""
-
 # Not behind a letter that stands alone, as in "e.g. Oslo", and not before a small letter.
-_END = re.compile(r"(?<![\s.][A-Za-z])[.!?…][\"'”’)\]*_]*[\s\0]+(?=[^\sa-z\0])|[。！？][”’」』）]*[\s\0]*")
+_END = re.compile(r"(?<![\s.][A-Za-z])[.!?…][\"'”’)\]*_]*\s+(?=[^\sa-z])|[。！？][”’」』）]*\s*")
 _LINE = re.compile(r"[^\n]*\n?")
 _ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)])[ \t]")
@@ -29,8 +26,8 @@ def sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
 
 
 def stripped(text: str, start: int, end: int, off: str = "") -> Span:
-    """Return the span without blank space and citations at either end, and without the characters of ``off`` before."""
-    piece = text[start:end].replace(MARKED, " ").rstrip()
+    """Return the span without blank space at either end, and without the characters of ``off`` before."""
+    piece = text[start:end].rstrip()
     kept = piece
     while (shorter := kept.lstrip().lstrip(off)) != kept:
         kept = shorter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,6 +40,8 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     """
     import uvicorn
 
+    # uvicorn ends its work and then raises the signal again, which would leave the state folder as it is.
+    signal.signal(signal.SIGTERM, _end)
     parsed(options.rate)
     with StateFolder(options.state) as state:
         check_host(options.host, keys.any_made(state.database))
@@ -49,6 +52,10 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     return 0
 
 
+def _end(*_: object) -> None:
+    raise SystemExit(0)
+
+
 @asynccontextmanager
 async def opened(options: Options, settings: Settings, state: StateFolder) -> AsyncIterator[Service]:
     """Give the rooms of a server, open, for as long as the block lasts."""
@@ -56,7 +63,7 @@ async def opened(options: Options, settings: Settings, state: StateFolder) -> As
     export = exporter.export if exporter else None
     traces = Traces(state.database, options.trace_days, options.trace_content, export)
     metrics = Metrics(lambda: _held(state.database), lambda: traces.lost)
-    corpora = Corpora(settings, options, options.experiment, state)
+    corpora = Corpora(settings, options, options.experiment, state, metrics.ingested)
     await corpora.open()
     traces.start()
     try:

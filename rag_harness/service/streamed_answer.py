@@ -57,7 +57,7 @@ class AnswerInJson:
     """
 
     def __init__(self) -> None:
-        self._raw, self._said = WholeCharacters(), WholeCharacters()
+        self._said = WholeCharacters()
         self._found: list[str] = []
         self._reading: _Reading[None] = _answer(self._found.append)
         self._wanted = next(self._reading)
@@ -65,7 +65,7 @@ class AnswerInJson:
 
     def feed(self, piece: str) -> str:
         """Return what ``piece`` adds to the answer, decoded; a half of a character waits for the other."""
-        self._read(self._raw.feed(piece))
+        self._read(piece)
         said = self._said.feed("".join(self._found))
         self._found.clear()
         # Behind the end no other half can come.

@@ -7,14 +7,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import Field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
-from rag_harness.settings.profiles import Profile, profiles
+from rag_harness.settings.profiles import Profile, profiles, pyproject_table
 from rag_harness.settings.table import Settings, env_name
+
+if TYPE_CHECKING:
+    from rag_harness.settings.endpoints import EndpointSpec
 
 
 def load_settings(
@@ -38,7 +41,8 @@ def load_settings(
     if settings.prices:
         Prices.load(settings.prices_path)  # now, not in the first row
     defined = own_options(Path(rootdir), settings.define)
-    settings = replace(settings, data=_data(settings, command_line or {}), defined=defined)
+    data, endpoints = _data(settings, command_line or {}), _endpoints(settings)
+    settings = replace(settings, data=data, defined=defined, endpoints=endpoints)
     return _with_named_key(_with_profile(settings, Path(rootdir)), Path(rootdir))
 
 
@@ -49,6 +53,16 @@ def _data(settings: Settings, command_line: Mapping[str, Any]) -> tuple[DataSpec
         return tuple(named)
     kb, queries, golden = settings.kb_dir, settings.queries, settings.golden
     return tuple(replace(spec, kb=kb, queries=queries, golden=golden, instead=kb) for spec in named)
+
+
+def _endpoints(settings: Settings) -> tuple[EndpointSpec, ...]:
+    """Return the services that are experiments; where none is named, nothing is imported for them."""
+    rootdir = Path(settings.rootdir)
+    if not settings.endpoint and not pyproject_table(rootdir, "endpoints", "one a service"):
+        return ()
+    from rag_harness.settings.endpoints import read_endpoints
+
+    return read_endpoints(rootdir, settings.endpoint)
 
 
 def _validated(command_line: Mapping[str, Any], ini: Mapping[str, Any], rootdir: Path) -> dict[str, Any]:
@@ -110,7 +124,7 @@ def _pydantic_model(ini: Mapping[str, Any], rootdir: Path) -> Any:
             from_ini = InitSettingsSource(settings_cls, init_kwargs=dict(ini))
             return init_settings, env_settings, dotenv_settings, from_ini
 
-    hints = get_type_hints(Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption})
+    hints = get_type_hints(Settings, localns={"DataSpec": DataSpec, "OwnOption": OwnOption, "EndpointSpec": Any})
     declared: dict[str, Any] = {}
     for each in (each for each in fields(Settings) if not each.metadata.get("derived")):
         limits = each.metadata.get("limits", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +104,25 @@ def pyproject_tool(rootdir: Path) -> Mapping[str, Any]:
     file = rootdir / "pyproject.toml"
     if not file.is_file():
         return {}
+    try:
+        tool: Mapping[str, Any] = parsed_toml(file.read_text(encoding="utf-8")).get("tool", {})
+    except ValueError as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    return tool
+
+
+@lru_cache(maxsize=4)
+def parsed_toml(text: str) -> Mapping[str, Any]:
+    """Return what a TOML file says; nobody may change it. pyproject.toml is asked for one table after another.
+
+    Raises:
+        ValueError: it is no TOML.
+    """
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
-    try:
-        tool: Mapping[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from error
-    return tool
+    return tomllib.loads(text)
 
 
 def check_keys(where: str, table: Mapping[str, object], known: Collection[str]) -> None:

@@ -13,6 +13,7 @@ from rag_harness.settings.affects import Affects
 
 if TYPE_CHECKING:
     from rag_harness.settings.data import DataSpec
+    from rag_harness.settings.endpoints import EndpointSpec
     from rag_harness.settings.own import OwnOption
 
 T = TypeVar("T")
@@ -35,6 +36,13 @@ def path_option(default: str, help_: str, affects: Affects, *, env: str = "") ->
     """Declare a path. On the command line it starts from the current folder, elsewhere from rootdir."""
     about = {"help": help_, "affects": affects, "env": env, "flag": True, "path": True}
     made: str = field(default=default, metadata=about)
+    return made
+
+
+def paths_option(help_: str, affects: Affects) -> tuple[str, ...]:
+    """Declare paths, an option that may be repeated."""
+    about = {"help": help_, "affects": affects, "env": "", "flag": True, "limits": {}, "path": True}
+    made: tuple[str, ...] = field(default=(), metadata=about)
     return made
 
 
@@ -233,11 +241,17 @@ class Settings:
 
     chat_api_key_env: str = option("", "name of the variable that holds the chat key", "nothing", flag=False)
     judge_api_key_env: str = option("", "name of the variable that holds the judge's key", "nothing", flag=False)
+    endpoint: tuple[str, ...] = paths_option(
+        "TOML file that makes a service an experiment of the file's name, repeatable", "nothing"
+    )
     define: tuple[str, ...] = option(
         (), "option of a part of your own, declared in pyproject.toml: NAME=VALUE, repeatable", "nothing"
     )
     defined: tuple[OwnOption, ...] = derived((), "options of your own: [tool.rag_harness.options.<name>]", "nothing")
     gates_elsewhere: tuple[tuple[str, str], ...] = derived((), "ini gates of other data, each with why", "nothing")
+    endpoints: tuple[EndpointSpec, ...] = derived(
+        (), "services as experiments: [tool.rag_harness.endpoints.<name>], and the files of endpoint", "nothing"
+    )
     data: tuple[DataSpec, ...] = derived((), "named data: [tool.rag_harness.data.<name>] in pyproject.toml", "data")
     rootdir: str = option(".", "folder that relative paths start from: that of the ini file", "nothing", flag=False)
 

@@ -47,7 +47,7 @@ def compose() -> dict[str, Any]:
 
 
 def served(command: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
     serve_arguments(parser)
     assert command[0] == "serve"
     return parser.parse_args(command[1:])

@@ -24,12 +24,14 @@ _KNOWN = {
 }
 
 
+EXPECTED = (ProblemError, RequestValidationError, HTTPException, StateError)
+"""What :func:`problem_of` knows; anything else was not foreseen."""
+
+
 def answer_errors(app: FastAPI) -> None:
     """Have an application answer in problem+json. What nobody foresaw is left to :class:`Unforeseen`."""
-    app.add_exception_handler(ProblemError, _problem)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(StateError, _without_state)
+    for kind in EXPECTED:
+        app.add_exception_handler(kind, _answered)
 
 
 def response_of(problem: ProblemError) -> Response:
@@ -38,17 +40,26 @@ def response_of(problem: ProblemError) -> Response:
     return Response(content, problem.status, problem.headers, PROBLEM)
 
 
-async def _problem(_: Request, error: Exception) -> Response:
-    assert isinstance(error, ProblemError)
-    return response_of(error)
+def problem_of(error: Exception) -> ProblemError:
+    """Return what a client is told of one of ``EXPECTED``."""
+    if isinstance(error, ProblemError):
+        return error
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
+    if isinstance(error, HTTPException):
+        return _refused(error)
+    return ProblemError(503, "state_unusable", str(error), {"Retry-After": "10"})
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
+async def _answered(_: Request, error: Exception) -> Response:
+    return response_of(problem_of(error))
+
+
+def _invalid(error: RequestValidationError) -> ProblemError:
     errors = [_told(each) for each in error.errors()[:_MOST_ERRORS]]
     where = ", ".join(dict.fromkeys(each["field"] for each in errors)) or "it"
     detail = _short(f"The request does not fit: see {where}. GET /openapi.json says what is expected.")
-    return response_of(ProblemError(422, "invalid_request", detail, extra={"errors": errors}))
+    return ProblemError(422, "invalid_request", detail, extra={"errors": errors})
 
 
 def _told(error: Mapping[str, Any]) -> dict[str, str]:
@@ -56,17 +67,12 @@ def _told(error: Mapping[str, Any]) -> dict[str, str]:
     return {"field": _short(".".join(str(part) for part in error["loc"])), "why": _short(str(error["msg"]))}
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    """Answer what the framework refuses. Where it stumbled over a problem of ours, that one is told."""
-    assert isinstance(error, HTTPException)
+def _refused(error: HTTPException) -> ProblemError:
+    """Return what the framework refuses. Where it stumbled over a problem of ours, that one is told."""
     if isinstance(error.__cause__, ProblemError):
-        return response_of(error.__cause__)
+        return error.__cause__
     code, detail = _KNOWN.get(error.status_code, ("refused", _short(str(error.detail))))
-    return response_of(ProblemError(error.status_code, code, detail, dict(error.headers or {})))
-
-
-async def _without_state(_: Request, error: Exception) -> Response:
-    return response_of(ProblemError(503, "state_unusable", str(error), {"Retry-After": "10"}))
+    return ProblemError(error.status_code, code, detail, dict(error.headers or {}))
 
 
 def _short(text: str) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import RagHarnessError
@@ -53,11 +54,15 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Intake:
-    """What a document passes: where its file waits, the thread that takes it in, what cuts and embeds it."""
+    """What a document passes: where its file waits, the thread that takes it in, what cuts and embeds it.
+
+    ``told`` learns of each how many seconds it took, and whether it came in.
+    """
 
     incoming: Incoming
     thread: IngestThread
     preparer: Preparer
+    told: Callable[[float, bool], None] = lambda _seconds, _ok: None
 
 
 class Collection:
@@ -153,9 +158,11 @@ class Collection:
             raise
 
     def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> None:
+        began, ok = perf_counter(), False
         try:
             document, dropped = read_upload(file, name, metadata)
             self.take_in([Arrival(row, document, dropped)])
+            ok = True
         except BaseException as error:
             problem = problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
@@ -163,6 +170,7 @@ class Collection:
             raise problem from error
         finally:
             file.unlink(missing_ok=True)
+            self._intake.told(perf_counter() - began, ok)
 
     def take_in(self, arrivals: Sequence[Arrival]) -> None:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
 from rag_harness.files.log import log
@@ -38,10 +39,18 @@ class Corpora:
         options: of the server.
         experiment_name: what is served.
         state: where everything is kept.
+        told: learns of each document that is sent how many seconds it took, and whether it came in.
     """
 
-    def __init__(self, settings: Settings, options: Options, experiment_name: str, state: StateFolder) -> None:
-        self._settings, self._options, self._state = settings, options, state
+    def __init__(
+        self,
+        settings: Settings,
+        options: Options,
+        experiment_name: str,
+        state: StateFolder,
+        told: Callable[[float, bool], None] = lambda _seconds, _ok: None,
+    ) -> None:
+        self._settings, self._options, self._state, self._told = settings, options, state, told
         self._experiment = experiment_name
         self._thread = IngestThread()
         self._collections: dict[str, Collection] = {}
@@ -106,9 +115,8 @@ class Corpora:
             lambda some: database.read(lambda c: rows.vectors(c, some)),
         )
         lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
-        return Collection(
-            name, number, database, self._wanted, lasting, tokens, Intake(self._incoming, self._thread, preparer)
-        )
+        intake = Intake(self._incoming, self._thread, preparer, self._told)
+        return Collection(name, number, database, self._wanted, lasting, tokens, intake)
 
     def _server_name(self, number: int) -> str:
         """Name the collection of a Qdrant server, which others may use, too."""

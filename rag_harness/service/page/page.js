@@ -24,7 +24,7 @@ const said = (text) => el("bdi", String(text));
 const button = (text, onclick, about) => el("button.small", { type: "button", onclick }, about, text);
 const whole = (number) => number.toLocaleString("en");
 const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
-const dotted = (all) => all.filter(Boolean).map((one, n) => [n && " · ", one]);
+const dotted = (all) => all.filter(Boolean).flatMap((one, n) => [n ? " · " : "", said(one)]);
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const percent = (share) => share > 0.995 && share < 1 ? "over 99\u00a0%" : share > 0 && share < 0.005 ? "under 1\u00a0%" : `${Math.round(share * 100)}\u00a0%`;
 
@@ -47,6 +47,7 @@ const ADVICE = {
 	429: "This key has asked as often as it may for now.",
 	500: "Something is wrong in the server. Whoever runs it finds the cause in its log.",
 	503: "The server cannot do that just now. Try again in a moment.",
+	507: "The server has no room left.",
 	504: "It took too long. Ask again, or ask for less.",
 };
 
@@ -207,9 +208,9 @@ class Turn {
 	}
 
 	found(sources) {
-		for (const one of sources) this.sources.set(one.source, { ...one, key: one.source });
+		this.sources = new Map(sources.map((one) => [one.source, { ...one }]));
 		this.drawSources();
-		this.verdict.replaceChildren(el("strong", this.isStrict ? "Answering, and checking before anything is shown …" : "Answering …"));
+		if (!this.headline) this.verdict.replaceChildren(el("strong", this.isStrict ? "Answering, and checking before anything is shown …" : "Answering …"));
 	}
 
 	begin(most = LONG) {
@@ -220,7 +221,7 @@ class Turn {
 	grow(text) {
 		if (!this.text) {
 			this.is("growing");
-			this.verdict.replaceChildren(el("strong", "Answering, not checked yet …"));
+			if (!this.headline) this.verdict.replaceChildren(el("strong", "Answering, not checked yet …"));
 		}
 		this.text += text;
 		this.draw(text);
@@ -259,14 +260,13 @@ class Turn {
 	/** What was shown is not what holds: say so, and keep it where it can be read. */
 	replace(answer) {
 		if (this.text.trim()) {
-			const old = this.text.slice(0, LONG);
-			this.withdrawn.replaceChildren(el("div.box.unsure", el("strong", "What was shown first is withdrawn: it did not hold when it was checked."),
-				el("details", el("summary", "Show what was withdrawn"), el("del.text", { dir: "auto" }, old))));
+			this.withdrawn.append(el("div.box.unsure", el("strong", "What was shown before is withdrawn: it is not the answer."),
+				el("details", el("summary", "Show what was withdrawn"), el("del.text", { dir: "auto" }, this.text.slice(0, LONG)))));
 		}
 		this.citations = [];
 		this.begin();
 		this.text = answer;
-		this.draw(answer, true);
+		this.draw(answer);
 	}
 
 	decide(verdict) {
@@ -279,13 +279,13 @@ class Turn {
 	}
 
 	done(answered) {
+		const told = this.citations;
 		this.isDone = true;
 		if (answered.answer.trim() !== this.text.trim()) this.replace(answered.answer);
-		else this.draw("", true);
-		this.citations = answered.citations;
+		this.citations = answered.citations ?? told; // a stream has told them
 		this.decide(answered);
-		for (const one of this.citations)
-			if (!this.sources.has(one.source)) this.sources.set(one.source, { ...one, key: one.source, text: "" });
+		for (const { source, document, section, page, url } of this.citations)
+			this.sources.set(source, Object.assign(this.sources.get(source) ?? { source, text: "", document, section }, { page, url }));
 		this.end("done");
 		this.drawSources();
 		if (this.text.length > LONG) this.below.append(button(`Show all ${whole(this.text.length)} characters`, ({ target }) => this.showAll(target)));
@@ -332,18 +332,17 @@ class Turn {
 		const all = [...this.sources.values()].sort((a, b) => a.source - b.source);
 		for (const one of all) {
 			one.box ??= this.sourceBox(one);
-			one.note.textContent = cited.has(one.source) ? " · cited" : "";
+			one.head.replaceChildren(`${one.source} · `, ...dotted([one.document, sectionOf(one.section), one.page != null && `page ${one.page}`]),
+				el("span.cited", cited.has(one.source) && " · cited"));
 			if (one.box.open) this.fill(one);
 		}
-		this.list.replaceChildren(el("h4", this.sources.size ? "Passages" : this.isDone ? "No passage was found" : "Passages found"), ...all.map((one) => one.box));
+		this.list.replaceChildren(el("h4", this.sources.size ? "Passages that were found" : "No passage was found"), ...all.map((one) => one.box));
 	}
 
 	sourceBox(source) {
-		const where = [sectionOf(source.section), source.page != null && `page ${source.page}`].filter(Boolean);
-		source.note = el("span.cited");
+		source.head = el("summary");
 		source.inside = el("div");
-		const box = el("details.source", { "data-passage": source.source },
-			el("summary", `${source.source} · `, dotted([said(source.document), ...where.map(said)]), source.note), source.inside);
+		const box = el("details.source", { "data-passage": source.source }, source.head, source.inside);
 		box.ontoggle = () => this.toggled(source);
 		box.onkeydown = (event) => { if (event.key === "Escape") this.back(source); };
 		return box;
@@ -363,7 +362,7 @@ class Turn {
 		source.inside.replaceChildren(...[
 			apart.map((quote) => el("blockquote.text", { dir: "auto" }, el("mark", quote))),
 			source.text && el("div.text", { dir: "auto", tabindex: 0, role: "region", "aria-label": `Passage ${source.source}` }, passage(source.text, places)),
-			!source.text && !quotes.length && el("p.note", "The document has changed since, or is gone: the passage cannot be shown."),
+			!source.text && !quotes.length && el("p.note", "The server did not send this passage, or its document has changed since."),
 			el("div.line", source.from && button("Back to the answer", () => this.back(source)),
 				url && el("a", { href: url.href, rel: "noopener noreferrer", target: "_blank" }, "Open the document at ", said(url.host))),
 		].flat().filter(Boolean));
@@ -378,7 +377,7 @@ class Turn {
 		source.box.open = true;
 		this.fill(source, citation && [citation]);
 		if (citation) this.showClaim(citation);
-		source.box.querySelector("summary").focus({ preventScroll: true });
+		source.head.focus({ preventScroll: true });
 		source.box.scrollIntoView({ block: "nearest" });
 		source.inside.querySelector("mark")?.scrollIntoView({ block: "nearest" });
 	}
@@ -413,7 +412,7 @@ class Turn {
 	}
 
 	back(source) {
-		const from = source.from ?? source.box.querySelector("summary");
+		const from = source.from ?? source.head;
 		source.box.open = false;
 		from.focus();
 	}
@@ -461,11 +460,11 @@ function verdictOf({ decision, confidence, reasons }) {
 	const has = (code) => reasons.some((one) => one.startsWith(code)), figure = confidence == null ? "" : `, ${percent(confidence)}`;
 	const estimate = figure && "The figure is the system's estimate that the answer is right.";
 	if (decision === "pass" && has("CHIT_CHAT")) return ["", "Not a question about the documents", ""];
-	if (decision === "pass") return ["good", (!figure ? "Passed every check" : confidence >= 0.95 ? "Very sure" : confidence >= 0.75 ? "Fairly sure" : "Sure enough") + figure, estimate];
+	if (decision === "pass") return ["good", (!figure ? "Passed every check" : confidence >= 0.945 ? "Very sure" : confidence >= 0.745 ? "Fairly sure" : "Sure enough") + figure, estimate];
 	if (decision === "warn") return ["unsure", `Not quite sure${figure}`, `Open the passages before you rely on it. ${estimate}`];
 	if (decision === "abstain" && has("MODEL_UNAVAILABLE")) return ["bad", "No answer just now", "Ask again in a minute."];
 	if (decision === "abstain" && has("NOT_IN_SOURCES")) return ["unsure", "The documents do not answer it", "Ask in other words, or add a document that does."];
-	if (decision === "abstain") return ["unsure", `Not sure enough to answer${figure}`, "Ask in other words, or add a document that answers it."];
+	if (decision === "abstain") return ["unsure", "Not sure enough to answer", "Ask in other words, or add a document that answers it."];
 	if (decision === "unchecked") return ["", `Unchecked${figure}`, "This experiment does not say how sure it is."];
 	return ["", decision + figure, ""];
 }

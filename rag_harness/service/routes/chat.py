@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from rag_harness.reader.wire import RequestError
 from rag_harness.service.access.asking import GuardedRoute, asks
+from rag_harness.service.access.errors import EXPECTED, PROBLEM, problem_of
 from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.answering import Question
@@ -22,6 +23,7 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import Asking
 from rag_harness.service.routes.asked import asking, service_of
 from rag_harness.service.routes.streams import EVENTS, as_json
+from rag_harness.service.schemas import Failure, Problem
 from rag_harness.types import PipelineOutput
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -50,13 +52,19 @@ class ChatRoute(GuardedRoute):
                 return await handler(request)
             except RequestError as error:
                 return JSONResponse(error.body, error.status)
-            except ProblemError as problem:
+            except EXPECTED as error:
+                problem = problem_of(error)
                 return JSONResponse(_Shape().failure(problem), problem.status, problem.headers)
 
         return told
 
 
-router = APIRouter(prefix="/v1", tags=["as OpenAI"], route_class=ChatRoute)
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Failure},
+    # What nobody foresaw is told below any route, in the other shape.
+    "5XX": {"model": Failure, "content": {PROBLEM: {"schema": Problem.model_json_schema()}}},
+}
+router = APIRouter(prefix="/v1", tags=["as OpenAI"], route_class=ChatRoute, responses=_FAILURES)
 Asks = Annotated[Principal, Depends(asks("query"))]
 
 

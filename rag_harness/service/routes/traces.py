@@ -40,9 +40,12 @@ async def rate(request: Request, trace_id: str, rating: Rating, principal: Asks)
 async def metrics(
     request: Request, principal: Annotated[Principal, Depends(asks("admin"))], by_collection: bool = False
 ) -> Response:
-    """Return counts and times; those of each collection where they are asked for, by a key that is bound to none."""
-    named = by_collection and principal.collection is None
-    return Response(service_of(request).metrics.text(named), media_type=CONTENT_TYPE)
+    """Return counts and times of the whole server, and of each collection where that is asked for."""
+    if principal.collection is not None:
+        raise ProblemError(
+            403, "bound_key", "These are counts of every collection, and this key is bound to one. Use one that is not."
+        )
+    return Response(service_of(request).metrics.text(by_collection), media_type=CONTENT_TYPE)
 
 
 def _no_such_trace() -> ProblemError:

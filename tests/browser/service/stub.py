@@ -15,23 +15,9 @@ TEXT = "# Returns\n\nLamps can be returned within 45 days.  \nThe label is in th
 ANSWER = "You can return lamps within 45 days [Source 1]. Bulbs stay 💡 with you [Source 2]."
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SOURCES: list[dict[str, Any]] = [
-    {
-        "source": 1,
-        "document": "lamps.md",
-        "section": "Returns",
-        "page": None,
-        "url": "https://example.com/lamps",
-        "text": TEXT,
-    },
-    {
-        "source": 2,
-        "document": "bulbs.pdf",
-        "section": "Limits",
-        "page": 3,
-        "url": None,
-        "text": "Opened bulbs stay with you.",
-    },
-    {"source": 3, "document": "other.txt", "section": "", "page": None, "url": None, "text": "Something else."},
+    {"source": 1, "document": "lamps.md", "section": "Returns", "score": 0.9, "text": TEXT},
+    {"source": 2, "document": "bulbs.pdf", "section": "Limits", "score": 0.5, "text": "Opened bulbs stay with you."},
+    {"source": 3, "document": "other.txt", "section": "", "score": 0.1, "text": "Something else."},
 ]
 Event = tuple[str, Any] | float
 """Name and data, or seconds to wait; ``raw`` is sent as it stands."""
@@ -41,7 +27,7 @@ def citation(answer: str, claim: str, source: int, quote: str, **more: Any) -> d
     """Return that a part of the answer rests on a quote."""
     start = answer.index(claim)
     at = {"answer_start": start, "answer_end": start + len(claim), "start": 0, "end": len(quote)}
-    of = {"section": "Returns", "page": None, "url": None, "document": "lamps.md"}
+    of = {"section": "Returns", "page": None, "url": "https://example.com/lamps", "document": "lamps.md"}
     return {**at, **of, "source": source, "quote": quote, **more}
 
 
@@ -66,14 +52,21 @@ def events(done: Mapping[str, Any] | None = None, tokens: Sequence[str] | None =
     whole = dict(done or answered())
     text = whole["answer"]
     pieces = [text[at : at + 5] for at in range(0, len(text), 5)] if tokens is None else tokens
-    verdict = {name: whole[name] for name in ("decision", "confidence", "reasons", "trace_id")}
+    verdict = {name: whole[name] for name in ("decision", "confidence", "reasons")}
+    told = whole.pop("citations")
     return [
         ("retrieval", {"sources": SOURCES}),
-        *(each for piece in pieces for each in (("token", {"text": piece}), *([pause] if pause else []))),
-        *(("citation", one) for one in whole["citations"]),
+        *[each for piece in pieces for each in paused(pause, piece)],
+        *(("citation", one) for one in told),
         ("verdict", verdict),
         ("done", whole),
     ]
+
+
+def paused(pause: float, piece: str) -> list[Event]:
+    """Return a piece of an answer, and the time before it."""
+    words: Event = ("token", {"text": piece})
+    return [pause, words] if pause else [words]
 
 
 def document(name: str, **more: Any) -> dict[str, Any]:

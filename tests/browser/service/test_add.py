@@ -20,7 +20,7 @@ def added(page: Page, *names: str) -> Locator:
 
 
 def listed(page: Page) -> list[str]:
-    return page.locator("[data-document] .name").all_inner_texts()
+    return [*page.locator("[data-document] .name").all_inner_texts()]
 
 
 def test_a_document_is_sent_read_and_found(visit: Visit, stub: Stub) -> None:

@@ -31,7 +31,7 @@ _HANDLERS = "all => all.filter(it => [...it.attributes].some(one => one.name.sta
 def evil(stub: Stub) -> Stub:
     """A stub that is hostile wherever a text goes."""
     text = f"{EVIL} [Source 1]"
-    source = {"source": 1, "document": EVIL, "section": EVIL, "page": None, "url": "javascript:alert(1)", "text": EVIL}
+    source = {"source": 1, "document": EVIL, "section": EVIL, "score": 0.5, "text": EVIL}
     cited = [citation(text, EVIL, 1, EVIL[:40], url="javascript:alert(1)")]
     done = answered(answer=text, citations=cited, reasons=[f"UNGROUNDED_CLAIM: {EVIL}", EVIL], decision="warn")
     stub.says = [("retrieval", {"sources": [source]}), ("token", {"text": f"not {EVIL}"}), *events(done)[1:]]
@@ -106,7 +106,7 @@ def test_a_million_letters_are_shown_when_they_are_asked_for(visit: Visit, stub:
 
 def test_a_passage_of_a_million_letters_shows_what_is_around_its_quote(visit: Visit, stub: Stub) -> None:
     quote, text = "Here it stands.", "It is so [Source 1]."
-    source = {"source": 1, "document": "long.md", "section": "", "page": None, "url": None, "text": LONG + quote + LONG}
+    source = {"source": 1, "document": "long.md", "section": "", "score": 0.5, "text": LONG + quote + LONG}
     done = answered(answer=text, citations=[citation(text, "It is so", 1, quote)])
     stub.says = [("retrieval", {"sources": [source]}), *events(done)[1:]]
     answer = asked(visit())
@@ -116,7 +116,7 @@ def test_a_passage_of_a_million_letters_shows_what_is_around_its_quote(visit: Vi
 
 
 def test_a_word_without_end_does_not_widen_the_page(visit: Visit, stub: Stub) -> None:
-    source = {"source": 1, "document": UNBROKEN, "section": UNBROKEN, "page": None, "url": None, "text": UNBROKEN}
+    source = {"source": 1, "document": UNBROKEN, "section": UNBROKEN, "score": 0.5, "text": UNBROKEN}
     said = answered(
         answer=f"{UNBROKEN[:9_000]} [Source 1]", citations=[], reasons=[f"UNGROUNDED_CLAIM: {UNBROKEN}", UNBROKEN]
     )

@@ -75,6 +75,8 @@ TWO = (chunk_of(DOCUMENT), chunk_of(DOCUMENT))
         ("Closed, e.g. Mondays [Source 1]", [(1, "Closed, e.g. Mondays")]),
         ("A lamp [Source 1: returns.md, page 2] goes.", [(1, "A lamp")]),
         ("[Source 1]", [(1, "")]),
+        ("Boots differ [Source 1]. [Source 2] Lamps do not.", [(1, "Boots differ"), (2, "Boots differ")]),
+        ("According to [Source 1], lamps go back [Source 2].", [(1, "According to"), (2, "lamps go back")]),
         ("A lamp [Source 9] goes back [Source 1].", [(1, "goes back")]),
     ],
 )
@@ -112,6 +114,19 @@ def test_a_figure_decides_between_passages_alike() -> None:
     assert ask("Lamps cost 45 [Source 1].", document=document)[0].quote == "Lamps cost 45 euro there."
 
 
+def test_a_sentence_that_brings_one_word_of_many_is_left_out() -> None:
+    text = "It is paid as store credit, never in cash or back to a card. The Help Desk cannot grant it by phone."
+    answer = "When it is granted: it is paid as store credit, never in cash or back to a card. [Source 1]"
+    [found] = ask(answer, document=Document("a.md", text, "A"))
+    assert found.quote == text[:60]
+
+
+def test_items_of_a_list_are_passages_of_their_own() -> None:
+    document = Document("a.md", "- lamps 45 days\n- boots 30 days\n1. sofas 9 days", "A")
+    quotes = [ask(f"{word} [Source 1].", document=document)[0].quote for word in ("lamps", "boots", "sofas")]
+    assert quotes == ["- lamps 45 days", "- boots 30 days", "1. sofas 9 days"]
+
+
 def test_of_passages_that_say_the_same_the_first_is_quoted() -> None:
     document = Document("a.md", "Lamps cost 30. Boots cost 5. Lamps cost 30.", "A")
     assert ask("Lamps cost 30 [Source 1].", document=document)[0].start == 0
@@ -134,6 +149,8 @@ def test_a_citation_says_where_its_source_stands() -> None:
         ({"url": "javascript:alert(1)"}, None),
         ({"url": "data:text/html,x"}, None),
         ({"url": "file:///etc/passwd"}, None),
+        ({"url": "javascript://shop.example/%0aalert(1)"}, None),
+        ({"url": "ftp://shop.example"}, None),
         ({"url": "https://"}, None),
         ({"url": "https://a b"}, None),
         ({"url": "https://a\u202eb"}, None),
@@ -156,15 +173,18 @@ def test_a_source_that_is_cited_without_a_mark_stands_for_the_whole_answer() -> 
 def test_marks_of_sources_that_do_not_count_are_left_out() -> None:
     assert ask("Boots [Source 2]. Lamps [Source 3]. A [Source 0].", numbers=(3, 9)) == []
     assert [one.source for one in ask("Boots [Source 2]. Lamps [Source 1].", *TWO, numbers=(1,))] == [1]
+    assert [one.source for one in ask("Boots [Sources 1, 2].", *TWO, numbers=(1,))] == [1]
 
 
 def test_a_repeated_header_is_no_part_of_the_quote() -> None:
-    header = "| Service | Price | Time |\n|---|---|---|\n"
-    start = PAGE.index("| Missed")
-    chunk = replace(chunk_of(DOCUMENT, start, PAGE.index("\n\nTwo")), repeated_header=header)
-    chunk = replace(chunk, text=header + chunk.text)
-    [found] = ask("A missed collection costs €35 [Source 1].", chunk)
-    assert (found.start, found.quote) == (start, "| Missed collection | €35 | 2 hours |")
+    header = "| Service | Price | Time | Floor | Weight | Booking | Crew |\n|---|---|---|---|---|---|---|\n"
+    document = Document("returns.md", f"{header}| Van | 25 |\n| Missed | 35 |", "Returns")
+    start = len(header) + len("| Van | 25 |\n")
+    own = chunk_of(document, start)
+    [found] = ask(
+        "Missed costs 35 [Source 1].", replace(own, text=header + own.text, repeated_header=header), document=document
+    )
+    assert (found.start, found.quote) == (start, "| Missed | 35 |")
 
 
 def test_of_a_chunk_without_marks_the_marked_passage_is_quoted() -> None:

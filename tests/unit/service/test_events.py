@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict, replace
@@ -178,7 +180,8 @@ def test_the_second_answer_that_is_asked_to_compare_is_shown_to_nobody() -> None
 
 def test_a_call_that_breaks_off_takes_its_words_back() -> None:
     said = told(asked(Searches(SPLIT[:2], SPLIT)))
-    assert names(said)[:5] == ["retrieval", "token", "replace", "token", "token"]
+    tokens = ["token"] * 3
+    assert names(said) == ["retrieval", "token", "replace", *tokens, "citation", "verdict", "done"]
     assert said[2].data == {"answer": ""}
     assert text_of(said) == ANSWER
 
@@ -258,6 +261,29 @@ def test_a_pipeline_in_a_thread_of_its_own_is_heard_in_order() -> None:
     said = told(answers)
     assert names(said) == ["retrieval", "token", "token", "token", "citation", "verdict", "done"]
     assert text_of(said) == ANSWER
+
+
+def test_what_a_thread_says_is_told_while_it_goes_on() -> None:
+    heard = threading.Event()
+
+    async def answers() -> PipelineOutput:
+        def work() -> PipelineOutput:
+            time.sleep(0.05)  # the loop waits by now, and has to be woken
+            output = asyncio.run(Searches(SPLIT).answer(QUERY))
+            assert heard.wait(5), "nobody was told before the thread had ended"
+            return output
+
+        return await in_a_thread(work)
+
+    async def listen() -> list[str]:
+        said = list[str]()
+        async for event in events(answers, SHOWS):
+            said.append(event.name)
+            if event.name == "token":
+                heard.set()
+        return said
+
+    assert asyncio.run(listen())[-1] == "done"
 
 
 class Waits:

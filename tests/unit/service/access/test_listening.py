@@ -7,18 +7,17 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import uvicorn
 from fastapi.responses import StreamingResponse
 
 from rag_harness.service.access.keys import make
-from rag_harness.service.access.listening import Connection, settings
+from rag_harness.service.access.listening import Connection
 from rag_harness.service.options import Options
 from rag_harness.service.state.database import Database
 from tests.unit.service.access.small_app import create_app
+from tests.unit.service.listened import serving
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
@@ -27,22 +26,6 @@ class Quick(Connection):
     headers_s = 0.2
     reading_s = 0.2
     most = 4
-
-
-@contextmanager
-def serving(app: Any, **changed: Any) -> Iterator[int]:
-    config = uvicorn.Config(app, "127.0.0.1", 0, log_config=None, lifespan="off", **{**settings(), **changed})
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        until = time.monotonic() + 10
-        while not server.started and time.monotonic() < until:
-            time.sleep(0.005)
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join(10)
 
 
 @pytest.fixture

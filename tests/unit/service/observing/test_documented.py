@@ -71,7 +71,7 @@ def test_the_workflow_starts_the_image_as_it_can_be_started() -> None:
     steps = _workflow()["jobs"]["evaluate-build-ask"]["steps"]
     lines = "\n".join(step.get("run", "") for step in steps).replace("\\\n", " ").splitlines()
     serving = next(line for line in lines if "rag-harness serve" in line)
-    parser = argparse.ArgumentParser(exit_on_error=False)
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
     serve_arguments(parser)
     chosen = parser.parse_args(shlex.split(serving.partition("rag-harness serve ")[2]))
     assert (chosen.profile, chosen.host) == ("mock", "0.0.0.0")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from rag_harness.__main__ import main
 from rag_harness.dataset.queries import read_queries
 from rag_harness.service.observing.labelling import REASONS, Logged, merged, sample
+from rag_harness.service.observing.logged import LoggedTraces
 from rag_harness.service.observing.observed import FAILED, Observed
 from rag_harness.service.observing.traces import DAY, Thumb, Traces
 from rag_harness.service.state.database import Database
@@ -142,13 +144,22 @@ def test_a_sample_is_the_same_each_time_and_another_of_another_seed(tmp_path: Pa
 
 
 def test_a_sample_has_of_every_reason(tmp_path: Path) -> None:
-    passed = [(asking(f"Question {n}?"), None, "") for n in range(40)]
+    passed = [(asking(f"Question {n}?"), None, "") for n in range(20)]
+    unsure = [(asking(f"Unsure {n}?", "warn"), None, "") for n in range(20)]
     down: Thumb = -1
-    rare = [(asking("bad"), down, ""), (asking("unsure", "warn"), None, "")]
-    serve(tmp_path / "state", *passed, *rare)
-    command(tmp_path / "state", tmp_path / "q.jsonl", "--sample", "6")
+    serve(tmp_path / "state", *passed, *unsure, (asking("bad"), down, ""))
+    command(tmp_path / "state", tmp_path / "q.jsonl", "--sample", "9")
     reasons = [row["metadata"]["sampled_as"] for row in made(tmp_path / "q.jsonl")]
-    assert sorted(reasons) == ["any"] * 4 + ["thumbs-down", "warned"]
+    assert sorted(reasons) == ["any"] * 4 + ["thumbs-down"] + ["warned"] * 4
+
+
+def test_prompts_are_not_read_for_labels(tmp_path: Path) -> None:
+    asked = asking("one")
+    serve(tmp_path / "state", (asked, None, ""))
+    with closing(LoggedTraces(tmp_path / "state")) as kept:
+        said = kept.content(asked.ids.trace_id)
+    assert said["answer"] == "A quokka [Source 1]."
+    assert "prompts" not in said
 
 
 def _refused(capsys: pytest.CaptureFixture[str], status: int, *words: str) -> None:

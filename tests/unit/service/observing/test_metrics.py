@@ -12,9 +12,13 @@ from tests.unit.service.observing.seen import output, seen
 
 
 def told(metrics: Metrics, by_collection: bool = False) -> dict[str, float]:
-    """Every sample of the text, by its name and labels."""
+    return read(metrics.text(by_collection))
+
+
+def read(text: bytes) -> dict[str, float]:
+    """Every sample of a text, by its name and labels."""
     found = {}
-    for family in text_string_to_metric_families(metrics.text(by_collection).decode()):
+    for family in text_string_to_metric_families(text.decode()):
         for sample in family.samples:
             labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
             found[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value

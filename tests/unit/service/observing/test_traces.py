@@ -253,6 +253,31 @@ def test_stopping_while_traces_are_written_writes_each_once(tmp_path: Path) -> N
     run(tmp_path, work)
 
 
+def test_a_trace_that_was_written_when_the_server_ends_is_no_lost_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(traces: Traces, database: Database) -> None:
+        whole, written = database.write, asyncio.Event()
+
+        async def slow(doing: Any) -> Any:
+            said = await whole(doing)
+            written.set()
+            await asyncio.sleep(60)
+            return said
+
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "write", slow)
+            traces.keep(seen())
+            await written.wait()
+            for task in traces._tasks:
+                task.cancel()
+            await asyncio.sleep(0.01)
+        await traces.stop()
+        assert (_count(database), traces.lost) == (1, 0)
+
+    run(tmp_path, work)
+
+
 def test_the_table_holds_a_readable_row(tmp_path: Path) -> None:
     async def work(traces: Traces, _: Database) -> None:
         traces.keep(seen(key_id=7))

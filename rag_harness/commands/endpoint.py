@@ -1,0 +1,151 @@
+"""``rag-harness endpoint try``: one question to a service; what was sent, what came, and what was read from it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.commands import FOUND
+from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, SettingsError, unknown
+from rag_harness.types import Query
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.endpoint.exchange import Answered
+    from rag_harness.pipelines.endpoint.reading import Field, Reader
+    from rag_harness.pipelines.endpoint.request import Request, Requests
+    from rag_harness.settings import Settings
+    from rag_harness.settings.endpoints import EndpointSpec
+
+_LINES = 40
+"""Of a body that is shown."""
+_LONGEST = 160
+
+
+def try_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare which service is asked what."""
+    parser.add_argument("endpoint", metavar="FILE", help="TOML file of a service, or the name of one in pyproject.toml")
+    parser.add_argument("question", help="what it is asked")
+    parser.add_argument("--inputs", default="{}", metavar="JSON", help="what else the user sent, an object")
+
+
+def run_try(chosen: argparse.Namespace) -> int:
+    """Ask once, and show it. 1 where a path finds nothing.
+
+    Raises:
+        SettingsError: the spec or the inputs cannot be used.
+        ModelCallError, CriticalError: the service refused, or is not there.
+    """
+    from rag_harness.pipelines.endpoint.reading import Reader
+    from rag_harness.pipelines.endpoint.request import Requests
+    from rag_harness.settings.loading import load_settings
+
+    settings = load_settings({"mode": "live"})
+    spec = _spec(settings, chosen.endpoint)
+    query = Query("try", chosen.question, _inputs(chosen.inputs))
+    requests, reader = Requests(spec, settings.path(".")), Reader(spec.read, spec.name)
+    request = requests.of(query)
+    _say("sent", _sent(spec, request, requests))
+    try:
+        answered = asyncio.run(_asked(spec, settings, request, requests, reader))
+    except ModelOutputError as error:
+        _say("came", error.raw.splitlines()[:_LINES])
+        raise
+    _say("came", _came(answered))
+    fields = list(reader.fields(answered.document))
+    _say("read", map(_read, fields))
+    return FOUND if any(field.problem for field in fields) else 0
+
+
+def _spec(settings: Settings, name: str) -> EndpointSpec:
+    from rag_harness.settings.endpoints import read_endpoint
+
+    known = {spec.name: spec for spec in settings.endpoints}
+    if name in known:
+        return known[name]
+    if not Path(name).is_file() and not name.endswith(".toml"):
+        raise SettingsError(f"{unknown('endpoint', name, known)} Name a file, or one of pyproject.toml here.")
+    return read_endpoint(Path(name))
+
+
+def _inputs(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"--inputs {text!r} is no JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise SettingsError(f"--inputs {text!r} is no object. Write: --inputs '{{\"selected_text\": \"…\"}}'")
+    return found
+
+
+async def _asked(
+    spec: EndpointSpec, settings: Settings, request: Request, requests: Requests, reader: Reader
+) -> Answered:
+    from rag_harness.deadline import Deadline
+    from rag_harness.models.chat.failures import PassingError
+    from rag_harness.models.meter import Meter
+    from rag_harness.pipelines.endpoint.exchange import Exchange
+    from rag_harness.pipelines.endpoint.mcp import content_of
+    from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden
+
+    exchange = Exchange(spec, Meter(settings), reader.usage, requests.secrets)
+    read = (lambda heard: content_of(heard.document(), spec.name)) if spec.kind == "mcp" else _document
+    passing: tuple[type[Exception], ...] = (PassingError, DeadlineError, *broken_connections())
+    try:
+        return await Deadline(spec.timeout or settings.timeout).bound(exchange.answer(request, read))
+    except passing as error:
+        said = hidden(str(error), requests.secrets)
+        raise ModelCallError(f"{spec.name}: {spec.url}: {said}. A run tries this again, 3 times.") from error
+    finally:
+        await exchange.aclose()
+
+
+def _document(heard: Any) -> Any:
+    return heard.document()
+
+
+def _sent(spec: EndpointSpec, request: Request, requests: Requests) -> Iterator[str]:
+    from rag_harness.pipelines.endpoint.refusals import hidden
+    from rag_harness.settings.endpoint_checks import VARIABLE
+
+    yield f"{spec.method} {hidden(request.url, requests.secrets)}"
+    yield from (f"{name}: {VARIABLE.sub('…', value)}" for name, value in spec.headers)
+    if request.body is not None:
+        yield from _pretty(request.body)
+
+
+def _came(answered: Answered) -> Iterator[str]:
+    recorded = answered.recorded
+    first = "" if recorded.ttft_ms is None else f", first token after {recorded.ttft_ms:.0f} ms"
+    kind = recorded.content_type or "no content type"
+    yield f"{recorded.status} {kind}, {len(recorded.body):,} bytes in {recorded.total_ms:.0f} ms{first}"
+    yield from _pretty(answered.document)
+
+
+def _pretty(document: Any) -> Iterator[str]:
+    lines = json.dumps(document, indent=1, ensure_ascii=False).splitlines()
+    yield from (line[:_LONGEST] + "…" * (len(line) > _LONGEST) for line in lines[:_LINES])
+    if len(lines) > _LINES:
+        yield f"… {len(lines) - _LINES} more lines"
+
+
+def _read(field: Field) -> str:
+    said = f"nothing: {field.problem}" if field.problem else _shown(field)
+    return f"{field.name:<17}{field.path:<24}{said}"
+
+
+def _shown(field: Field) -> str:
+    if field.value is None:
+        return "nothing, and it may be missing"
+    if field.name != "contexts":
+        return repr(field.value)[:_LONGEST]
+    first = [f"; first: {field.value[0]!r}"[:_LONGEST]] if field.value else []
+    return "".join([f"{len(field.value)}", *first])
+
+
+def _say(title: str, lines: Any) -> None:
+    for at, line in enumerate(lines):
+        print(f"{'' if at else title:<6}{line}")

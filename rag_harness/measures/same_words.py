@@ -1,0 +1,22 @@
+"""Do two texts say the same words? Marks of Markdown, white space, punctuation and capitals do not count."""
+
+from __future__ import annotations
+
+import re
+
+FEWEST = 4
+"""Words that say where a text is from: "45 days" stands anywhere."""
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+_TAG = re.compile(r"<[^<>\n]{1,200}>")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in small letters, without the marks of Markdown, targets of links and tags of HTML."""
+    return _WORD.findall(_TAG.sub(" ", _LINK.sub(r"\1", text)).casefold())
+
+
+def says_words(text: str, quote: str) -> bool:
+    """Return whether the words of ``quote``, four or more, stand in ``text`` one after the other."""
+    wanted = words_of(quote)
+    return len(wanted) >= FEWEST and f" {' '.join(wanted)} " in f" {' '.join(words_of(text))} "

@@ -1,0 +1,119 @@
+"""The template of what is sent: ``{{query}}``, ``{{inputs.selected_text}}``, ``{{history}}`` inside its strings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from rag_harness.errors import ModelCallError, SettingsError, unknown
+from rag_harness.types import Query
+
+_ANY = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_SLOT = re.compile(r"\s*(\*?)\s*(\w[\w.-]*)\s*(\??)\s*")
+_KNOWN = ("query", "query_id", "history", "inputs")
+_ABSENT: Any = object()
+
+
+class Template:
+    """What is sent, with places for what a query brings.
+
+    A string that is one place and nothing else keeps the value's type; in a longer string it becomes text. A place
+    that ends with ``?`` may find nothing: its key or item is then left out. ``{{*history}}`` in a list puts the items
+    of the value there.
+
+    Args:
+        value: any JSON.
+        where: what the template is of, for messages.
+
+    Raises:
+        SettingsError: a place names what no query has.
+    """
+
+    def __init__(self, value: Any, where: str) -> None:
+        self._value, self._where = value, where
+        _check(value, where)
+
+    def fill(self, query: Query) -> Any:
+        """Return the template with the values of ``query``.
+
+        Raises:
+            ModelCallError: the query lacks an input; names it and those that it has.
+        """
+        filled = self._filled(self._value, query)
+        return None if filled is _ABSENT else filled
+
+    def fill_url(self, query: Query) -> str:
+        """Return a text with the values quoted, as an address needs them.
+
+        Raises:
+            ModelCallError: the query lacks an input.
+        """
+        return _ANY.sub(lambda slot: quote(_as_text(self._value_of(slot[1], query)), safe=""), str(self._value))
+
+    def _filled(self, value: Any, query: Query) -> Any:
+        if isinstance(value, Mapping):
+            filled = {key: self._filled(each, query) for key, each in value.items()}
+            return {key: each for key, each in filled.items() if each is not _ABSENT}
+        if isinstance(value, list):
+            return [item for each in value for item in self._items(each, query)]
+        return self._text(value, query) if isinstance(value, str) else value
+
+    def _items(self, value: Any, query: Query) -> list[Any]:
+        filled = self._filled(value, query)
+        alone = _ANY.fullmatch(value.strip()) if isinstance(value, str) else None
+        if alone and alone[1].strip().startswith("*"):
+            return list(filled) if isinstance(filled, list) else [] if filled is _ABSENT else [filled]
+        return [] if filled is _ABSENT else [filled]
+
+    def _text(self, text: str, query: Query) -> Any:
+        alone = _ANY.fullmatch(text.strip())
+        if alone and "}}" not in alone[1]:
+            return self._value_of(alone[1], query)
+        return _ANY.sub(lambda slot: _as_text(self._value_of(slot[1], query)), text)
+
+    def _value_of(self, slot: str, query: Query) -> Any:
+        _, name, optional = _parts(slot)
+        first, _, rest = name.partition(".")
+        if first in ("query", "query_id"):
+            return query.text if first == "query" else query.query_id
+        value: Any = query.inputs
+        for key in [*(["history"] if first == "history" else []), *(rest.split(".") if rest else [])]:
+            value = value.get(key, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+        if value is _ABSENT and not optional:
+            raise ModelCallError(self._missing(name, query))
+        return value
+
+    def _missing(self, name: str, query: Query) -> str:
+        has = ", ".join(sorted(query.inputs)) or "none"
+        return (
+            f"{self._where} wants {{{{{name}}}}}, and {query.query_id} has no such input; its inputs: {has}. "
+            f"Where it may be missing: {{{{{name}?}}}}."
+        )
+
+
+def _check(value: Any, where: str) -> None:
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        _check(each, where)
+    for slot in _ANY.findall(value) if isinstance(value, str) else ():
+        _, name, _ = _parts(slot, where)
+        first, dot, _ = name.partition(".")
+        if first not in _KNOWN or (dot and first not in ("inputs", "history")):
+            raise SettingsError(
+                f"{where}: {unknown('placeholder', name, _KNOWN)} What else the user sent is {{{{inputs.NAME}}}}."
+            )
+
+
+def _parts(slot: str, where: str = "") -> tuple[str, str, str]:
+    found = _SLOT.fullmatch(slot)
+    if found is None:
+        raise SettingsError(f"{where}: {{{{{slot}}}}} is no placeholder. Write {{{{query}}}} or {{{{inputs.NAME}}}}.")
+    return found[1], found[2], found[3]
+
+
+def _as_text(value: Any) -> str:
+    if value is _ABSENT or value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

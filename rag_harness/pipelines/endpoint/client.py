@@ -1,0 +1,174 @@
+"""Asks a service: recordings first, then the wire, and again where that may help, as chat models are asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.deadline import Deadline
+from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.models.anew import seed_shift
+from rag_harness.models.chat.failures import PassingError
+from rag_harness.models.limits import LONGEST_WAIT
+from rag_harness.pipelines.endpoint.events import Heard, heard_of
+from rag_harness.pipelines.endpoint.mcp import content_of
+from rag_harness.pipelines.endpoint.reading import Reader
+from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden, is_nobody_there
+from rag_harness.pipelines.endpoint.request import Request
+from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
+from rag_harness.recording.playback import Playback
+from rag_harness.recording.scrubbing import Cleaner
+from rag_harness.settings.endpoints import EndpointSpec
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.endpoint.exchange import Answered, Exchange
+
+RETRIES = 3
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back: its JSON, of a stream what it adds up to, and the times in milliseconds."""
+
+    document: Any
+    status: int
+    total_ms: float
+    ttft_ms: float | None = None
+    waited_ms: float = 0.0
+    retries: int = 0
+    recorded: bool = False
+
+
+class OwnCassettes(Cassettes):
+    """The recordings of one service in one folder, wherever it runs; an answer asked for again has its own."""
+
+    def file(self, asked: Asked) -> Path:
+        """Return where the recording of a request is, or would be."""
+        shift = seed_shift.get()
+        return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
+
+
+class Client:
+    """Asks one service.
+
+    Args:
+        spec: the service.
+        reader: what of its answers is an error, and what they used.
+        exchange: the way over the network, made when something is not recorded.
+        timeout: seconds that one call may take, from its turn to its last byte.
+        playback: the recordings; None where they are not asked.
+        secrets: values that no message shows.
+        wait: sleeps; replaced in tests.
+    """
+
+    def __init__(
+        self,
+        spec: EndpointSpec,
+        reader: Reader,
+        exchange: Callable[[], Exchange],
+        timeout: float,
+        playback: Playback | None = None,
+        secrets: tuple[str, ...] = (),
+        *,
+        wait: Any = asyncio.sleep,
+    ) -> None:
+        self._spec, self._reader, self._timeout = spec, reader, timeout
+        self._connect = exchange
+        self._exchange: Exchange | None = None
+        self._is_known = False
+        self._playback, self._secrets, self._wait = playback, secrets, wait
+        self._cleaner = Cleaner(secrets)
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer to ``request``.
+
+        Raises:
+            BudgetError: the call could pass the budget.
+            CriticalError: no call can succeed: a rejected key, a wrong address, nobody there.
+            ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them.
+            ModelOutputError: what came back cannot be read.
+            RecordingMissError: it is not recorded, and this mode calls nobody.
+        """
+        playback = self._playback
+        if playback is None:
+            return await self._called(request, None)
+        asked = playback.cassettes.asked(self._spec.method, request.url, request.content, dict(request.headers))
+        found = playback.find(asked)
+        if found is not None:
+            return self._replayed(found)
+        playback.allow(asked)
+        return await self._called(request, asked if playback.keep else None)
+
+    def _replayed(self, found: Recorded) -> Reply:
+        heard = heard_of(self._spec, found.content_type)
+        heard.add(found.body)
+        return Reply(self._document(heard), found.status, found.total_ms, found.ttft_ms, recorded=True)
+
+    async def _called(self, request: Request, keep: Asked | None) -> Reply:
+        late = (
+            f"no whole answer within {self._timeout:g} s. Allow more: timeout in {self._spec.where}, or --rag-timeout"
+        )
+        waited = 0.0
+        for retry in range(RETRIES + 1):
+            time = Deadline(self._timeout, late)
+            try:
+                reply = await self._once(request, keep, time)
+                return replace(reply, retries=retry, waited_ms=(waited + time.waited) * 1000)
+            except PassingError as failure:
+                pause = failure.pause(retry)
+                if retry == RETRIES or pause > LONGEST_WAIT:
+                    raise self._given_up(failure, retry, pause) from failure.cause
+            waited += time.waited + pause
+            await self._wait(pause)
+        raise AssertionError("unreachable")
+
+    async def _once(self, request: Request, keep: Asked | None, time: Deadline) -> Reply:
+        self._exchange = self._exchange or self._connect()
+        passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
+        try:
+            answered = await time.bound(self._exchange.answer(request, self._document))
+        except passing as error:
+            raise PassingError(error) from error
+        finally:
+            self._is_known |= self._exchange.has_answered
+        if keep is not None and self._playback is not None:
+            await asyncio.to_thread(self._playback.save, keep, answered.recorded)
+        return _reply(answered)
+
+    def _document(self, heard: Heard) -> Any:
+        """Return what was heard.
+
+        Raises:
+            ModelCallError: it is the service's own error.
+            ModelOutputError: it is no answer.
+        """
+        document = heard.document()
+        if self._spec.kind == "mcp":
+            document = content_of(document, self._spec.name)
+        # A service may repeat a key; what is read of it then is what its recording says.
+        document = self._cleaner.value(document) if self._secrets else document
+        self._reader.refuse_error(document)
+        return document
+
+    def _given_up(self, failure: PassingError, retry: int, pause: float) -> RagHarnessError:
+        said = hidden(failure.explain(retry, pause), self._secrets)
+        if is_nobody_there(failure.cause) and not self._is_known:
+            return CriticalError(
+                f"Nothing answers at {self._spec.url}, the url of endpoint {self._spec.name!r}. {said} Start the "
+                f"service, or mend the url in {self._spec.where}."
+            )
+        return ModelCallError(f"{self._spec.name}: {said}")
+
+    async def aclose(self) -> None:
+        """Close the connections, if there are any; who asks again, on another loop maybe, gets new ones."""
+        if self._exchange is not None:
+            await self._exchange.aclose()
+            self._exchange = None
+
+
+def _reply(answered: Answered) -> Reply:
+    recorded = answered.recorded
+    return Reply(answered.document, recorded.status, recorded.total_ms, recorded.ttft_ms)

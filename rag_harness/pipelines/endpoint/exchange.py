@@ -1,0 +1,132 @@
+"""One call over the wire: sent when limiter and budget allow, heard as it comes, with its times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from rag_harness.errors import ModelOutputError
+from rag_harness.models.call import CALL
+from rag_harness.models.chat.failures import PassingError
+from rag_harness.models.meter import Meter
+from rag_harness.models.wire import AiohttpTransport
+from rag_harness.pipelines.endpoint.charged import ChargedTransport
+from rag_harness.pipelines.endpoint.events import Heard, heard_of
+from rag_harness.pipelines.endpoint.mcp import McpSession
+from rag_harness.pipelines.endpoint.refusals import StatusError, hidden, refused
+from rag_harness.pipelines.endpoint.request import Request
+from rag_harness.recording.cassettes import Recorded
+from rag_harness.settings.endpoints import EndpointSpec
+from rag_harness.types import Usage
+
+MOST_BYTES = 20 * 2**20
+"""Of an answer; a service that sends more is cut off."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer that came over the wire: its JSON, and all of it as a recording keeps it."""
+
+    document: Any
+    recorded: Recorded
+
+
+class Exchange:
+    """The way to one service.
+
+    Args:
+        spec: the service.
+        meter: caps and budget of the run.
+        usage: what an answer says that it used.
+        secrets: values that no message shows.
+
+    Attributes:
+        has_answered: whether anything ever came back.
+    """
+
+    def __init__(
+        self, spec: EndpointSpec, meter: Meter, usage: Callable[[Any], Usage], secrets: tuple[str, ...] = ()
+    ) -> None:
+        self._spec, self._usage, self._secrets = spec, usage, secrets
+        address = urlsplit(spec.url)
+        limiter = meter.limiter(f"{address.scheme}://{address.netloc}", spec.concurrency, spec.rpm)
+        self._transport = ChargedTransport(AiohttpTransport(), limiter, meter.money, spec.usd_per_call)
+        self._session = McpSession(self._post) if spec.kind == "mcp" else None
+        self.has_answered = False
+
+    async def answer(self, request: Request, document: Callable[[Heard], Any]) -> Answered:
+        """Send ``request``, and return what ``document`` makes of the answer.
+
+        Raises:
+            PassingError: it failed in a way that may pass.
+            CriticalError, ModelCallError: it was refused.
+            ModelOutputError: what came back cannot be read, or is too long.
+        """
+        if self._session is not None:
+            request = await self._session.joined(request)
+        response = await self._sent(request)
+        call, kind = response.extensions[CALL], response.headers.get("content-type", "")
+        try:
+            call.settle(Usage(calls=1))
+            heard = heard_of(self._spec, kind)
+            content = await self._whole(response, heard)
+            found = document(heard)
+            call.settle(self._usage(found))
+        finally:
+            await response.aclose()
+        total, first = perf_counter() - call.started, heard.first
+        ttft = None if first is None else (first - call.started) * 1000
+        return Answered(found, Recorded(response.status_code, kind, content, total * 1000, ttft))
+
+    async def _sent(self, request: Request) -> httpx2.Response:
+        """Return the response as it begins, where it is a success."""
+        headers, content = list(request.headers), request.content or None
+        response = await self._transport.handle_async_request(
+            httpx2.Request(self._spec.method, request.url, headers=headers, content=content)
+        )
+        self.has_answered = True
+        if response.is_success:
+            return response
+        try:
+            raise self._refusal(response, await self._whole(response))
+        finally:
+            await response.aclose()
+
+    def _refusal(self, response: httpx2.Response, content: bytes) -> Exception:
+        if self._session is not None and self._session.forget() and response.status_code == 404:
+            return PassingError(StatusError("404: the server has forgotten the session", response))
+        said = hidden(content.decode("utf-8", "replace"), self._secrets)
+        return refused(response, said, self._spec.name, self._spec.where)
+
+    async def _post(self, request: Request) -> tuple[httpx2.Headers, Any]:
+        """Return headers and JSON of what is said before a call; None where there is none."""
+        response = await self._sent(request)
+        try:
+            heard = heard_of(self._spec, response.headers.get("content-type", ""))
+            content = await self._whole(response, heard)
+            return response.headers, heard.document() if content.strip() else None
+        finally:
+            await response.aclose()
+
+    async def _whole(self, response: httpx2.Response, heard: Heard | None = None) -> bytes:
+        parts, size = list[bytes](), 0
+        async for part in response.aiter_bytes():
+            size += len(part)
+            if size > MOST_BYTES:
+                raise ModelOutputError(
+                    f"{self._spec.name} answered with more than {MOST_BYTES // 2**20} MB, and was cut off there. Have "
+                    f"it send what is read: the answer, and the contexts that it is from."
+                )
+            if heard is not None:
+                heard.add(part)
+            parts.append(part)
+        return b"".join(parts)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._transport.aclose()

@@ -1,0 +1,70 @@
+"""Bytes of an answer -> JSON, with a reason where they are none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rag_harness.errors import ModelOutputError
+
+DEEPEST = 100
+"""Levels of an answer's JSON; what is kept of it is walked through by functions that call themselves."""
+_SHOWN = 120
+
+
+def parsed(content: bytes, name: str, kind: str) -> Any:
+    """Return the JSON of an answer.
+
+    Args:
+        content: all of it.
+        name: whose it is, for messages.
+        kind: its content type.
+
+    Raises:
+        ModelOutputError: it is no UTF-8, no JSON (HTML, cut short, empty), or nested too deeply.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        said = content[:_SHOWN].decode("utf-8", "replace")
+        raise ModelOutputError(f"{name} answered with no UTF-8, at byte {error.start}: {said!r}", said) from None
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise _too_deep(name, text) from None
+    except ValueError as error:
+        raise ModelOutputError(_no_json(text, name, kind, error), text[:4000]) from None
+    if text.count("[") + text.count("{") > DEEPEST and _depth(found) > DEEPEST:
+        raise _too_deep(name, text)
+    return found
+
+
+def _no_json(text: str, name: str, kind: str, error: ValueError) -> str:
+    what = kind.partition(";")[0] or "a text"
+    if not text.strip():
+        return f"{name} answered with nothing: {what} without a body."
+    if text.lstrip()[:1] == "<":
+        return f"{name} answered with {what} that is no JSON but a page: {text.strip()[:_SHOWN]!r}. Is the url right?"
+    end = (
+        "; it looks cut short" if getattr(error, "pos", 0) >= len(text.rstrip()) or "Unterminated" in str(error) else ""
+    )
+    return f"{name} answered with {what} that is no JSON ({error}{end}): {text[:_SHOWN]!r}"
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _too_deep(name: str, text: str) -> ModelOutputError:
+    return ModelOutputError(f"{name} answered with JSON that is nested deeper than {DEEPEST} levels.", text[:4000])
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level and depth <= DEEPEST:
+        depth += 1
+        lists = [
+            list(each.values()) if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))
+        ]
+        level = [item for each in lists for item in each]
+    return depth

@@ -1,0 +1,81 @@
+"""Which document a text is from: an index of runs of words over all documents, built once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.measures.same_words import FEWEST, words_of
+
+_RUN = 6
+"""Words of a run: five of a row are often said twice, six seldom."""
+_SHARE = 0.8
+"""Of a text's runs that its document has to have: a service puts a title in front, or cuts a word at the end."""
+_PRIME = np.uint64(1_000_003)
+
+_Numbers = npt.NDArray[np.uint64]
+
+
+class Passages:
+    """Finds the document that a text stands in.
+
+    Args:
+        documents: their texts.
+    """
+
+    def __init__(self, documents: Sequence[str]) -> None:
+        self._ids: dict[str, int] = {}
+        numbered = [self._numbered(words_of(text), grow=True) for text in documents]
+        self._folded = [f" {' '.join(map(str, numbers))} " for numbers in numbered]
+        runs = [_runs(numbers) for numbers in numbered]
+        owners = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
+        keys = np.concatenate([*runs, np.empty(0, np.uint64)])
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._owners = keys[order], owners[order]
+
+    def find(self, text: str) -> int | None:
+        """Return the place of the one document that has ``text``; None where none has, or several.
+
+        It has it word for word, or most of its runs of six words.
+        """
+        numbers = self._numbered(words_of(text))
+        if len(numbers) < FEWEST:
+            return None
+        candidates = (
+            self._sharing(_runs(numbers)) if len(numbers) >= _RUN else dict.fromkeys(range(len(self._folded)), 0.0)
+        )
+        folded = f" {' '.join(map(str, numbers))} "
+        whole = [at for at in candidates if folded in self._folded[at]]
+        if whole:
+            return whole[0] if len(whole) == 1 else None
+        best = max(candidates.values(), default=0.0)
+        likeliest = [at for at, share in candidates.items() if share == best]
+        return likeliest[0] if best >= _SHARE and len(likeliest) == 1 else None
+
+    def _numbered(self, words: Sequence[str], grow: bool = False) -> list[int]:
+        """Return words as numbers; 0 is one that no document has."""
+        if grow:
+            return [self._ids.setdefault(word, len(self._ids) + 1) for word in words]
+        return [self._ids.get(word, 0) for word in words]
+
+    def _sharing(self, runs: _Numbers) -> dict[int, float]:
+        """Return the documents that have some of ``runs``, each with its share of them."""
+        first, last = (np.searchsorted(self._keys, runs, side) for side in ("left", "right"))
+        found: dict[int, int] = {}
+        for begin, end in zip(first.tolist(), last.tolist(), strict=True):
+            for owner in set(self._owners[begin:end].tolist()):
+                found[owner] = found.get(owner, 0) + 1
+        return {owner: n / len(runs) for owner, n in found.items()}
+
+
+def _runs(numbers: Sequence[int]) -> _Numbers:
+    """Return a number for each run of words, shape (words - 5,); empty where there are fewer."""
+    words = np.asarray(numbers, np.uint64)
+    if len(words) < _RUN:
+        return np.empty(0, np.uint64)
+    total = np.zeros(len(words) - _RUN + 1, np.uint64)
+    for at in range(_RUN):
+        total = total * _PRIME + words[at : len(words) - _RUN + 1 + at]
+    return total

@@ -1,0 +1,106 @@
+"""Contexts of a service -> documents of the data: by a document's id, else by the text. Gold is never seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from rag_harness.files.sources import text_digest
+from rag_harness.measures.hits import document_of
+from rag_harness.pipelines.endpoint.passages import Passages
+from rag_harness.pipelines.endpoint.reading import Context
+from rag_harness.types import UNMARKED, Chunk, Document, Hit
+
+BY_ID, BY_TEXT, BY_NOTHING = "id", "text", "nothing"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Contexts as hits, and how many of them were placed by what."""
+
+    hits: tuple[Hit, ...] = ()
+    how: Mapping[str, int] = field(default_factory=dict)
+
+
+class Placing:
+    """Knows the documents of one set of data.
+
+    Args:
+        documents: reads them.
+        name: of the service, which chunks without a document are named after.
+    """
+
+    def __init__(self, documents: Callable[[], Sequence[Document]], name: str) -> None:
+        self._documents, self._name = documents, name
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return {document.doc_id: document.text for document in self._documents()}
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """Documents by what a service may call them: their ids, and where only one has them, file name and stem."""
+        ids = list(self._texts)
+        files, stems = ([of(PurePosixPath(doc_id)) for doc_id in ids] for of in (_file, _stem))
+        often = Counter(files), Counter(stems)
+        found = {stem: doc_id for stem, doc_id in zip(stems, ids, strict=True) if often[1][stem] == 1}
+        found |= {name: doc_id for name, doc_id in zip(files, ids, strict=True) if often[0][name] == 1}
+        return found | {doc_id: doc_id for doc_id in ids}
+
+    @cached_property
+    def _passages(self) -> Passages:
+        return Passages(list(self._texts.values()))
+
+    @cached_property
+    def _squeezed(self) -> dict[str, str]:
+        return {}
+
+    def place(self, contexts: Sequence[Context]) -> Placed:
+        """Return ``contexts`` as hits in their order."""
+        found = [self._place(context) for context in contexts]
+        taken: set[str] = set()
+        ranked = enumerate(zip(contexts, found, strict=True), 1)
+        hits = [self._hit(context, *at, rank, taken) for rank, (context, at) in ranked]
+        return Placed(tuple(hits), dict(Counter(how for _, how in found)))
+
+    def _place(self, context: Context) -> tuple[str, str]:
+        """Return the document, "" where nobody knows it, and what it was found by."""
+        for name in (context.document, document_of(context.document), context.id, document_of(context.id)):
+            doc_id = self._named(name)
+            if doc_id:
+                return doc_id, BY_ID
+        at = self._passages.find(context.text)
+        return (list(self._texts)[at], BY_TEXT) if at is not None else ("", BY_NOTHING)
+
+    def _named(self, name: str) -> str:
+        if not name:
+            return ""
+        path = PurePosixPath(name.replace("\\", "/"))
+        return next((self._names[key] for key in (name, path.name, path.stem) if key in self._names), "")
+
+    def _hit(self, context: Context, doc_id: str, how: str, rank: int, taken: set[str]) -> Hit:
+        own = (context.id or text_digest(context.text)).replace("#", ".")
+        chunk_id = f"{doc_id}#{own}" if doc_id else f"{self._name}:{own}"
+        chunk_id = chunk_id if chunk_id not in taken else f"{chunk_id}-{rank}"
+        taken.add(chunk_id)
+        marks = {"markup": UNMARKED} if doc_id and not self._is_verbatim(context.text, doc_id) else {}
+        score = context.score if context.score is not None else 1 / rank
+        chunk = Chunk(chunk_id, doc_id, context.text, metadata={**marks, "placed": how})
+        return Hit(chunk, score, rank, source="service")
+
+    def _is_verbatim(self, text: str, doc_id: str) -> bool:
+        """Return whether a text stands in its document as the service says it, marks of Markdown and all."""
+        if doc_id not in self._squeezed:
+            self._squeezed[doc_id] = " ".join(self._texts[doc_id].split())
+        return " ".join(text.split()) in self._squeezed[doc_id]
+
+
+def _file(path: PurePosixPath) -> str:
+    return path.name
+
+
+def _stem(path: PurePosixPath) -> str:
+    return path.stem

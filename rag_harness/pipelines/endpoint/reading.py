@@ -1,0 +1,232 @@
+"""An answer's JSON -> what it says. A path that finds nothing is an error, and never an empty answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any
+
+from rag_harness.errors import ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.pipelines.endpoint.paths import Path, described
+from rag_harness.settings.endpoints import Reading
+from rag_harness.types import Usage
+
+_ITEM = ("text", "id", "document", "score")
+_RAW = 4000
+"""Characters of an answer that a failed row keeps."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """A piece of text that the service says it has answered from, as it says it."""
+
+    text: str
+    id: str = ""
+    document: str = ""
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a service has said. ``citations`` are places among ``contexts``, from 1, or names of them."""
+
+    answer: str = ""
+    contexts: tuple[Context, ...] = ()
+    citations: tuple[int | str, ...] | None = None
+    confidence: float | None = None
+    decision: str = ""
+    abstained: bool | None = None
+    model: str = ""
+    usage_prompt: int = 0
+    usage_completion: int = 0
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing that is read: the path, and what was found or why nothing was."""
+
+    name: str
+    path: str
+    value: Any = None
+    problem: str = ""
+
+
+class Reader:
+    """Reads the answers of one service.
+
+    Args:
+        paths: where the parts are.
+        name: of the service, for messages.
+
+    Raises:
+        SettingsError: a path is none.
+    """
+
+    def __init__(self, paths: Reading, name: str) -> None:
+        self._name = name
+        given = {each.name: getattr(paths, each.name) for each in fields(Reading)}
+        self._paths = {key: Path(text, f"{name}: read.{key}") for key, text in given.items() if text}
+
+    def read(self, document: Any) -> Said:
+        """Return what ``document`` says.
+
+        Raises:
+            ModelCallError: it is the service's own error.
+            ModelOutputError: a path finds nothing, or something of another kind; names it and what is there.
+        """
+        try:
+            self.refuse_error(document)
+            found = {name: self._field(name, document) for name in _READS if name in self._paths}
+        except ModelOutputError as error:
+            raise ModelOutputError(str(error), raw_of(document)) from None
+        return Said(**{name: value for name, value in found.items() if value is not None})
+
+    def fields(self, document: Any) -> Iterator[Field]:
+        """Yield each thing that is read with what was found, or why nothing was."""
+        for name in (name for name in _READS if name in self._paths):
+            path = self._paths[name].text
+            try:
+                yield Field(name, path, self._field(name, document))
+            except RagHarnessError as error:
+                yield Field(name, path, problem=str(error))
+
+    def refuse_error(self, document: Any) -> None:
+        """Let through what is no error of the service's own.
+
+        Raises:
+            ModelCallError: it is one.
+        """
+        found = self._paths["error"].find(document) if "error" in self._paths else []
+        if found and found[0]:
+            raise ModelCallError(f"{self._name} says that it failed: {_short(found[0])}")
+
+    def usage(self, document: Any) -> Usage:
+        """Return the tokens that an answer says it used; one call of none where it does not say."""
+        counts = []
+        for name in ("usage_prompt", "usage_completion"):
+            found = self._paths[name].find(document) if name in self._paths else []
+            counts.append(found[0] if found and isinstance(found[0], int) and found[0] > 0 else 0)
+        return Usage(counts[0], counts[1], calls=1)
+
+    def model(self, document: Any) -> str:
+        """Return the model that an answer names; empty where it names none."""
+        found = self._paths["model"].find(document) if "model" in self._paths else []
+        return found[0] if found and isinstance(found[0], str) else ""
+
+    def _field(self, name: str, document: Any) -> Any:
+        value = self._one(name, document)
+        if value is None and (self._paths[name].is_optional or name == "contexts"):
+            return None
+        return _READS[name](self, name, value)
+
+    def _one(self, name: str, document: Any) -> Any:
+        """Return what a path finds: of several things a list, None where it finds nothing and may."""
+        path = self._paths[name]
+        found = path.find(document)
+        if not found and not path.is_optional:
+            raise ModelOutputError(
+                f"{self._name}: read.{name} = {path.text!r} finds nothing in the answer. {path.nearest(document)}."
+            )
+        if name in ("contexts", "citations") and (len(found) > 1 or "*" in path.text):
+            return found
+        if len(found) > 1:
+            raise self._wrong(name, found, "one thing; the path finds several")
+        return found[0] if found else None
+
+    def _wrong(self, name: str, value: Any, expected: str) -> ModelOutputError:
+        path = self._paths[name].text
+        return ModelOutputError(f"{self._name}: read.{name} = {path!r} finds {described(value)}; expected {expected}.")
+
+    def _text(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(name, value, "text")
+        return value
+
+    def _answer(self, name: str, value: Any) -> str:
+        text = self._text(name, value)
+        if not text.strip() and not self._paths[name].is_optional:
+            raise self._wrong(name, value, f"an answer. Where it may be empty: {self._paths[name].text}?")
+        return text
+
+    def _number(self, name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+            raise self._wrong(name, value, "a number")
+        return float(value)
+
+    def _count(self, name: str, value: Any) -> int:
+        number = self._number(name, value)
+        if number < 0 or number != int(number):
+            raise self._wrong(name, value, "a whole number, 0 or more")
+        return int(number)
+
+    def _share(self, name: str, value: Any) -> float:
+        number = self._number(name, value)
+        if not 0 <= number <= 1:
+            raise self._wrong(name, value, "a number from 0 to 1")
+        return number
+
+    def _truth(self, name: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong(name, value, "true or false")
+        return value
+
+    def _citations(self, name: str, value: Any) -> tuple[int | str, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, (int, str)) for each in value):
+            raise self._wrong(name, value, "a list of places among the contexts, from 1, or of their names")
+        return tuple(value)
+
+    def _contexts(self, name: str, value: Any) -> tuple[Context, ...]:
+        if not isinstance(value, list):
+            raise self._wrong(name, value, "a list")
+        return tuple(self._context(place, item) for place, item in enumerate(value))
+
+    def _context(self, place: int, item: Any) -> Context:
+        if isinstance(item, str):
+            return Context(item)
+        found = {key: self._of_item(key, place, item) for key in _ITEM}
+        if found["text"] is None and found["id"] is None and found["document"] is None:
+            paths = ", ".join(f"{key} = {self._paths[key].text!r}" for key in ("text", "id", "document"))
+            raise ModelOutputError(
+                f"{self._name}: nothing is read of context {place + 1}, which is {described(item)}: {paths} find "
+                f"nothing. Say in [read] where they are."
+            )
+        names = {key: "" if found[key] is None else str(found[key]) for key in ("text", "id", "document")}
+        return Context(**names, score=found["score"])
+
+    def _of_item(self, key: str, place: int, item: Any) -> Any:
+        path = self._paths[key]
+        found = path.find(item)
+        if not found and not path.is_optional:
+            raise ModelOutputError(
+                f"{self._name}: read.{key} = {path.text!r} finds nothing in context {place + 1}. {path.nearest(item)}."
+            )
+        value = found[0] if found else None
+        wanted: tuple[type, ...] = {"score": (int, float), "text": (str,)}.get(key, (str, int))
+        if value is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
+            raise self._wrong(key, value, "a number" if key == "score" else "text")
+        return value
+
+
+_READS: Mapping[str, Callable[[Reader, str, Any], Any]] = {
+    "answer": Reader._answer,
+    "contexts": Reader._contexts,
+    "citations": Reader._citations,
+    "confidence": Reader._share,
+    "decision": Reader._text,
+    "abstained": Reader._truth,
+    "model": Reader._text,
+    "usage_prompt": Reader._count,
+    "usage_completion": Reader._count,
+}
+
+
+def raw_of(document: Any) -> str:
+    """Return the begin of an answer, for a row that has no other."""
+    return json.dumps(document, ensure_ascii=False)[:_RAW]
+
+
+def _short(value: Any) -> str:
+    message = value.get("message", value) if isinstance(value, Mapping) else value
+    return (message if isinstance(message, str) else json.dumps(message, ensure_ascii=False))[:300]

@@ -1,0 +1,66 @@
+"""A status that is no success -> which error it is: one that may pass, one of this call, one of all calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rag_harness.errors import CriticalError, ModelCallError
+from rag_harness.models.chat.failures import PassingError
+
+_HALTING = {
+    401: "the key is missing or wrong",
+    402: "there is no credit",
+    403: "the key may not do this",
+    404: "there is nothing at this address",
+    405: "it does not take this method",
+}
+_PASSING = {408, 409, 425, 429}
+_SHOWN = 200
+
+
+class StatusError(Exception):
+    """A status that may pass; ``response`` says how long to wait."""
+
+    def __init__(self, message: str, response: Any) -> None:
+        super().__init__(message)
+        self.response = response
+
+
+def hidden(text: str, secrets: tuple[str, ...]) -> str:
+    """Take secrets out of what a server or a library has said: messages go into rows and logs."""
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return text
+
+
+def broken_connections() -> tuple[type[Exception], ...]:
+    """Return what comes through where a connection cannot be made, or breaks off."""
+    from httpx2 import HTTPError
+
+    return HTTPError, ConnectionError
+
+
+def is_nobody_there(error: BaseException) -> bool:
+    """Return whether no connection could be made."""
+    from httpx2 import ConnectError
+
+    return isinstance(error, ConnectError)
+
+
+def refused(response: Any, said: str, name: str, where: str) -> Exception:
+    """Return what a status of ``response`` means; ``said`` is its body, ``where`` the place of the spec."""
+    status = response.status_code
+    shown = " ".join(said.split())[:_SHOWN]
+    if 300 <= status < 400:
+        to = response.headers.get("location", "nowhere")
+        return CriticalError(
+            f"{name} answered {status}: it redirects to {to}. Redirects are not followed, for the headers would go "
+            f"there too. If that is the service, name it as url in {where}."
+        )
+    if status in _HALTING:
+        return CriticalError(
+            f"{name} refused with {status}: {_HALTING[status]}. It said: {shown!r}. Check url and headers in {where}."
+        )
+    if status in _PASSING or status >= 500:
+        return PassingError(StatusError(f"{status}: {shown}", response))
+    return ModelCallError(f"{name} refused the request with {status}: {shown!r}")

@@ -1,0 +1,37 @@
+"""What a service said -> an answer whose citations are places among its contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.pipelines.endpoint.reading import Said
+from rag_harness.pipelines.generation import abstains, cited_sources
+from rag_harness.types import Answer, Hit
+
+
+def answer_of(said: Said, hits: Sequence[Hit]) -> Answer:
+    """Return the answer; where no citations are read, those are that its text has as ``[Source 1]``."""
+    cited = _places(said, hits) if said.citations is not None else list(cited_sources(said.answer))
+    inside = [n for n in cited if 1 <= n <= len(hits)]
+    return Answer(
+        said.answer,
+        citations=tuple(inside),
+        invalid_citations=tuple(n for n in cited if n not in inside),
+        abstained=abstains(said.answer) if said.abstained is None else said.abstained,
+        raw=said.answer,
+    )
+
+
+def _places(said: Said, hits: Sequence[Hit]) -> list[int]:
+    """Return citations as places, once each; what names no context gets places behind the last."""
+    names: dict[str, int] = {}
+    for place, (context, hit) in reversed(list(enumerate(zip(said.contexts, hits, strict=True), 1))):
+        names |= dict.fromkeys(filter(None, (context.document, hit.chunk.doc_id)), place)
+        names |= {context.id: place} if context.id else {}
+    found: list[int] = []
+    behind = len(hits)
+    for cited in said.citations or ():
+        place = cited if isinstance(cited, int) else names.get(cited, 0)
+        behind += not place
+        found.append(place or behind)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,118 @@
+"""What a value in the description of a service may be, with errors that a person can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from rag_harness.errors import SettingsError
+from rag_harness.settings.secret_names import SECRET_HEADER, is_secret
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""How a value names a variable of the environment."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
+_RESERVED = ("golden", "queries")
+_SECRET_VALUE = re.compile(
+    r"(?i)^(bearer|basic|token)\s|^(sk|pk|ghp|xox[a-z]|AKIA|eyJ)[-_A-Za-z0-9]{8}|[A-Za-z0-9+/_=-]{32}"
+)
+"""What looks like a key, whatever its header is called."""
+
+
+def check_name(name: Any, where: str) -> None:
+    """Refuse what can be no name of an experiment.
+
+    Raises:
+        SettingsError: says what a name is.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
+        raise SettingsError(
+            f"{where}: {name!r} is no name for an experiment: a letter, then letters, digits, _ and - (not golden, "
+            f'queries). Say it in the file: name = "my_service".'
+        )
+
+
+def text(where: str, key: str, value: Any) -> str:
+    """Return a string.
+
+    Raises:
+        SettingsError: the value is none.
+    """
+    if not isinstance(value, str):
+        raise SettingsError(f"{where}: {key} is {value!r}: expected a string.")
+    return value
+
+
+def number(where: str, key: str, value: Any, whole: bool = False) -> float:
+    """Return a number that is not negative.
+
+    Raises:
+        SettingsError: the value is none.
+    """
+    is_number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not is_number or value < 0 or not isfinite(value):
+        raise SettingsError(f"{where}: {key} is {value!r}: expected a {'whole ' * whole}number, 0 or more.")
+    found: float = value
+    return found
+
+
+def check_url(where: str, url: str) -> None:
+    """Refuse an address that cannot be asked, or that holds a secret.
+
+    Raises:
+        SettingsError: says what is wrong with it.
+    """
+    if not url:
+        raise SettingsError(f'{where} has no url: name the address that is asked, url = "https://…".')
+    shown = VARIABLE.sub("1", url)
+    try:
+        parts = urlsplit(shown if not url.startswith("${") or "://" in shown else f"http://{shown}")
+        parts.port  # noqa: B018 - it raises where the port is no number
+    except ValueError as error:
+        raise SettingsError(f"{where}: url is {url!r}: {error}.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(f"{where}: url is {url!r}: expected http://… or https://….")
+    if parts.username or parts.password:
+        raise SettingsError(f"{where}: url holds a user or a password. Put them into a header: Authorization.")
+    for name, value in parse_qsl(urlsplit(url).query, keep_blank_values=True):
+        if is_secret(name) and not VARIABLE.search(value):
+            raise SettingsError(f"{where}: url has a secret in {name!r}. Name its variable there: {_named(name)}")
+
+
+def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
+    """Return headers.
+
+    Raises:
+        SettingsError: they are no table of strings, or one holds a secret instead of the name of its variable.
+    """
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"{where}: headers is {type(given).__name__}: expected a table of names and strings.")
+    for name, value in given.items():
+        if not isinstance(value, str) or "\n" in value or "\r" in value:
+            raise SettingsError(f"{where}: header {name!r} is no string of one line.")
+        literal = VARIABLE.sub("", value)
+        if (SECRET_HEADER.search(name) and literal == value) or _SECRET_VALUE.search(literal.strip()):
+            raise SettingsError(
+                f"{where}: header {name!r} holds a secret. A key stands in the environment or in .env, and here its "
+                f'name: "{name}" = {_named(name)}'
+            )
+    return tuple(given.items())
+
+
+def refuse_variables(where: str, key: str, body: Any) -> None:
+    """Refuse ``${VARIABLE}`` in what is sent: recordings and rows keep it.
+
+    Raises:
+        SettingsError: names the variable.
+    """
+    for value in body.values() if isinstance(body, Mapping) else body if isinstance(body, list) else ():
+        refuse_variables(where, key, value)
+    found = VARIABLE.search(body) if isinstance(body, str) else None
+    if found:
+        raise SettingsError(f"{where}: {key} holds {found[0]}, but it is kept in rows and recordings. Use a header.")
+
+
+def _named(name: str) -> str:
+    return '"${' + re.sub(r"\W+", "_", name).upper() + '}"'

@@ -1,0 +1,219 @@
+"""Services as experiments: ``[tool.rag_harness.endpoints.<name>]`` in pyproject.toml, or a file for ``--rag-endpoint``.
+
+A header that looks like a secret names a variable, ``"Bearer ${MY_KEY}"``: its value is looked up when the service is
+asked, and stands in no settings, row, recording or log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import SettingsError, unknown
+from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
+from rag_harness.settings.profiles import check_keys, parsed_toml, pyproject_table
+
+KINDS = ("json", "sse", "openai", "mcp")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where the parts of an answer are: JSONPath, JSON Pointer, or a plain name. One that ends with ``?`` may be
+    missing. ``text``, ``id``, ``document`` and ``score`` are looked up in each item of ``contexts``.
+    """
+
+    answer: str = "answer"
+    contexts: str = ""
+    text: str = "text?"
+    id: str = "id?"
+    document: str = "document?"
+    score: str = "score?"
+    citations: str = ""
+    confidence: str = ""
+    decision: str = ""
+    abstained: str = ""
+    model: str = ""
+    usage_prompt: str = ""
+    usage_completion: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class StreamReading:
+    """Which server-sent events carry what, by their names; ``text`` is the path of a piece of text in its event's data.
+
+    Without ``text`` the data are the text. What ``replace`` carries takes the place of all pieces before it. Without
+    ``final`` the stream is whole when its connection ends in order.
+    """
+
+    token: str = "token"
+    text: str = ""
+    replace: str = "replace"
+    final: str = ""
+    error: str = "error"
+
+
+@dataclass(frozen=True)
+class EndpointSpec:
+    """One service.
+
+    Attributes:
+        name: of the experiment.
+        url: may hold ``${VARIABLE}`` and placeholders, which are quoted.
+        kind: ``json``: one answer; ``sse``: server-sent events; ``openai``: a chat endpoint; ``mcp``: a tool over HTTP.
+        method: of HTTP.
+        headers: names and values; a value may hold ``${VARIABLE}``.
+        body: JSON of the template of what is sent, of a tool's arguments where ``kind`` is ``mcp``; "" sends nothing.
+        model: that a chat endpoint is asked for.
+        tool: that is called over MCP.
+        read: where the parts of an answer are.
+        stream: which events carry what.
+        data: the named data that the service is asked about; empty is the run's own.
+        timeout: seconds that one call may take; 0: as ``--rag-timeout`` says.
+        concurrency: most calls in flight; 0: as ``--rag-concurrency`` says.
+        rpm: most calls a minute; 0: as ``--rag-rpm`` says.
+        usd_per_call: what a call costs, where no price table says it; None: nobody knows.
+        where: where it was read.
+    """
+
+    name: str
+    url: str
+    kind: str = "json"
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    model: str = ""
+    tool: str = ""
+    read: Reading = Reading()
+    stream: StreamReading = StreamReading()
+    data: str = ""
+    timeout: float = 0.0
+    concurrency: int = 0
+    rpm: float = 0.0
+    usd_per_call: float | None = None
+    where: str = field(default="", compare=False)
+
+
+_TEXTS = ("url", "kind", "method", "model", "tool", "data")
+_NUMBERS = {"timeout": 0.0, "concurrency": 0, "rpm": 0.0, "usd_per_call": None}
+_MESSAGES = ["{{*history?}}", {"role": "user", "content": "{{query}}"}]
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+_DEFAULT_READING: Mapping[str, Mapping[str, str]] = {
+    "json": {},
+    "sse": {"answer": "streamed"},
+    "openai": {
+        "answer": "choices[0].message.content",
+        "model": "model?",
+        "usage_prompt": "usage.prompt_tokens?",
+        "usage_completion": "usage.completion_tokens?",
+    },
+    "mcp": {"answer": "text"},
+}
+"""What is read where a spec does not say it, by kind."""
+
+
+def read_endpoints(rootdir: Path, files: Sequence[str]) -> tuple[EndpointSpec, ...]:
+    """Return the services of pyproject.toml in ``rootdir`` and of ``files``, paths from there.
+
+    Raises:
+        SettingsError: a table, a key or a value cannot be used, or two services have one name; says which.
+    """
+    tables = pyproject_table(rootdir, "endpoints", "one a service")
+    here = "pyproject.toml, [tool.rag_harness.endpoints."
+    specs = [_spec(name, table, f"{here}{name}]") for name, table in tables.items()]
+    specs += [read_endpoint(rootdir / file) for file in files]
+    known: dict[str, EndpointSpec] = {}
+    for spec in specs:
+        if spec.name in known:
+            raise SettingsError(
+                f"Two endpoints are called {spec.name!r}: {known[spec.name].where} and {spec.where}. "
+                f'Give one of them another name: name = "…".'
+            )
+        known[spec.name] = spec
+    return tuple(specs)
+
+
+def read_endpoint(file: Path) -> EndpointSpec:
+    """Return the service of one TOML file, which names it, or else its stem does.
+
+    Raises:
+        SettingsError: the file cannot be read, or says what cannot be used.
+    """
+    try:
+        table = dict(parsed_toml(file.read_text(encoding="utf-8-sig")))
+    except OSError as error:
+        raise SettingsError(f"--rag-endpoint {file} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise SettingsError(f"--rag-endpoint {file} is no TOML: {error}") from error
+    return _spec(table.pop("name", file.stem), table, str(file))
+
+
+def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
+    check_name(name, where)
+    if not isinstance(table, Mapping):
+        raise SettingsError(f"{where} is {table!r}: expected a table with url, and maybe body and read.")
+    known = {*(each.name for each in fields(EndpointSpec)), "arguments"} - {"name", "where"}
+    check_keys(where, table, known)
+    given: dict[str, Any] = {key: text(where, key, table[key]) for key in _TEXTS if key in table}
+    given |= {key: number(where, key, table[key], whole=key == "concurrency") for key in _NUMBERS if key in table}
+    kind = given.setdefault("kind", "json")
+    if kind not in KINDS:
+        raise SettingsError(f"{where}: {unknown('kind', kind, KINDS)}")
+    check_url(where, given.get("url", ""))
+    return EndpointSpec(
+        **{
+            **given,
+            "name": name,
+            "method": given.get("method", "POST").upper(),
+            "headers": checked_headers(where, table.get("headers", {})),
+            "body": _body(table, where, given),
+            "read": Reading(**_texts(table, "read", where, Reading, _DEFAULT_READING[kind])),
+            "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
+            "where": where,
+        }
+    )
+
+
+def _texts(
+    table: Mapping[str, Any], key: str, where: str, kind: type[Any], default: Mapping[str, str]
+) -> dict[str, str]:
+    given = table.get(key, {})
+    if not isinstance(given, Mapping):
+        raise SettingsError(f"{where}: {key} is {given!r}: expected a table, [{key}].")
+    names: Collection[str] = {each.name for each in fields(kind)}
+    check_keys(f"{where}, [{key}]", given, names)
+    return {**default, **{name: text(f"{where}, [{key}]", name, value) for name, value in given.items()}}
+
+
+def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str:
+    """Return the template as JSON."""
+    kind, key = given["kind"], "arguments" if given["kind"] == "mcp" else "body"
+    for other in ({"arguments", "body"} - {key}) & table.keys():
+        raise SettingsError(f'{where}: {other} is not read where kind is "{kind}". Name it {key}.')
+    for needed in [name for of, name in (("mcp", "tool"), ("openai", "model")) if of == kind and name not in given]:
+        raise SettingsError(f'{where} has no {needed}: kind "{kind}" needs it.')
+    if given.get("method", "POST").upper() == "GET" and key not in table:
+        return ""
+    body = table.get(key, {} if kind == "openai" else {"query": "{{query}}"})
+    if isinstance(body, str):
+        body = _parsed(body, where, key)
+    if kind == "openai":
+        body = {"model": given["model"], "messages": _MESSAGES, **_STREAMED, **body}
+    refuse_variables(where, key, body)
+    try:
+        return json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{where}: {key} is no JSON: {error}. Dates stand in quotes.") from None
+
+
+def _parsed(body: str, where: str, key: str) -> Any:
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise SettingsError(f"{where}: {key} is no JSON: {error}. Write a table, or JSON in quotes.") from None
+    if not isinstance(found, (dict, list)):
+        raise SettingsError(f"{where}: {key} is {found!r}: expected an object or a list.")
+    return found

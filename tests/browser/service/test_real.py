@@ -1,0 +1,116 @@
+"""The page with the whole service behind it: the shipped study played back, and documents of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.service.asking import asked, text_of, verdict_of
+from tests.browser.service.conftest import visiting
+from tests.browser.service.near import Near
+from tests.browser.service.serving import served
+from tests.browser.service.test_add import listed
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from rag_harness.service.state.folder import StateFolder
+
+ROOT = Path(__file__).parents[3]
+STUDIED = "At what time on the delivery day does Swiftfox text the two-hour window for an express parcel?"
+
+
+@contextmanager
+def service(folder: Path, experiment: str, rootdir: Path, **chosen: Any) -> Iterator[tuple[str, StateFolder]]:
+    """Serve an experiment, and yield its address and its state."""
+    from rag_harness.service.app import create_app
+    from rag_harness.service.options import Options
+    from rag_harness.service.server import opened
+    from rag_harness.service.state.folder import StateFolder
+    from rag_harness.settings.loading import load_settings
+
+    settings = load_settings({**chosen, "cache_dir": str(folder / "cache")}, rootdir=rootdir)
+    options = Options(experiment, folder / "state", kb=rootdir / "kb" if chosen["profile"] == "mock" else None)
+    with StateFolder(options.state) as state, served(create_app(lambda: opened(options, settings, state))) as url:
+        yield url, state
+
+
+@contextmanager
+def visited(chromium: Browser, near: Near) -> Iterator[Page]:
+    """Open the page of a service; what it did that it must not fails the test."""
+    opening = visiting(chromium, near)
+    yield next(opening)()
+    next(opening, None)
+
+
+@pytest.fixture(autouse=True)
+def _needed() -> None:
+    for package in ("fastapi", "uvicorn", "multipart", "structlog", "prometheus_client", "limits"):
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install '.[service]'")
+
+
+def test_a_question_of_the_study_and_the_passage_that_answers_it(chromium: Browser, tmp_path: Path) -> None:
+    with (
+        service(tmp_path, "r1", ROOT, profile="embedded", mode="replay") as (url, _),
+        visited(chromium, Near(address=url)) as page,
+    ):
+        answer = asked(page, STUDIED)
+        assert "07:30" in text_of(answer)
+        assert "Fairly sure, 88 %" in verdict_of(answer)
+        answer.locator("[data-source]").first.click()
+        passage = answer.locator(".source[open]")
+        assert "express-shipping.md" in passage.locator("summary").inner_text()
+        assert "07:30" in passage.locator("mark").inner_text()
+        assert len(passage.locator("[role=region]").inner_text()) > len(passage.locator("mark").inner_text())
+        answer.get_by_role("button", name="Yes").click()
+        answer.get_by_text("Thank you: kept.").wait_for()
+
+
+def test_a_document_is_added_found_and_deleted(chromium: Browser, tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "tents.md").write_text("# Tents\n\nReturn a tent within thirty days.\n", encoding="utf-8")
+    near = Near(address="", statuses={415})
+    with service(tmp_path, "e2", tmp_path, profile="mock") as (near.address, _), visited(chromium, near) as page:
+        page.get_by_text("1 document", exact=True).wait_for()
+        page.get_by_label("Add a document").set_input_files(
+            [
+                {
+                    "name": "kites.md",
+                    "mimeType": "",
+                    "buffer": b"# Kites\n\nA kite flies in wind of five metres a second.",
+                },
+                {"name": "kites.exe", "mimeType": "text/markdown", "buffer": b"# Kites"},
+            ]
+        )
+        page.get_by_role("button", name="Add", exact=True).click()
+        page.locator("#uploads .good", has_text="Can be found now").wait_for()
+        page.locator("#uploads .bad", has_text="'.exe' are not read").wait_for()
+        assert listed(page) == ["kites.md", "tents.md"]
+        answer = asked(page, "In which wind does a kite fly?")
+        assert "kites.md" in answer.locator("[data-passage='1'] summary").inner_text()
+        assert "Unchecked" in verdict_of(answer)
+        page.get_by_role("button", name="Delete kites.md").click()
+        page.get_by_role("button", name="Delete it").click()
+        page.get_by_text("1 document", exact=True).wait_for()
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.locator(".answer[data-state=done]").nth(1).wait_for()
+        assert "kites.md" not in " ".join(page.locator(".answer").first.locator("summary").all_inner_texts())
+
+
+def test_a_key_that_may_only_ask(chromium: Browser, tmp_path: Path) -> None:
+    from rag_harness.service.access.keys import make
+
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "tents.md").write_text("# Tents\n\nReturn a tent within thirty days.\n", encoding="utf-8")
+    near = Near(address="", statuses={401, 403})
+    with service(tmp_path, "e2", tmp_path, profile="mock") as (near.address, state):
+        key = make(state.database, ["query"])
+        with visited(chromium, near) as page:
+            page.get_by_label("Key", exact=True).fill(key)
+            page.keyboard.press("Enter")
+            page.get_by_text("This key may ask, and neither see nor add documents.").wait_for()
+            assert "Tents" in asked(page, "How long may I return a tent?").locator("summary").first.inner_text()

@@ -1,0 +1,119 @@
+"""The examples of services on the pages are taken from there and run, against a stub of what they describe."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import Suite
+from tests.unit.pipelines.endpoint.mcp_server import McpServer, text_result
+from tests.unit.server import Reply, as_json, serving
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"```(toml|python)\n(.*?)```", re.DOTALL)
+LAMP = "You can return a lamp within 45 days."
+KEY = "planted-0123456789"
+
+
+def _blocks(page: str, language: str) -> list[str]:
+    return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
+
+
+PLAIN, CHAT, SSE, MCP = _blocks("docs/endpoints.md", "toml")
+(README, *_) = _blocks("README.md", "toml")
+(TEST,) = _blocks("docs/endpoints.md", "python")
+
+
+def _stream(*events: tuple[str, Any]) -> Reply:
+    lines = [f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events]
+    return Reply(body="".join(lines).encode(), kind="text/event-stream")
+
+
+ANSWERED = as_json({"answer": f"{LAMP} [Source 1]", "contexts": [{"text": LAMP}]})
+COMPLETED = _stream(
+    ("message", {"model": "my-rag-7", "choices": [{"delta": {"content": f"{LAMP} "}}], "contexts": [{"text": LAMP}]}),
+    ("message", {"choices": [{"delta": {"content": "[Source 1]"}, "finish_reason": "stop"}]}),
+    ("message", {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}),
+)
+STREAMED = _stream(
+    ("retrieval", {"contexts": [{"document": "/kb/returns.md"}]}),
+    ("token", {"text": f"{LAMP} "}),
+    ("token", {"text": "[Source 1]"}),
+    ("done", {"confidence": 0.5}),
+)
+
+
+@pytest.fixture
+def service(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    (only,) = suite.path.glob("test_*.py")
+    only.write_text(TEST)
+    monkeypatch.setenv("MY_SERVICE_KEY", KEY)
+    return suite
+
+
+def check(service: Suite) -> dict[str, Any]:
+    """Record, replay without a server, and return the row of the first question."""
+    service.run("--rag-endpoint=my_service.toml", "--rag-mode=record").assert_outcomes(passed=4)
+    return replayed(service)
+
+
+def replayed(service: Suite) -> dict[str, Any]:
+    result = service.run("--rag-endpoint=my_service.toml", "--rag-overwrite", "--rag-mode=replay")
+    result.assert_outcomes(passed=4)
+    rows: list[dict[str, Any]] = service.rows("my_service")
+    (row,) = (row for row in rows if row["query_id"] == "q_direct_001")
+    assert row["llm_answer"] == f"{LAMP} [Source 1]"
+    assert [chunk["metadata"]["filename"] for chunk in row["retrieved_chunks"]] == ["returns.md"]
+    assert row["citations"] == [1]
+    kept = "".join(file.read_text() for file in (service.path / "cassettes").rglob("*.yaml"))
+    assert KEY not in kept + result.stdout.str()
+    return row
+
+
+def write(service: Suite, spec: str, url: str) -> None:
+    assert "http://127.0.0.1:8000/" in spec
+    (service.path / "my_service.toml").write_text(spec.replace("http://127.0.0.1:8000/", url.removesuffix("v1")))
+
+
+@pytest.mark.parametrize("spec", [README, PLAIN], ids=["readme", "plain"])
+def test_plain_json(service: Suite, spec: str) -> None:
+    with serving(ANSWERED) as server:
+        write(service, spec, server.url)
+        check(service)
+    assert {"query": "return a lamp"} in server.requests
+
+
+def test_the_readme_keeps_its_word() -> None:
+    assert len([line for line in README.splitlines() if line and not line.startswith("#")]) == 5
+
+
+def test_a_chat_endpoint(service: Suite) -> None:
+    with serving(COMPLETED) as server:
+        write(service, CHAT, server.url)
+        row = check(service)
+    assert (row["model"], row["usage"]["prompt_tokens"], row["timings_recorded"]) == ("my-rag-7", 9, True)
+    assert row["ttft_ms"] is not None
+    assert server.requests[0]["model"] == "my-rag"
+
+
+def test_server_sent_events(service: Suite) -> None:
+    with serving(STREAMED) as server:
+        write(service, SSE, server.url)
+        row = check(service)
+    assert row["confidence"] == 0.5
+    assert row["ttft_ms"] is not None
+
+
+def test_a_tool_over_mcp(service: Suite) -> None:
+    said = {"answer": f"{LAMP} [Source 1]", "passages": [{"text": LAMP}]}
+    with serving() as server:
+        server.__class__ = McpServer
+        vars(server).update(result=text_result("see there", structuredContent=said))
+        write(service, MCP, server.url)
+        check(service)
+    params = [each["params"] for each in server.requests if each["method"] == "tools/call"]
+    assert {"name": "ask_handbook", "arguments": {"question": "return a lamp"}} in params

@@ -1,0 +1,114 @@
+"""What README and docs/service.md promise of a service is done: one command serves, and the service is evaluated."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/service.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+(SERVED,) = (text for text in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if "served.toml" in text)
+(COMMAND,) = re.findall(r"^    (rag-harness serve --experiment r1 --kb my_docs)", README, re.MULTILINE)
+ASKED = 15
+TEST = """
+import pytest
+
+
+@pytest.mark.rag_experiment("served")
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a server that the README's command has started, over the study's pages."""
+    folder, port = tmp_path_factory.mktemp("served"), _free_port()
+    # In mode replay, for CI's core has no weights; on a port of its own.
+    own = f"--mode replay --port {port} --state {folder / 'state'} --log-level warning"
+    words = shlex.split(f"{COMMAND.replace('my_docs', 'data/kb')} {own}")
+    assert words.pop(0) == "rag-harness"
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-m", "rag_harness", *words], cwd=ROOT, stderr=log)
+    try:
+        _wait(f"http://127.0.0.1:{port}/ready", process, folder / "log")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        assert process.poll() is None, log.read_text(encoding="utf-8")
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(log.read_text(encoding="utf-8"))
+
+
+def test_one_command_serves(url: str) -> None:
+    question = json.dumps({"query": json.loads(_questions()[4])["query"]}).encode()
+    asked = urllib.request.Request(f"{url}/query", question, {"content-type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=30) as answered:
+        said = json.loads(answered.read())
+    shown = json.loads(re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)[0])
+    assert said.keys() == shown.keys()
+    (cited, *_) = said["citations"]
+    assert cited.keys() == shown["citations"][0].keys()
+    text = (ROOT / "data/kb" / cited["document"]).read_text(encoding="utf-8")
+    assert text[cited["start"] : cited["end"]] == cited["quote"]
+
+
+def test_the_page_of_the_readme_is_there(url: str) -> None:
+    with urllib.request.urlopen(f"{url}/", timeout=30) as answered:
+        assert b"<title>" in answered.read()
+
+
+def test_what_is_served_answers_as_what_was_evaluated(url: str, suite: Suite) -> None:
+    """The same answers, decisions and ranks, of the experiment by its address and of the experiment itself."""
+    (suite.path / "served.toml").write_text(SERVED.replace("http://127.0.0.1:8000", url))
+    (only,) = suite.path.glob("test_*.py")
+    only.write_text(TEST)
+    (suite.path / "queries.jsonl").write_text("".join(_questions()[:ASKED]), encoding="utf-8")
+    data = [f"--rag-kb-dir={ROOT / 'data/kb'}", f"--rag-queries={suite.path / 'queries.jsonl'}"]
+    suite.run("--rag-endpoint=served.toml", "--rag-mode=live", *data).assert_outcomes(passed=ASKED)
+    only.write_text(TEST.replace('"served"', '"r1"'))
+    own = [f"--rag-cassettes={ROOT / 'cassettes'}", f"--rag-reliability={ROOT / 'reliability'}"]
+    suite.run("--rag-profile=embedded", "--rag-mode=replay", *own, *data).assert_outcomes(passed=ASKED)
+    there, here = ({row["query_id"]: _said(row) for row in suite.rows(name)} for name in ("served", "r1_reliable"))
+    assert there == here
+    assert len({decision for _, decision, *_ in here.values()}) > 1
+
+
+def _said(row: Any) -> tuple[Any, ...]:
+    (decision,) = [each["outcome"] for each in row["decisions"] if each["name"] in ("decision", "service")]
+    found = [each["chunk_id"].partition("#")[0] for each in row["candidates"]]
+    return row["llm_answer"], decision, row["confidence"], found
+
+
+def _questions() -> list[str]:
+    return (ROOT / "data/kb/queries.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

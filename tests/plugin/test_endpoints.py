@@ -1,0 +1,172 @@
+"""A service under test by its address: a few lines of TOML, and no Python that asks it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import QUERIES, Suite
+from tests.unit.server import Server, as_json, refusal, serving
+
+TEST = """
+import pytest
+
+@pytest.mark.rag_experiment("my_service")
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+"""
+LAMP = "You can return a lamp within 45 days."
+SAID = {
+    "answer": f"{LAMP} [Source 1]",
+    "contexts": [{"text": LAMP, "id": "17"}, {"text": "x", "document": "shipping"}, {"text": "Of no page at all."}],
+}
+READ = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
+FILE = "--rag-endpoint=my_service.toml"
+
+
+def write_spec(suite: Suite, server: Server, more: str = "") -> None:
+    (suite.path / "my_service.toml").write_text(f'url = "{server.url}/query"\n{more}\n{READ}')
+
+
+def chunks(row: dict[str, Any]) -> list[str]:
+    return [chunk["chunk_id"] for chunk in row["retrieved_chunks"]]
+
+
+@pytest.fixture
+def service(suite: Suite) -> Suite:
+    (only,) = suite.path.glob("test_*.py")
+    only.write_text(TEST)
+    return suite
+
+
+def test_a_service_is_recorded_and_replayed_without_python(service: Suite) -> None:
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        result = service.run(FILE, "--rag-mode=record", "-n", "2")
+        result.assert_outcomes(passed=4)
+        assert sorted(each["query"] for each in server.requests) == sorted(str(each["query"]) for each in QUERIES)
+    result.stdout.fnmatch_lines(["contexts of my_service: 4 by id, 4 by text, 4 by nothing; those count as misses *"])
+    first = service.rows("my_service")
+    assert [name.partition("#")[0] for name in chunks(first[0])][:2] == ["returns.md", "shipping.md"]
+    again = service.run(FILE, "--rag-mode=replay", "--rag-overwrite")
+    again.assert_outcomes(passed=4)
+    assert {row["llm_answer"] for row in service.rows("my_service")} == {row["llm_answer"] for row in first}
+    assert all(row["timings_recorded"] for row in service.rows("my_service"))
+
+
+def test_one_in_pyproject_has_data_gates_and_a_marker(service: Suite) -> None:
+    service.path.joinpath("kb2").mkdir()
+    (service.path / "kb2" / "lamps.md").write_text(f"# Lamps\n\n{LAMP}\n")
+    query = {"query_id": "lamp", "query": "a lamp?", "context_reference": ["lamps.md"]}
+    (service.path / "kb2" / "queries.jsonl").write_text(json.dumps(query) + "\n")
+    with serving(as_json(SAID)) as server:
+        (service.path / "pyproject.toml").write_text(
+            f'[tool.rag_harness.endpoints.my_service]\nurl = "{server.url}/q"\ndata = "lamps"\nread = {{contexts = '
+            f'"contexts"}}\n[tool.rag_harness.data.lamps]\nkb = "kb2"\ngates = ["my_service: recall@5 >= 0.8"]\n'
+        )
+        result = service.run("-m", "my_service", "--rag-mode=live", "--strict-markers", "-W", "error")
+        result.assert_outcomes(passed=1)
+        assert "my_service: recall@5 >= 0.8" in result.stdout.str()
+        assert service.run("-m", "not my_service", "--rag-mode=live").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        result = service.run("-m", "my_servise", "--rag-mode=live")
+    result.stderr.fnmatch_lines(["*Unknown marker 'my_servise'. Did you mean 'my_service'?*"])
+    assert [row["query_id"] for row in service.rows("my_service")] == ["lamp"]
+
+
+def test_a_mark_of_its_own_name_is_enough(service: Suite) -> None:
+    (only,) = service.path.glob("test_*.py")
+    only.write_text(TEST.replace('rag_experiment("my_service")', "my_service"))
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        service.run(FILE, "--rag-mode=live").assert_outcomes(passed=4)
+
+
+def test_a_run_is_resumed_until_the_spec_changes(service: Suite) -> None:
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        service.run(FILE, "--rag-mode=live")
+        service.run(FILE, "--rag-mode=live").assert_outcomes(passed=4)
+        assert len(server.requests) == 4
+        write_spec(service, server, 'body = {q = "{{query}}"}')
+        service.run(FILE, "--rag-mode=live").assert_outcomes(passed=4)
+    assert len(server.requests) == 8
+
+
+def test_a_path_that_finds_nothing_is_an_error_row(service: Suite) -> None:
+    with serving(as_json({"reply": "45 days", "contexts": []})) as server:
+        write_spec(service, server)
+        service.run(FILE, "--rag-mode=live").assert_outcomes(failed=4)
+    row = service.rows("my_service")[0]
+    why: Any = row["error"]
+    assert why["stage"] == "read"
+    assert "read.answer = 'answer' finds nothing in the answer. At $ there is an object with 'reply'" in why["message"]
+    assert str(row["raw_output"]).startswith('{"reply": "45 days"')
+    assert row["llm_time_ms"]
+
+
+def test_a_rejected_key_ends_the_run_and_stands_nowhere(service: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "planted-0123456789")
+    with serving(refusal(401, "planted-0123456789 is no key")) as server:
+        write_spec(service, server, 'headers = {authorization = "Bearer ${MY_KEY}"}')
+        result = service.run(FILE, "--rag-mode=record")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*refused with 401: the key is missing or wrong*"])
+    kept = "".join(file.read_text(errors="replace") for file in service.path.rglob("*") if file.is_file())
+    assert "${MY_KEY}" in kept
+    assert "planted" not in kept + result.stdout.str() + result.stderr.str()
+
+
+def test_an_unset_variable_stops_the_run_before_the_first_call(service: Suite) -> None:
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server, 'headers = {authorization = "Bearer ${MY_UNSET_KEY}"}')
+        result = service.run(FILE, "--rag-mode=live")
+        assert not server.requests
+    result.stdout.fnmatch_lines(["*MY_UNSET_KEY is not set: the endpoint 'my_service' (*my_service.toml) needs it.*"])
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("my_service.toml", 'ulr = "http://h/"', "*my_service.toml: Unknown key 'ulr'. Did you mean 'url'?*"),
+        ("e3.toml", 'url = "http://h/"', "*e3.toml: 'e3' is the name of an experiment that there is.*"),
+        ("missing.toml", None, "*missing.toml cannot be read: No such file*"),
+    ],
+)
+def test_a_spec_that_cannot_be_used_is_an_error_of_usage(
+    service: Suite, file: str, text: str | None, said: str
+) -> None:
+    if text is not None:
+        (service.path / file).write_text(text)
+    result = service.run(f"--rag-endpoint={file}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+def test_the_golden_suite_asks_a_service_for_what_it_finds(service: Suite) -> None:
+    (only,) = service.path.glob("test_*.py")
+    only.write_text("def test_found(rag_retrieval):\n    assert rag_retrieval.found\n")
+    entries = [{"id": "g1", "query": "return a lamp", "expected_document_id": "returns.md", "justification": "-"}]
+    (service.path / "golden.json").write_text(json.dumps(entries))
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        result = service.run(FILE, "--rag-mode=live", "--rag-retriever=my_service", "--rag-k=2")
+    result.assert_outcomes(passed=1)
+    assert [each["query"] for each in server.requests] == ["return a lamp"]
+
+
+@pytest.mark.usefixtures("cold_python")  # the warm one has imported everything
+def test_a_suite_without_a_service_imports_nothing_of_them(suite: Suite) -> None:
+    suite.pytester.makeconftest(
+        """
+        import sys
+
+        def pytest_unconfigure():
+            found = {name for name in sys.modules if "endpoint" in name or "jsonpath" in name}
+            print("imported", found - {"rag_harness.models.endpoints"})
+        """
+    )
+    result = suite.run("-s")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*imported set()"])

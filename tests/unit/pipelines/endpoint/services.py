@@ -1,0 +1,61 @@
+"""A service by a few lines of TOML, and one question to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rag_harness.pipelines import experiment
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import PipelineOutput, Query
+
+T = TypeVar("T")
+QUERY = Query("q1", "How long can I return a lamp?")
+
+
+async def at_once(_seconds: float) -> None:
+    """Wait for nothing between two tries."""
+
+
+class Service:
+    """A service in a folder of its own.
+
+    Args:
+        folder: of pyproject, ``.env`` and recordings.
+        spec: its TOML.
+        settings: options of the run.
+    """
+
+    def __init__(self, folder: Path, spec: str, **settings: Any) -> None:
+        (folder / "my_service.toml").write_text(spec, encoding="utf-8")
+        chosen = {"endpoint": ["my_service.toml"], "kb_dir": "kb", "profile": "mock", "mode": "live", **settings}
+        self.parts = RunParts(load_settings(chosen, rootdir=folder))
+        self.experiment: Experiment = experiment("my_service", self.parts)
+        self.experiment.pipeline._client._wait = at_once
+
+    def ask(self, query: Query = QUERY) -> PipelineOutput:
+        """Return what it answers."""
+        return self.ask_all(query)[0]
+
+    def ask_all(self, *queries: Query) -> list[PipelineOutput]:
+        """Return what it answers to several questions at once."""
+
+        async def asking() -> list[PipelineOutput]:
+            return list(await asyncio.gather(*map(self.experiment.pipeline.answer, queries)))
+
+        return self.closing(asking())
+
+    def closing(self, calls: Coroutine[Any, Any, T]) -> T:
+        """Run ``calls``, and close what they have opened."""
+
+        async def closing() -> T:
+            try:
+                return await calls
+            finally:
+                await self.parts.endpoints.aclose()
+
+        return asyncio.run(closing())

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import BudgetError, RecordingMissError
+from rag_harness.models.anew import asked_again
+from rag_harness.types import Query
+from tests.unit.pipelines.endpoint.services import QUERY, Service
+from tests.unit.server import Reply, as_json, serving
+
+SAID = {
+    "answer": "You can return a lamp within 45 days.",
+    "contexts": [{"text": "You can return a lamp within 45 days of delivery.", "id": "17", "score": 0.5}],
+    "usage": {"in": 12, "out": 3},
+    "verdict": "pass",
+    "sure": 0.75,
+    "llm": "some/model",
+}
+READ = """
+[read]
+contexts = "contexts"
+usage_prompt = "usage.in"
+usage_completion = "usage.out"
+decision = "verdict"
+confidence = "sure"
+model = "llm"
+"""
+CHAT = (
+    b'data: {"model": "some/model", "choices": [{"delta": {"content": "45 "}}]}\n\n'
+    b'data: {"choices": [{"delta": {"content": "days"}, "finish_reason": "stop"}]}\n\n'
+    b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}\n\ndata: [DONE]\n\n'
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "returns.md").write_text("# Returns\n\nYou can return a **lamp** within 45 days of delivery.\n")
+    return tmp_path
+
+
+def test_everything_that_was_said_is_in_the_output(folder: Path) -> None:
+    with serving(as_json(SAID)) as server:
+        output = Service(folder, f'url = "{server.url}/query"\n{READ}').ask()
+    (call,), (stage,), (hit,) = output.calls, output.stages, output.context
+    assert (output.answer.text, output.confidence, output.decisions[0].outcome) == (SAID["answer"], 0.75, "pass")
+    assert (hit.chunk.chunk_id, hit.chunk.doc_id, hit.score) == ("returns.md#17", "returns.md", 0.5)
+    assert (call.role, call.model, call.usage.prompt_tokens, call.usage.completion_tokens) == (
+        "service",
+        "some/model",
+        12,
+        3,
+    )
+    assert (stage.name, stage.detail) == ("ask", {"placed": {"text": 1}})
+    assert stage.ms == call.ms > 0
+    assert json.loads(call.messages[0].content)["body"] == {"query": QUERY.text}
+
+
+def test_a_stream_has_the_time_of_its_first_token(folder: Path) -> None:
+    with serving(Reply(body=CHAT, kind="text/event-stream", drip=0.0005)) as server:
+        output = Service(folder, f'url = "{server.url}/chat/completions"\nkind = "openai"\nmodel = "m"').ask()
+    (call,) = output.calls
+    assert (output.answer.text, call.model, call.usage.prompt_tokens) == ("45 days", "some/model", 9)
+    assert call.ttft_ms is not None
+    assert 0 < call.ttft_ms < call.ms
+    assert server.requests[0]["messages"] == [{"role": "user", "content": QUERY.text}]
+    assert server.requests[0]["stream"] is True
+
+
+def test_an_earlier_conversation_goes_before_the_question(folder: Path) -> None:
+    history = [{"role": "user", "content": "Hi"}]
+    with serving(Reply(body=CHAT, kind="text/event-stream")) as server:
+        service = Service(folder, f'url = "{server.url}/chat/completions"\nkind = "openai"\nmodel = "m"')
+        service.ask(Query("q", "And lamps?", {"history": history}))
+    assert server.requests[0]["messages"] == [*history, {"role": "user", "content": "And lamps?"}]
+
+
+def test_a_recording_is_replayed_wherever_the_service_ran(folder: Path) -> None:
+    with serving(as_json(SAID)) as server:
+        first = Service(folder, f'url = "{server.url}/query"\n{READ}', mode="record").ask()
+    again = Service(folder, f'url = "https://production.example/v1/query"\n{READ}', mode="replay").ask()
+    assert again.answer == first.answer
+    assert again.calls[0].recorded
+    assert again.calls[0].ms == pytest.approx(first.calls[0].ms, abs=0.001)
+    assert [file.parent.name for file in (folder / "cassettes").rglob("*.yaml")] == ["my_service"]
+
+
+def test_a_recorded_stream_is_replayed_with_its_times(folder: Path) -> None:
+    spec = 'kind = "openai"\nmodel = "m"'
+    with serving(Reply(body=CHAT, kind="text/event-stream")) as server:
+        first = Service(folder, f'url = "{server.url}/chat"\n{spec}', mode="record").ask()
+    again = Service(folder, f'url = "http://127.0.0.1:9/v1/chat"\n{spec}', mode="replay").ask()
+    assert again.answer == first.answer
+    assert again.calls[0].ttft_ms == pytest.approx(first.calls[0].ttft_ms, abs=0.001)
+
+
+@pytest.mark.parametrize("mode", ["auto", "replay"])
+def test_what_nobody_recorded_is_asked_of_nobody(folder: Path, mode: str) -> None:
+    with serving(as_json(SAID)) as server, pytest.raises(RecordingMissError, match="Record it: --rag-mode=record"):
+        Service(folder, f'url = "{server.url}/query"', mode=mode).ask()
+    assert not server.requests
+
+
+def test_what_is_recorded_is_not_asked_again_unless_it_is_a_repeat(folder: Path) -> None:
+    with serving(as_json(SAID)) as server:
+        service = Service(folder, f'url = "{server.url}/query"', mode="record")
+        service.ask_all(QUERY)
+        service.ask_all(QUERY)
+        assert len(server.requests) == 1
+        with asked_again(1):
+            service.ask_all(QUERY)
+    assert len(server.requests) == 2
+    assert len(list((folder / "cassettes").rglob("*.yaml"))) == 2
+
+
+def test_an_answer_whose_path_is_wrong_is_kept_and_one_that_is_an_error_is_not(folder: Path) -> None:
+    replies = as_json({"reply": "45 days"}), as_json({"error": "busy"})
+    with serving(*replies) as server:
+        service = Service(
+            folder, f'url = "{server.url}/query"\n[read]\nerror = "error?"\nanswer = "answer"', mode="record"
+        )
+        for query in (QUERY, Query("q2", "other")):
+            with pytest.raises(Exception, match="my_service"):
+                service.ask(query)
+    assert len(list((folder / "cassettes").rglob("*.yaml"))) == 1
+    mended = f'url = "{server.url}/query"\n[read]\nanswer = "reply"'
+    assert Service(folder, mended, mode="replay").ask().answer.text == "45 days"
+
+
+def test_no_key_reaches_disk_row_or_message(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "planted-0123456789")
+    (folder / ".env").write_text("MY_TENANT=tenant-0123456789\n")
+    spec = '[headers]\nauthorization = "Bearer ${MY_KEY}"\nx-tenant = "${MY_TENANT}"\n'
+    said = {"answer": "your key is planted-0123456789 of tenant-0123456789"}
+    with serving(as_json(said)) as server:
+        url = f'url = "{server.url}/query?api_key=${{MY_KEY}}"\n'
+        output = Service(folder, url + spec, mode="record").ask()
+    kept = "".join(file.read_text() for file in (folder / "cassettes").rglob("*.yaml"))
+    assert kept.count("REDACTED") == 2
+    shown = f"{kept} {output} {Service(folder, url + spec, mode='record').experiment.ingredients}"
+    assert "planted" not in shown
+    assert "tenant-0" not in shown
+    monkeypatch.delenv("MY_KEY")
+    assert "REDACTED" in Service(folder, url + spec, mode="replay").ask().answer.text
+
+
+def test_calls_in_flight_are_capped_and_charged(folder: Path) -> None:
+    queries = [Query(f"q{n}", f"question {n}") for n in range(6)]
+    with serving(Reply(body=json.dumps(SAID).encode(), delay=0.02)) as server:
+        spec = f'url = "{server.url}/query"\nconcurrency = 2\nusd_per_call = 0.5\n'
+        outputs = Service(folder, spec, budget=3.0).ask_all(*queries)
+        assert server.most_in_flight == 2
+        assert sum(output.calls[0].usd or 0.0 for output in outputs) == 3.0
+        with pytest.raises(BudgetError):
+            Service(folder, spec, budget=2.9).ask_all(*queries)
+
+
+def test_the_fingerprint_changes_with_what_is_sent_and_read_and_not_with_its_limits(folder: Path) -> None:
+    def ingredients(more: str) -> object:
+        return Service(folder, f'url = "http://127.0.0.1:9/q"\n{more}').experiment.ingredients
+
+    plain = ingredients("")
+    assert plain == ingredients("rpm = 5\nconcurrency = 3\ntimeout = 9\nusd_per_call = 1\n")
+    assert plain != ingredients('[read]\nanswer = "reply"')
+    assert plain != ingredients('body = {q = "{{query}}"}')
+    assert plain != ingredients('headers = {x-version = "2"}')
+
+
+def test_a_get_quotes_the_question_in_the_address(folder: Path) -> None:
+    service = Service(folder, 'url = "http://127.0.0.1:9/s?q={{query}}"\nmethod = "GET"')
+    request = service.experiment.pipeline._requests.of(QUERY)
+    assert (request.url, request.content) == ("http://127.0.0.1:9/s?q=How%20long%20can%20I%20return%20a%20lamp%3F", b"")
+
+
+def test_the_retrieve_step_is_what_the_service_says_it_found(folder: Path) -> None:
+    with serving(as_json({**SAID, "contexts": ["a", "b", "c"]})) as server:
+        service = Service(folder, f'url = "{server.url}/query"\n{READ}')
+        retriever, service.parts.loop = service.experiment.retriever, service.closing
+        assert retriever is not None
+        assert [hit.chunk.text for hit in retriever.retrieve("lamp", 2)] == ["a", "b"]
+
+
+def test_a_run_without_documents_asks_all_the_same(tmp_path: Path) -> None:
+    with serving(as_json(SAID)) as server:
+        output = Service(tmp_path, f'url = "{server.url}/query"\n{READ}').ask()
+    assert output.stages[0].detail == {"placed": {"nothing": 1}}

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.measures.hits import document_of
+from rag_harness.pipelines.endpoint.passages import Passages
+from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.pipelines.endpoint.reading import Context
+from rag_harness.types import UNMARKED, Document
+
+RETURNS = """# Returns
+
+You can return a **lamp** within [45 days](policy.md) of delivery.
+
+| item | days |
+|---|---|
+| lamp | 45 |
+
+We refund the price within 5 working days, shipping excluded.
+"""
+SHIPPING = "# Shipping\n\nExpress delivery costs €9.90 in Zone 1.\n\nThe same sentence stands on two of these pages.\n"
+WARRANTY = "# Warranty\n\nThe warranty lasts 2 years.\n\nThe same sentence stands on two of these pages.\n"
+
+
+def placing(*more: str) -> Placing:
+    pages = {"returns.md": RETURNS, "eu/shipping.md": SHIPPING, "warranty.md": WARRANTY}
+    documents = [Document(name, text, name) for name, text in [*pages.items(), *((name, "") for name in more)]]
+    return Placing(lambda: documents, "my_service")
+
+
+def found(context: Context, *more: str) -> tuple[str, str]:
+    placed = placing(*more).place([context])
+    (how,) = placed.how
+    return placed.hits[0].chunk.doc_id, how
+
+
+@pytest.mark.parametrize(
+    ("context", "document"),
+    [
+        (Context("x", document="returns.md"), "returns.md"),
+        (Context("x", document="eu/shipping.md"), "eu/shipping.md"),
+        (Context("x", document="/srv/kb/eu/shipping.md"), "eu/shipping.md"),
+        (Context("x", document="C:\\kb\\shipping.md"), "eu/shipping.md"),
+        (Context("x", document="shipping"), "eu/shipping.md"),
+        (Context("x", id="returns.md"), "returns.md"),
+        (Context("x", id="returns.md#chunk_3"), "returns.md"),
+        (Context("x", document="unknown", id="returns.md#3"), "returns.md"),
+    ],
+)
+def test_a_known_name_is_the_document(context: Context, document: str) -> None:
+    assert found(context) == (document, "id")
+
+
+def test_a_name_that_two_documents_have_is_none() -> None:
+    assert found(Context("x", document="shipping.md"), "us/shipping.md") == ("", "nothing")
+    assert found(Context("x", document="us/shipping.md"), "us/shipping.md") == ("us/shipping.md", "id")
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ("You can return a lamp within 45 days of delivery.", "returns.md"),
+        ("you CAN return\na   lamp — within 45 days of delivery", "returns.md"),
+        ("<p>You can return a lamp within 45 days of <b>delivery</b></p>", "returns.md"),
+        ("item days\nlamp 45\nWe refund the price within 5 working days", "returns.md"),
+        ("Express delivery costs €9.90", "eu/shipping.md"),
+        ("Our policy. You can return a lamp within 45 days of delivery. We refund: see", ""),
+        ("Policy: We refund the price within 5 working days, shipping excluded.", "returns.md"),
+        ("The same sentence stands on two of these pages.", ""),
+        ("45 days", ""),
+        ("", ""),
+        ("Nothing that any page of these has ever said to anybody.", ""),
+        ("the price refund we within working days 5 shipping excluded", ""),
+    ],
+)
+def test_a_text_is_found_by_its_words(text: str, document: str) -> None:
+    assert found(Context(text)) == (document, "text" if document else "nothing")
+
+
+def test_chunks_are_named_after_their_documents_and_once_each() -> None:
+    contexts = [Context("x", "7", "returns.md"), Context("y", "7", "returns.md"), Context("z", "a#b"), Context("w")]
+    ids = [hit.chunk.chunk_id for hit in placing().place(contexts).hits]
+    assert ids[:3] == ["returns.md#7", "returns.md#7-2", "my_service:a.b"]
+    assert [document_of(chunk_id) for chunk_id in ids] == ["returns.md", "returns.md", *ids[2:]]
+    assert len(set(ids)) == 4
+
+
+def test_how_many_were_found_by_what_is_counted() -> None:
+    contexts = [Context("x", document="returns.md"), Context("Express delivery costs €9.90"), Context("no")]
+    assert placing().place(contexts).how == {"id": 1, "text": 1, "nothing": 1}
+
+
+def test_scores_are_the_services_or_fall_with_the_rank() -> None:
+    hits = placing().place([Context("a", score=0.25), Context("b")]).hits
+    assert [(hit.score, hit.rank) for hit in hits] == [(0.25, 1), (0.5, 2)]
+
+
+def test_a_text_that_has_lost_its_marks_says_so() -> None:
+    hits = placing().place(
+        [Context("We refund the price within 5 working days"), Context("You can return a lamp within")]
+    )
+    assert [hit.chunk.metadata.get("markup") for hit in hits.hits] == [None, UNMARKED]
+
+
+def test_without_documents_nothing_is_found() -> None:
+    assert Placing(tuple, "a").place([Context("Express delivery costs €9.90", document="a.md")]).how == {"nothing": 1}
+
+
+_WORDS = [f"word{n}" for n in range(200)]
+
+
+@given(st.integers(0, 2**32), st.integers(6, 40))
+def test_every_passage_is_found_in_its_own_document(seed: int, length: int) -> None:
+    chance = random.Random(seed)
+    texts = [" ".join(chance.choices(_WORDS, k=120)) for _ in range(8)]
+    at = chance.randrange(8)
+    start = chance.randrange(120 - length)
+    passage = " ".join(texts[at].split()[start : start + length])
+    assert Passages(texts).find(passage.upper().replace(" ", "\n* ")) == at

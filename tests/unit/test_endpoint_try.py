@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import main
+from tests.unit.server import Reply, as_json, serving
+
+SAID = {"reply": "45 days", "contexts": [{"text": "within 45 days", "id": "7"}], "cited": [1]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MY_KEY", "planted-0123456789")
+    return tmp_path
+
+
+def spec(folder: Path, url: str, read: str) -> None:
+    headers = '[headers]\nauthorization = "Bearer ${MY_KEY}"\n'
+    body = 'body = { query = "{{query}}", more = "{{inputs.more?}}" }\n'
+    (folder / "a.toml").write_text(f'url = "{url}/q?api_key=${{MY_KEY}}"\n{body}{headers}[read]\n{read}')
+
+
+def test_what_was_sent_what_came_and_what_was_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json(SAID)) as server:
+        spec(folder, server.url, 'answer = "reply"\ncontexts = "contexts"\ncitations = "cited"\nconfidence = "sure?"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?", "--inputs", '{"more": 1}']) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"sent  POST {server.url}/q?api_key=…\n      authorization: Bearer …\n      {{\n")
+    assert '       "more": 1\n' in said
+    assert "\ncame  200 application/json, " in said
+    assert "\nread  answer           reply                   '45 days'\n" in said
+    assert "contexts         contexts                1; first: Context(text='within 45 days', id='7'" in said
+    assert "confidence       sure?                   nothing, and it may be missing" in said
+    assert "planted" not in said
+
+
+def test_a_path_that_finds_nothing_is_shown_with_the_keys_that_there_are(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(as_json(SAID)) as server:
+        spec(folder, server.url, 'answer = "answer"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?"]) == 1
+    assert (
+        "nothing: a: read.answer = 'answer' finds nothing in the answer. At $ there is an object with 'reply', '"
+        in (capsys.readouterr().out)
+    )
+
+
+def test_what_is_no_answer_is_shown_as_it_came(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(Reply(body=b"<html>Sign in</html>", kind="text/html")) as server:
+        spec(folder, server.url, "")
+        assert main(["endpoint", "try", "a.toml", "How long?"]) == 2
+    said = capsys.readouterr()
+    assert "came  <html>Sign in</html>" in said.out
+    assert "no JSON but a page" in said.err
+
+
+def test_one_of_pyproject_is_named_by_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json({"answer": "45 days"})) as server:
+        (folder / "pyproject.toml").write_text(f'[tool.rag_harness.endpoints.mine]\nurl = "{server.url}"\n')
+        assert main(["endpoint", "try", "mine", "How long?"]) == 0
+        assert main(["endpoint", "try", "mime", "How long?"]) == 2
+    assert "Unknown endpoint 'mime'. Did you mean 'mine'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("inputs", ["{", "[1]"])
+def test_inputs_that_are_no_object(folder: Path, capsys: pytest.CaptureFixture[str], inputs: str) -> None:
+    spec(folder, "http://127.0.0.1:9", "")
+    assert main(["endpoint", "try", "a.toml", "How long?", "--inputs", inputs]) == 2
+    assert f"--inputs '{inputs}' is no" in capsys.readouterr().err
+
+
+def test_nobody_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec(folder, "http://127.0.0.1:9", "")
+    assert main(["endpoint", "try", "a.toml", "How long?"]) == 2
+    said = capsys.readouterr().err
+    assert "Cannot connect to host 127.0.0.1:9" in said
+    assert "planted" not in said
