@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.errors import PrerequisiteError
+from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.local_work import on_local_thread
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client, OwnCassettes, Reply
@@ -70,6 +70,13 @@ class EndpointPipeline:
             placed = await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else Placed()
         return self._output(trace, said, placed)
 
+    def is_recorded(self, query: Query) -> bool:
+        """Return whether the answer to ``query`` is there already; False where it cannot be asked."""
+        try:
+            return self._client.is_recorded(self._requests.of(query))
+        except ModelCallError:
+            return False
+
     def _output(self, trace: Trace, said: Said, placed: Placed) -> PipelineOutput:
         # Reading is the harness's own work: the time of a trial is the service's.
         for own in ("request", "read"):
@@ -116,10 +123,11 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     settings = parts.settings
     reader = Reader(spec.read, spec.name)
     requests = Requests(spec, settings.path("."), must_know=access_of(settings).calls_network)
-    if settings.budget and spec.usd_per_call is None and _price(parts, spec, spec.model) is None:
+    if settings.budget and spec.usd_per_call is None and not _is_bounded(parts, spec):
         raise PrerequisiteError(
             f"The budget is {settings.budget:g} USD, but nobody knows what a call of {spec.name!r} costs. Say it in "
-            f"{spec.where}: usd_per_call = …, 0 where it is free. Or leave the budget out."
+            f"{spec.where}: usd_per_call = …, 0 where it is free; a chat endpoint needs a model with a price, and "
+            f"max_tokens in its body. Or leave the budget out."
         )
     playback = _playback(spec, parts, requests)
     timeout = spec.timeout or settings.timeout
@@ -154,6 +162,11 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
     said = {name: value for name, value in told.items() if name not in _NOT_ITS_ANSWERS}
     headers = sorted(name.lower() for name, _ in spec.headers)
     return {**said, "headers": headers, "read": vars(spec.read), "stream": vars(spec.stream)}
+
+
+def _is_bounded(parts: RunParts, spec: EndpointSpec) -> bool:
+    """Return whether it is known what a call costs at most."""
+    return "max_tokens" in spec.body and _price(parts, spec, spec.model) is not None
 
 
 def _price(parts: RunParts, spec: EndpointSpec, model: str, prompt: int = 0, completion: int = 0) -> float | None:

@@ -127,10 +127,11 @@ class Reader:
         found = path.find(document)
         if not found and not path.is_optional:
             raise ModelOutputError(
-                f"{self._name}: read.{name} = {path.text!r} finds nothing in the answer. {path.nearest(document)}."
+                f"{self._name}: read.{name} = {path.text!r} finds nothing in the answer. {path.nearest(document)}. "
+                f"Where it may be missing: {path.text + '?'!r}."
             )
-        if name in ("contexts", "citations") and (len(found) > 1 or "*" in path.text):
-            return found
+        if name in ("contexts", "citations") and path.is_many:
+            return [item for each in found for item in (each if isinstance(each, list) else [each])]
         if len(found) > 1:
             raise self._wrong(name, found, "one thing; the path finds several")
         return found[0] if found else None

@@ -50,6 +50,8 @@ def test_the_items_of_a_list_may_stand_apart() -> None:
     found = reader(contexts="$.contexts[0,1].text").read(SAID)
     assert [context.text for context in found.contexts] == ["one", "two"]
     assert reader(contexts="$.nowhere[*]?").read(SAID).contexts == ()
+    groups = {"answer": "x", "groups": [{"hits": ["a", "b"]}, {"hits": ["c"]}]}
+    assert [context.text for context in reader(contexts="$.groups[*].hits").read(groups).contexts] == ["a", "b", "c"]
     assert reader(contexts="none").read(SAID).contexts == ()
 
 
