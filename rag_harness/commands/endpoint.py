@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.reading import Field, Reader
     from rag_harness.pipelines.endpoint.request import Request, Requests
     from rag_harness.settings import Settings
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 _LINES = 40
 """Of a body that is shown."""

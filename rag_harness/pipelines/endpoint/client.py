@@ -13,7 +13,7 @@ from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, Rag
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.limits import LONGEST_WAIT
-from rag_harness.pipelines.endpoint.events import Heard, heard_of
+from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import content_of
 from rag_harness.pipelines.endpoint.reading import Reader
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden, is_nobody_there
@@ -21,7 +21,7 @@ from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
 from rag_harness.recording.scrubbing import Cleaner
-from rag_harness.settings.endpoints import EndpointSpec
+from rag_harness.settings.endpoint_spec import EndpointSpec
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Answered, Exchange
