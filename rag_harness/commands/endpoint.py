@@ -77,7 +77,7 @@ def _inputs(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise SettingsError(f"--inputs {text!r} is no JSON: {error}.") from None
     if not isinstance(found, dict):
-        raise SettingsError(f"--inputs {text!r} is no object. Write: --inputs '{{\"selected_text\": \"…\"}}'")
+        raise SettingsError(f'--inputs {text!r} is no object. Write: --inputs \'{{"selected_text": "…"}}\'')
     return found
 
 
