@@ -29,7 +29,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
         payload: every trial, for the script.
         is_plain: keep trials as plain JSON, for browsers that cannot unpack gzip: about three times the size.
     """
-    style, script = "\n".join([stylesheet(), *map(_asset, _STYLES)]), _asset(_SCRIPT)
+    style, script = "\n".join([stylesheet(), *map(_asset, _STYLES)]), _script()
     return (
         _environment()
         .get_template("page.html.j2")
@@ -61,6 +61,12 @@ def _policy(style: str, script: str) -> str:
 
 def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def _script() -> str:
+    """Return the script without what only its readers need: lines of comment, and indentation."""
+    lines = map(str.strip, _asset(_SCRIPT).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 
 def _asset(name: str) -> str:
