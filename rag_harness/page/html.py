@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 
@@ -18,6 +19,7 @@ from rag_harness.page.payload.packed import packed, plain
 
 _STYLES = ("page.css", "trials.css")
 _SCRIPT = "page.js"
+_PACKERS = 2
 
 
 def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain: bool = False) -> str:
@@ -46,9 +48,11 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
 
 def _blocks(payload: Payload, is_plain: bool) -> Iterator[tuple[str, str, Markup]]:
     """Yield name, how it is packed, and text of each block of data."""
-    for name, value in payload.blocks():
-        how, text = ("json", plain(value)) if is_plain else ("gzip", packed(value))
-        yield name, how, Markup(text)
+    names, values = zip(*payload.blocks(), strict=True)
+    how, pack = ("json", plain) if is_plain else ("gzip", packed)
+    with ThreadPoolExecutor(_PACKERS) as packers:  # zlib lets go of the interpreter
+        for name, text in zip(names, packers.map(pack, values), strict=True):
+            yield name, how, Markup(text)
 
 
 def _policy(style: str, script: str) -> str:

@@ -36,9 +36,11 @@ def test_a_trial_far_down_is_in_the_list_when_a_link_opens_it(opened: Opened, lo
     page.locator("[data-panel] h3", has_text="e3-q050").wait_for()
     row = page.locator("tr[aria-current]")
     assert row.get_attribute("data-trial") == "e3-q050"
-    (box, frame) = (row.bounding_box(), page.locator(".list > .scroll").bounding_box())
-    assert box and frame
-    assert frame["y"] <= box["y"] <= frame["y"] + frame["height"] - box["height"] + 1
+    inside = """() => {
+        const [row, frame] = ['tr[aria-current]', '.list > .scroll'].map(it => document.querySelector(it).getBoundingClientRect())
+        return frame.top <= row.top + 1 && row.bottom <= frame.bottom + 1
+    }"""
+    page.wait_for_function(inside)
     assert trials_of(page)[0] == "e2-q040", "the list begins at a hundred"
 
 

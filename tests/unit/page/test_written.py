@@ -8,7 +8,8 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.errors import DataError, SettingsError
-from rag_harness.page.written import check_place, format_of, read_runs, write_report
+from rag_harness.page.formats import check_place, format_of
+from rag_harness.page.written import read_runs, write_report
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run
 
