@@ -41,9 +41,8 @@ def write_report(
         if wanted in ("csv", "parquet"):
             _write_table(outputs, file, wanted)
         else:
-            with (
-                uncollected()
-            ):  # what is read stays until the page is written; to look through it takes a sixth of the time
+            # What is read stays until the page is written; to look through it takes a sixth of the time.
+            with uncollected():
                 write_atomically(file, _encoded(_text(read_runs(outputs, tables), wanted, is_plain)))
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}. Name another file.") from error

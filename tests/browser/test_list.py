@@ -37,7 +37,8 @@ def test_a_trial_far_down_is_in_the_list_when_a_link_opens_it(opened: Opened, lo
     row = page.locator("tr[aria-current]")
     assert row.get_attribute("data-trial") == "e3-q050"
     inside = """() => {
-        const [row, frame] = ['tr[aria-current]', '.list > .scroll'].map(it => document.querySelector(it).getBoundingClientRect())
+        const box = (it) => document.querySelector(it).getBoundingClientRect()
+        const [row, frame] = [box('tr[aria-current]'), box('.list > .scroll')]
         return frame.top <= row.top + 1 && row.bottom <= frame.bottom + 1
     }"""
     page.wait_for_function(inside)

@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness.gates.judging import interval_of_mean
 from rag_harness.page.beside import intervals_beside
-from rag_harness.report import suite_table
 from tests.unit.page.runs import read, write_study
+
+INTERVAL = "rag_harness.report.suite_table.interval_of_mean"
 
 
 def test_they_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, other, asked = read(write_study(tmp_path)), threading.get_ident(), set[int]()
     later = {name: table.interval("recall@5") for name, table in read(tmp_path)[0].selected.items() if name != "e1"}
-    real = suite_table.interval_of_mean
 
     def noted(values: Sequence[float], unit: str) -> tuple[float, float]:
         asked.add(threading.get_ident())
-        return real(values, unit)
+        return interval_of_mean(values, unit)
 
-    monkeypatch.setattr(suite_table, "interval_of_mean", noted)
+    monkeypatch.setattr(INTERVAL, noted)
     with intervals_beside(runs):
         pass
     assert other not in asked
@@ -35,6 +36,6 @@ def test_what_fails_there_is_raised_here(tmp_path: Path, monkeypatch: pytest.Mon
     def broken(values: Sequence[float], unit: str) -> tuple[float, float]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(suite_table, "interval_of_mean", broken)
+    monkeypatch.setattr(INTERVAL, broken)
     with pytest.raises(ZeroDivisionError), intervals_beside(read(write_study(tmp_path))):
         pass
