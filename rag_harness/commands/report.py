@@ -23,8 +23,10 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_report(chosen: argparse.Namespace) -> int:
     """Write the report, and say where it is."""
-    from rag_harness.page.formats import format_of
+    from rag_harness.page.formats import check_place, format_of
 
+    if chosen.file and not chosen.format:
+        check_place(chosen.file)
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
     file = chosen.file or Path(f"report.{wanted}")
     with uncollected():  # imports make objects that stay, too

@@ -29,6 +29,6 @@ def check_place(file: Path) -> None:
     Raises:
         SettingsError: it ends like no format, or is a folder.
     """
-    format_of(file)
     if file.is_dir():
         raise SettingsError(f"{file} is a folder. Name a file in it: {file / 'report.html'}.")
+    format_of(file)

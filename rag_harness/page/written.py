@@ -52,8 +52,11 @@ def read_runs(outputs: Sequence[Path], tables: Mapping[str, SuiteTable] | None =
     """Read the runs, each with a name that tells it from the others.
 
     Raises:
-        DataError: a folder has no run, or a damaged one.
+        DataError: a folder has no run, or a damaged one, or is none.
     """
+    for output in outputs:
+        if output.is_file():
+            raise DataError(f"{output} is a file. Name the output folder of a run: {output.absolute().parent}.")
     names = _names([output.absolute() for output in outputs])
     is_alone = len(outputs) == 1
     return [read_run(output, name, tables, is_alone) for output, name in zip(outputs, names, strict=True)]
