@@ -93,7 +93,7 @@ function take(read) {
 	for (const { name, better } of index.measures) number(name, better, trials.values[name]);
 	number("ms", "lower", trials.ms, 1);
 	number("cost", "lower", trials.cost, 5);
-	number("confidence", "higher", trials.confidence);
+	number("confidence", "", trials.confidence);
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
 	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
@@ -303,7 +303,10 @@ const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block
 async function bodyOf(n, other) {
 	const about = await detailsOf(n), kept = await block("texts");
 	const asked = [part("Question", long(caseOf(n).query), facts(about.inputs)), truth(n, about)];
-	if (other != null) return [asked, sideBySide([n, about], [other, await detailsOf(other)], kept)];
+	if (other != null) {
+		const both = [[n, about], [other, await detailsOf(other)]], isOlder = suiteOf(other).run > suiteOf(n).run;
+		return [asked, sideBySide(...(isOlder ? both.reverse() : both), kept)]; // what was before stands on the left
+	}
 	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
 	return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
@@ -486,10 +489,11 @@ function sideBySide([n, mine], [m, theirs], kept) {
 
 function scoreRows(n, m) {
 	return numbers.filter((name) => col(name).of(n) != null || col(name).of(m) != null).map((name) => {
-		const { of, better, digits } = col(name), [one, other] = [of(n), of(m)], isBetter = better === "lower" ? other < one : other > one;
+		const { of, better, digits } = col(name), [one, other] = [of(n), of(m)];
+		const isBetter = better === "lower" ? other < one : other > one, tone = better && (isBetter ? "good" : "bad");
 		const step = one == null || other == null ? NaN : +(other - one).toFixed(digits);
-		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
-		return [name, written(name, one), written(name, other), el("span." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
+		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))}${{ good: " better", bad: " worse" }[tone] ?? ""}` : step === 0 ? "same" : "–";
+		return [name, written(name, one), written(name, other), el("span." + ((step && tone) || "mute"), text)];
 	});
 }
 

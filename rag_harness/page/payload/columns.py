@@ -9,6 +9,7 @@ from typing import Any
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.judged.opinion import Support
+from rag_harness.page.figures import better_of
 from rag_harness.page.payload.pool import Pool
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.row import ExperimentResult
@@ -76,7 +77,7 @@ def _measures(table: SuiteTable) -> list[Measure]:
 
 def _said(measure: Measure) -> dict[str, Any]:
     """Return what the script says of a measure; ``claims``: whose they are, and what may support them."""
-    said: dict[str, Any] = {"name": measure.name, "better": measure.better, "unit": measure.unit}
+    said: dict[str, Any] = {"name": measure.name, "better": better_of(measure), "unit": measure.unit}
     asked = [ask for ask in measure.asks if isinstance(ask, Support)] if isinstance(measure, JudgedMeasure) else []
     return said | ({"claims": list(asked[0])} if asked else {})
 
