@@ -188,7 +188,8 @@ class Collection:
             raise
 
     def complete(self) -> None:
-        """Have the token vectors computed that questions would have to, a few at a time, between documents."""
+        """Make ready for many questions: the index, and token vectors, a few at a time between documents."""
+        self._lasting.points.tidy()
         texts = [chunk.text for held in self._contents.held for chunk in held.chunks]
         missing = self._intake.preparer.without_tokens(texts)
         if missing:

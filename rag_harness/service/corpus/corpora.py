@@ -86,6 +86,7 @@ class Corpora:
     def _open(self) -> None:
         self._models = Models(self._settings)
         self._wanted: Wanted = wanted(self._experiment, self._models)
+        self._models.load(self._wanted.spec.embedder)
         self._incoming = Incoming(self._state.incoming)
         database = self._state.database
         database.write_now(lambda c: rows.collection(c, DEFAULT))
