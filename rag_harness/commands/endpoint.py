@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.reading import Field, Reader
     from rag_harness.pipelines.endpoint.request import Request, Requests
     from rag_harness.settings import Settings
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 _LINES = 40
 """Of a body that is shown."""
@@ -77,7 +77,7 @@ def _inputs(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise SettingsError(f"--inputs {text!r} is no JSON: {error}.") from None
     if not isinstance(found, dict):
-        raise SettingsError(f"--inputs {text!r} is no object. Write: --inputs '{{\"selected_text\": \"…\"}}'")
+        raise SettingsError(f'--inputs {text!r} is no object. Write: --inputs \'{{"selected_text": "…"}}\'')
     return found
 
 

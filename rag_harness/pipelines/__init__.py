@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Settings
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 # Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
 # where it needs it.

@@ -16,12 +16,12 @@ from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.endpoint.charged import ChargedTransport
-from rag_harness.pipelines.endpoint.events import Heard, heard_of
+from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import McpSession
 from rag_harness.pipelines.endpoint.refusals import StatusError, hidden, refused
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Recorded
-from rag_harness.settings.endpoints import EndpointSpec
+from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Usage
 
 MOST_BYTES = 20 * 2**20
