@@ -81,9 +81,9 @@ async def measured(root: Path, experiment: str, changes: int) -> None:
     with StateFolder(root / "state") as state:
         async with opened(root, experiment, state, "first start") as corpora:
             collection = corpora.get(DEFAULT)
-            print(f"{len(collection.serving.experiment.chunks()):>7} chunks, load {os.getloadavg()[0]:.1f}")  # type: ignore[misc]
+            print(f"{len(collection.serving.experiment.chunks()):>7} chunks, load {os.getloadavg()[0]:.1f}")
             with looking_for_gaps() as gap:
-                asyncio.get_running_loop().create_task(gap())
+                asyncio.ensure_future(gap())
                 page = f"# New\n\n{texts.chunk()}\n".encode()
                 print("        come in   ", await timed(changes, lambda n: collection.ingest(f"n{n}.md", page)))
                 print("        replaced  ", await timed(changes, lambda _: collection.ingest("n0.md", page)))
