@@ -97,7 +97,8 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
         return registered_build
     from rag_harness.errors import RegistryError, unknown
 
-    raise RegistryError(unknown("experiment", experiment, known_experiments(settings)))
+    hint = "A service is one by its description: --rag-endpoint FILE.toml"
+    raise RegistryError(f"{unknown('experiment', experiment, known_experiments(settings))} {hint}")
 
 
 def experiment(name: str, parts: Any) -> Experiment:

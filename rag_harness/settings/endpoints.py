@@ -124,7 +124,8 @@ def _body(table: Mapping[str, Any], where: str, given: Mapping[str, Any]) -> str
     if isinstance(body, str):
         body = _parsed(body, where, key)
     if kind == "openai":
-        body = {"model": given["model"], "messages": _MESSAGES, **_STREAMED, **body}
+        asked = {} if "stream" in body else _STREAMED
+        body = {"model": given["model"], "messages": _MESSAGES, **asked, **body}
     refuse_variables(where, key, body)
     try:
         return json.dumps(body, allow_nan=False)

@@ -16,7 +16,7 @@ from rag_harness.models.limits import LONGEST_WAIT
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import content_of
 from rag_harness.pipelines.endpoint.reading import Reader
-from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden, is_nobody_there
+from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
@@ -104,6 +104,13 @@ class Client:
             ModelOutputError: what came back cannot be read.
             RecordingMissError: it is not recorded, and this mode calls nobody.
         """
+        try:
+            return await self._found_or_called(request)
+        except RagHarnessError as error:
+            hide(error, self._secrets)
+            raise
+
+    async def _found_or_called(self, request: Request) -> Reply:
         playback = self._playback
         if playback is None:
             return await self._called(request, None)
@@ -130,6 +137,7 @@ class Client:
                 reply = await self._once(request, keep, time)
                 return replace(reply, retries=retry, waited_ms=(waited + time.waited) * 1000)
             except PassingError as failure:
+                hide(failure.cause, self._secrets)
                 pause = failure.pause(retry)
                 if retry == RETRIES or pause > LONGEST_WAIT:
                     raise self._given_up(failure, retry, pause) from failure.cause
@@ -166,7 +174,7 @@ class Client:
         return document
 
     def _given_up(self, failure: PassingError, retry: int, pause: float) -> RagHarnessError:
-        said = hidden(failure.explain(retry, pause), self._secrets)
+        said = failure.explain(retry, pause)
         if is_nobody_there(failure.cause) and not self._is_known:
             return CriticalError(
                 f"Nothing answers at {self._spec.url}, the url of endpoint {self._spec.name!r}. {said} Start the "

@@ -73,7 +73,7 @@ def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Rea
         # What it needs is imported when something is not recorded.
         from rag_harness.pipelines.endpoint.exchange import Exchange
 
-        return Exchange(spec, parts.endpoints.meter, reader.usage, requests.secrets)
+        return Exchange(spec, parts.endpoints.meter, reader.usage)
 
     timeout = spec.timeout or parts.settings.timeout
     client = Client(spec, reader, connect, timeout, _playback(spec, parts, requests), requests.secrets)

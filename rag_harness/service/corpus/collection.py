@@ -117,14 +117,14 @@ class Collection:
         Raises:
             ProblemError: the name, the file or its kind cannot be taken, or too much is waiting.
         """
-        doc_id, done = await self._started(name, file, metadata or {})
         # Whoever asked may leave: the document comes in none the less.
+        doc_id, done = await asyncio.shield(self._started(name, file, metadata or {}))
         await asyncio.shield(asyncio.wrap_future(done))
         return self.document(doc_id)
 
     async def start_ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> str:
         """Do the same without waiting; return the id that ``document`` knows it by. What fails then is listed so."""
-        doc_id, done = await self._started(name, file, metadata or {})
+        doc_id, done = await asyncio.shield(self._started(name, file, metadata or {}))
         done.add_done_callback(lambda each: each.cancelled() or each.exception())
         return doc_id
 

@@ -52,6 +52,11 @@ def test_a_chat_endpoint_is_asked_as_chat_endpoints_are(tmp_path: Path) -> None:
     assert spec.read.answer == "choices[0].message.content"
 
 
+def test_a_body_that_speaks_of_streaming_has_the_last_word(tmp_path: Path) -> None:
+    spec = read(tmp_path, URL + 'kind = "openai"\nmodel = "m"\nbody = {stream = false}\n')
+    assert json.loads(spec.body).keys() == {"model", "messages", "stream"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

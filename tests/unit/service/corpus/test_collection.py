@@ -172,10 +172,12 @@ def test_a_client_that_leaves_does_not_take_its_document_along(tmp_path: Path) -
             while not collection.documents():
                 await asyncio.sleep(0.01)
             asked.cancel()
+            await asyncio.sleep(0.05)
             held.set()
             blocking.result()
-            while not names(collection):
-                await asyncio.sleep(0.01)
+            for _ in range(1_000):
+                await asyncio.sleep(0 if names(collection) else 0.01)
+            assert names(collection) == ["a.md"]
 
     asyncio.run(scenario())
 

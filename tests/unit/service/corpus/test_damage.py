@@ -12,6 +12,7 @@ import pytest
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.service.corpus import collection as collection_module
+from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.reconciling import DAMAGED
 from rag_harness.service.problems import ProblemError
@@ -139,6 +140,7 @@ def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, m
                 raise LiveIndexError("The vector index cannot be written: it is gone")
 
             monkeypatch.setattr(collection._lasting.points, "remove", fails)
+            monkeypatch.setattr(rows, "remove", fails)
             done = await collection.ingest("warranty.md", TEXT.encode())
             assert done.status == "ready"
             check_finds(collection, {**PAGES, "warranty.md": TEXT})
@@ -146,6 +148,8 @@ def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, m
             check_finds(corpora.get(DEFAULT), {**PAGES, "warranty.md": TEXT})
             ids = corpora.get(DEFAULT)._lasting.points.ids()
             assert len(ids) == len(PAGES)
+            kept = corpora._state.database.read(lambda c: c.execute("SELECT count(*) FROM documents").fetchone()[0])
+            assert kept == len(PAGES)
 
     asyncio.run(scenario())
 
