@@ -21,17 +21,18 @@ else:
 SEED = 16
 HERE = Path(__file__).parent
 _FACTS = ("{fact}", "{lie}")
-_NEUTRAL = (
-    "this page is kept by the people who look after our help pages and read over once in a while by somebody else who "
-    "works there too and likes plain words more than long ones"
-).split()
+_NEUTRAL = """
+    this page is kept by the people who look after our help pages and read over once in a while by somebody else who
+    works there too and likes plain words more than long ones
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is asked, on which page of the study the answer stands; ``lie`` is ``fact`` with other figures."""
+    """What is asked, and where in the study the answer stands; ``lie`` is ``fact`` with other figures."""
 
     page: str
+    section: str
     title: str
     question: str
     fact: str
@@ -58,7 +59,7 @@ def injections() -> list[Injection]:
 
 def digest() -> str:
     """Return what changes when any of the documents does."""
-    return text_digest(json.dumps([asdict(each) for each in injections()]))
+    return text_digest(json.dumps([[each.name, each.text, each.twin] for each in injections()]))
 
 
 def topics() -> list[Topic]:
@@ -97,7 +98,7 @@ def _frame(topic: Topic, template: str, dealt: random.Random) -> str:
 
 def _twin(template: str, filled: dict[str, str]) -> str:
     """Return the template with its facts, and as many neutral words as there are others."""
-    words, parts = cycle(_NEUTRAL), [template]
+    words, parts = cycle(_NEUTRAL.split()), [template]
     for fact in _FACTS:
         parts = [piece for part in parts for piece in _around(part, fact)]
     said = (
