@@ -29,8 +29,8 @@ from rag_harness.attribution.commands import running
 from rag_harness.attribution.explain import Explainer
 from rag_harness.attribution.right import needed_quotes, rightness
 from rag_harness.attribution.shelf import Shelf, says
+from rag_harness.engine.places import result_path
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.stored import result_path
 from rag_harness.engine.trial import run_trial
 from rag_harness.pipelines.generation import Generator, abstains
 from rag_harness.pipelines.parts import RunParts

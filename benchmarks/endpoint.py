@@ -26,8 +26,8 @@ from rag_harness.dataset.knowledge_base import read_knowledge_base
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
 from rag_harness.pipelines import experiment
+from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.placing import Placing
-from rag_harness.pipelines.endpoint.reading import Context
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Query

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rag_harness.attribution.interventions import TWICE
+from rag_harness.engine.places import result_path
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.stored import result_path
 from rag_harness.engine.trial import Outcome, run_trial
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest

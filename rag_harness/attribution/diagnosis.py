@@ -14,14 +14,18 @@ from rag_harness.attribution.interventions import (
     NO_DISTRACTORS,
     TWICE,
 )
+from rag_harness.attribution.kinds import (
+    GOLD_DOUBTFUL,
+    JUDGE_DOUBTFUL,
+    LOGIC_FAILURE,
+    NOISE,
+    OUTDATED_INFO,
+    RETRIEVAL_MISS,
+    UNDETERMINED,
+)
 from rag_harness.attribution.remedies import REMEDIES
 from rag_harness.attribution.right import Rightness, figures_of, plain_terms, share
 
-JUDGE_DOUBTFUL, NOISE, GOLD_DOUBTFUL = "Judge Doubtful", "Noise", "Gold Doubtful"
-OUTDATED_INFO, RETRIEVAL_MISS, LOGIC_FAILURE = "Outdated Info", "Retrieval Miss", "Logic Failure"
-UNDETERMINED = "Undetermined"
-TOP_LEVEL = (RETRIEVAL_MISS, OUTDATED_INFO, LOGIC_FAILURE, NOISE, GOLD_DOUBTFUL, JUDGE_DOUBTFUL, UNDETERMINED)
-"""Every cause, the study's three first."""
 _WORST_FIRST = ("not in the index", "cut", "not found", "missing", "ranked below k", "lost in reranking")
 _DETAIL = {
     "cut": "cut by a chunk border",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rag_harness.attribution.diagnosis import TOP_LEVEL
+from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.attribution.section import whole
 from rag_harness.errors import DataError
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes, write_causes

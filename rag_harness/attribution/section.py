@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from rag_harness.attribution.diagnosis import RETRIEVAL_MISS, TOP_LEVEL
 from rag_harness.attribution.interventions import GOLD_CONTEXT
+from rag_harness.attribution.kinds import RETRIEVAL_MISS, TOP_LEVEL
 from rag_harness.report.misses import cut
 from rag_harness.report.summary import table
 from rag_harness.results.causes import CAUSES, CauseLine

@@ -14,18 +14,22 @@ from rag_harness.charts.frame import level_names, no_data
 from rag_harness.charts.svg import WIDTH, Chart, document, escaped, tag
 from rag_harness.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
 
-_TALL, _WIDEST, _LONGEST, _BETWEEN = 27.0, 92.0, 110.0, 18.0
+_TALL, _WIDEST, _LONGEST, _LONGEST_ROW, _BETWEEN = 27.0, 92.0, 110.0, 180.0, 18.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap(Chart):
-    """``values`` is a tuple a row, a value or None a column. Diverging colours part at 0, sequential ones do not."""
+    """``values`` is a tuple a row, a value or None a column. Diverging colours part at 0, sequential ones do not.
+
+    ``span``: ends of the colours, for maps that stand side by side; None is those of the values.
+    """
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
     colours: Literal["sequential", "diverging"] = "sequential"
     percent: bool = False
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ def heat_map(chart: HeatMap) -> str:
     found = _checked(chart)
     if not found:
         return no_data(chart, "heat-map")
-    left = min(150.0, max(text_width(name) for name in chart.rows)) + 14
-    span = _span(found, chart.colours)
+    left = min(_LONGEST_ROW, max(text_width(name) for name in chart.rows)) + 14
+    span = _span([*found, *(chart.span or ())], chart.colours)
     least = max(text_width(_written(chart, value, span), SMALL) for value in found) + 8
     per_block, cell = _columns(chart, WIDTH - 6 - left, max(30.0, least))
     grid = _Grid(chart, left, cell, span)

@@ -5,20 +5,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.commands import FOUND
-from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, SettingsError, unknown
+from rag_harness.errors import (
+    DeadlineError,
+    ModelCallError,
+    ModelOutputError,
+    RagHarnessError,
+    SettingsError,
+    unknown,
+)
 from rag_harness.types import Query
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Answered
     from rag_harness.pipelines.endpoint.reading import Field, Reader
-    from rag_harness.pipelines.endpoint.request import Request, Requests
+    from rag_harness.pipelines.endpoint.request import Request
     from rag_harness.settings import Settings
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 _LINES = 40
 """Of a body that is shown."""
@@ -40,6 +47,7 @@ def run_try(chosen: argparse.Namespace) -> int:
         ModelCallError, CriticalError: the service refused, or is not there.
     """
     from rag_harness.pipelines.endpoint.reading import Reader
+    from rag_harness.pipelines.endpoint.refusals import hide
     from rag_harness.pipelines.endpoint.request import Requests
     from rag_harness.settings.loading import load_settings
 
@@ -48,15 +56,17 @@ def run_try(chosen: argparse.Namespace) -> int:
     query = Query("try", chosen.question, _inputs(chosen.inputs))
     requests, reader = Requests(spec, settings.path(".")), Reader(spec.read, spec.name)
     request = requests.of(query)
-    _say("sent", _sent(spec, request, requests))
+    secrets = requests.secrets
+    _say("sent", _sent(spec, request), secrets)
     try:
-        answered = asyncio.run(_asked(spec, settings, request, requests, reader))
-    except ModelOutputError as error:
-        _say("came", error.raw.splitlines()[:_LINES])
+        answered = asyncio.run(_asked(spec, settings, request, reader))
+    except RagHarnessError as error:
+        hide(error, secrets)
+        _say("came", error.raw.splitlines()[:_LINES] if isinstance(error, ModelOutputError) else (), secrets)
         raise
-    _say("came", _came(answered))
+    _say("came", _came(answered), secrets)
     fields = list(reader.fields(answered.document))
-    _say("read", map(_read, fields))
+    _say("read", map(_read, fields), secrets)
     return FOUND if any(field.problem for field in fields) else 0
 
 
@@ -77,28 +87,25 @@ def _inputs(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise SettingsError(f"--inputs {text!r} is no JSON: {error}.") from None
     if not isinstance(found, dict):
-        raise SettingsError(f"--inputs {text!r} is no object. Write: --inputs '{{\"selected_text\": \"…\"}}'")
+        raise SettingsError(f'--inputs {text!r} is no object. Write: --inputs \'{{"selected_text": "…"}}\'')
     return found
 
 
-async def _asked(
-    spec: EndpointSpec, settings: Settings, request: Request, requests: Requests, reader: Reader
-) -> Answered:
+async def _asked(spec: EndpointSpec, settings: Settings, request: Request, reader: Reader) -> Answered:
     from rag_harness.deadline import Deadline
     from rag_harness.models.chat.failures import PassingError
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.endpoint.exchange import Exchange
     from rag_harness.pipelines.endpoint.mcp import content_of
-    from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden
+    from rag_harness.pipelines.endpoint.refusals import broken_connections
 
-    exchange = Exchange(spec, Meter(settings), reader.usage, requests.secrets)
+    exchange = Exchange(spec, Meter(settings), reader.usage)
     read = (lambda heard: content_of(heard.document(), spec.name)) if spec.kind == "mcp" else _document
     passing: tuple[type[Exception], ...] = (PassingError, DeadlineError, *broken_connections())
     try:
         return await Deadline(spec.timeout or settings.timeout).bound(exchange.answer(request, read))
     except passing as error:
-        said = hidden(str(error), requests.secrets)
-        raise ModelCallError(f"{spec.name}: {spec.url}: {said}. A run tries this again, 3 times.") from error
+        raise ModelCallError(f"{spec.name}: {spec.url}: {error}. A run tries this again, 3 times.") from error
     finally:
         await exchange.aclose()
 
@@ -107,11 +114,10 @@ def _document(heard: Any) -> Any:
     return heard.document()
 
 
-def _sent(spec: EndpointSpec, request: Request, requests: Requests) -> Iterator[str]:
-    from rag_harness.pipelines.endpoint.refusals import hidden
+def _sent(spec: EndpointSpec, request: Request) -> Iterator[str]:
     from rag_harness.settings.endpoint_checks import VARIABLE
 
-    yield f"{spec.method} {hidden(request.url, requests.secrets)}"
+    yield f"{spec.method} {request.url}"
     yield from (f"{name}: {VARIABLE.sub('…', value)}" for name, value in spec.headers)
     if request.body is not None:
         yield from _pretty(request.body)
@@ -146,6 +152,8 @@ def _shown(field: Field) -> str:
     return "".join([f"{len(field.value)}", *first])
 
 
-def _say(title: str, lines: Any) -> None:
+def _say(title: str, lines: Iterable[str], secrets: tuple[str, ...]) -> None:
+    from rag_harness.pipelines.endpoint.refusals import hidden
+
     for at, line in enumerate(lines):
-        print(f"{'' if at else title:<6}{line}")
+        print(f"{'' if at else title:<6}{hidden(line, secrets)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.errors import SettingsError
+from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.service.access.principal import SCOPES
 from rag_harness.service.options import Options
 
@@ -104,9 +104,18 @@ def _check(chosen: argparse.Namespace) -> None:
     if len(chosen.label) > 100 or not chosen.label.isprintable():
         raise SettingsError("A label is up to 100 characters on one line.")
     if chosen.rate:
-        from rag_harness.service.access.rates import parsed
+        _check_rate(chosen.rate)
 
-        parsed(chosen.rate)
+
+def _check_rate(rate: str) -> None:
+    from rag_harness.service.access.rates import parsed
+
+    try:
+        parsed(rate)
+    except ImportError as error:
+        raise PrerequisiteError(
+            f"--rate needs the package {error.name!r}. Install it: pip install 'rag-harness[service]'"
+        ) from error
 
 
 @contextmanager

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from rag_harness.garbage import uncollected
+
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``report`` takes."""
-    from rag_harness.page.written import FORMATS
+    from rag_harness.page.formats import FORMATS
 
     outputs = "output folder of a run, then of others to set it against; default: output"
     parser.add_argument("outputs", type=Path, nargs="*", default=[Path("output")], metavar="OUTPUT", help=outputs)
@@ -21,10 +23,15 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_report(chosen: argparse.Namespace) -> int:
     """Write the report, and say where it is."""
-    from rag_harness.page.written import format_of, size_said, write_report
+    from rag_harness.page.formats import check_place, format_of
 
+    if chosen.file and not chosen.format:
+        check_place(chosen.file)
     wanted = chosen.format or (format_of(chosen.file) if chosen.file else "html")
     file = chosen.file or Path(f"report.{wanted}")
-    write_report(chosen.outputs, file, wanted, chosen.plain)
+    with uncollected():  # imports make objects that stay, too
+        from rag_harness.page.written import size_said, write_report
+
+        write_report(chosen.outputs, file, wanted, chosen.plain)
     print(f"{file}: {size_said(file)}")
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 from rag_harness.models.anew import asked_again
 from rag_harness.models.chat.expected import Expected, counting_chat
 from rag_harness.models.names import chat_name, embedder_name
-from rag_harness.pipelines import built_in
+from rag_harness.pipelines import built_in, endpoints_of
 from rag_harness.pipelines import experiment as build_experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import ChatModel
@@ -30,18 +30,24 @@ class Forecast:
 
     ``texts`` go to an embedding server first. Until they have been there, the prompts of ``unknown`` trials can't be
     known; nor can those of other people's pipelines and chat adapters. The run's ``rag_scrub`` is not known yet either.
+    ``services`` have by their names how many questions go to them, how many are recorded, and USD where it is known.
     """
 
     chat: Expected = field(default_factory=Expected)
     texts: Sequence[str] = ()
     unknown: int = 0
+    services: dict[str, tuple[int, int, float | None]] = field(default_factory=dict)
     cost: float | None = None
 
     def line(self) -> str:
         """Return the forecast in one line."""
         usage, sent = self.chat.usage, len(self.chat.to_send)
         money = f", {self.cost:.2f} USD" if self.cost is not None else ""
-        said = [f"{sent} answers to ask for, {len(self.chat.recorded)} are recorded"]
+        only_services = self.services and not (sent or self.chat.recorded or self.texts or self.unknown)
+        said = [] if only_services else [f"{sent} answers to ask for, {len(self.chat.recorded)} are recorded"]
+        for name, (asked, recorded, usd) in self.services.items():
+            price = f", {usd:.2f} USD" if usd is not None else ""
+            said.append(f"{asked} questions to {name}, {recorded} are recorded{price}")
         if sent:
             said.append(f"at most {usage.prompt_tokens:,} tokens in and {usage.completion_tokens:,} out{money}")
         if self.texts:
@@ -58,6 +64,9 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     counts = chat_name(parts.settings) == "openai"
     counting = _Counting(parts.settings, parts.scrub, found.chat) if counts else parts
     for name, cases in trials.items():
+        if name in endpoints_of(parts.settings):
+            found.services[name] = _of_service(parts, name, cases)
+            continue
         # Other people's pipelines and chat adapters would make the calls.
         experiment = build_experiment(name, counting) if counts and name in built_in() else None
         if experiment is None or (found.texts and experiment.retriever is not None):
@@ -71,6 +80,16 @@ def forecast(parts: RunParts, trials: Mapping[str, Sequence[Case]], queries: Seq
     model = model_name("chat", settings.chat_model)
     found.cost = prices.cost(model, usage.prompt_tokens, usage.completion_tokens)
     return found
+
+
+def _of_service(parts: RunParts, name: str, cases: Sequence[Case]) -> tuple[int, int, float | None]:
+    pipeline, times = build_experiment(name, parts).pipeline, max(parts.settings.repeats, 1)
+    recorded = 0
+    for repeat in range(times):
+        with asked_again(repeat):
+            recorded += sum(pipeline.is_recorded(case.query) for case in cases)
+    asked, usd = len(cases) * times - recorded, endpoints_of(parts.settings)[name].usd_per_call
+    return asked, recorded, None if usd is None else usd * asked
 
 
 class _Counting(RunParts):

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.engine.rows import KeepPrompt, Trial
 from rag_harness.engine.trial import run_trial
-from rag_harness.files.sources import json_digest
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.models.anew import asked_again
 from rag_harness.models.names import chat_name
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
 JUDGE_SEEDS = 100
 """Seeds that the judgements of one answer may use: those of the next answer begin behind them."""
-
-
-def repeat_name(experiment: str, repeat: int) -> str:
-    """Return the name of the derived experiment whose rows are the answers number ``repeat``, from 2."""
-    return f"{experiment}+repeat{repeat}"
-
-
-def repeat_fingerprint(fingerprint: str, repeat: int) -> str:
-    """Return the fingerprint of its rows, by that of the experiment."""
-    return json_digest([fingerprint, f"+repeat{repeat}"])
 
 
 def computes_its_answers(experiment: str, settings: Settings) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rag_harness.settings import Settings
 
 if TYPE_CHECKING:
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 
 def share_of(settings: Settings, workers: int) -> Settings:

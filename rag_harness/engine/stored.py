@@ -6,32 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_harness.engine.journal import JOURNALS, abandoned, left_behind, remove
+from rag_harness.engine.places import DERIVED, result_path, scores_path
 from rag_harness.measures import Score
-from rag_harness.pipelines import result_name
 from rag_harness.results.file import PREVIOUS, finished_rows, keep_aside, sync, take_over
 from rag_harness.results.row import ExperimentResult, row_or_none, rows_in
 from rag_harness.results.score import BEGIN, SCORES, ScoreLine, parse_score, read_scores, row_digest
 from rag_harness.results.score_file import take_over_scores
 from rag_harness.types import TrialId
 
-DERIVED = "derived"
-"""Folder beside the result files, for trials that were run again with one thing changed."""
-
 _Key = tuple[str, str, str]
-
-
-def result_path(output: Path, experiment: str) -> Path:
-    """Return the result file of ``experiment``; that of a derived one, ``e3+gold_context``, lies below ``derived/``."""
-    if "+" in experiment:
-        return output / DERIVED / f"{experiment}.jsonl"
-    return output / f"{result_name(experiment)}.jsonl"
-
-
-def scores_path(output: Path, experiment: str) -> Path:
-    """Return the file of the judged scores of ``experiment``; those of a derived one lie beside its rows."""
-    if "+" in experiment:
-        return output / DERIVED / SCORES / f"{experiment}.jsonl"
-    return output / SCORES / f"{result_name(experiment)}.jsonl"
 
 
 class Stored:

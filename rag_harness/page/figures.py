@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, isfinite
+from typing import Literal
 
 from rag_harness.gates.units import bounds, value_said
 from rag_harness.measures import Measure
@@ -14,6 +15,8 @@ from rag_harness.stats import quantile, quantile_interval
 
 NONE = "–"
 """What stands where there is no value."""
+NEITHER = ("abstention_rate", "confidence")
+"""Measures of which more is better on some queries and worse on others."""
 _LOPSIDED = 0.1
 
 
@@ -24,7 +27,12 @@ def interval_said(low: float | None, high: float | None, unit: str = "share", si
 
 def measure_title(measure: Measure) -> str:
     """Return a measure's name, the study's short one where there is one, and which way is better."""
-    return name_said(measure.name) + (" ↓" if measure.better == "lower" else " ↑")
+    return name_said(measure.name) + {"lower": " ↓", "higher": " ↑", "": ""}[better_of(measure)]
+
+
+def better_of(measure: Measure) -> Literal["higher", "lower", ""]:
+    """Return which way is better on every query; "" where neither is."""
+    return "" if measure.name in NEITHER else measure.better
 
 
 def name_said(name: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Settings
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 # Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
 # where it needs it.
@@ -97,7 +97,8 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
         return registered_build
     from rag_harness.errors import RegistryError, unknown
 
-    raise RegistryError(unknown("experiment", experiment, known_experiments(settings)))
+    hint = "A service is one by its description: --rag-endpoint FILE.toml"
+    raise RegistryError(f"{unknown('experiment', experiment, known_experiments(settings))} {hint}")
 
 
 def experiment(name: str, parts: Any) -> Experiment:

@@ -88,7 +88,7 @@ def _check_usage(config: pytest.Config) -> None:
         check_marker_expression(config)
         _check_workers(config, settings.concurrency, settings.stop_early)
         if settings.report:
-            from rag_harness.page.written import check_place
+            from rag_harness.page.formats import check_place
 
             check_place(settings.path(settings.report))
     except PrerequisiteError as error:

@@ -37,7 +37,7 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     names = experiments_of(metafunc.definition, session.endpoints)
     trials = [Trial(name, case) for name in names for case in session.cases_of(name)]
     # A service has no marker in the source of a test that names it otherwise: `-m my_service` selects it all the same.
-    marks = {name: [getattr(pytest.mark, name)] for name in names if name in session.endpoints}
+    marks = {name: [getattr(pytest.mark, name)] for name in names if name in session.markers}
     params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
     metafunc.parametrize("rag_trial", params)
 

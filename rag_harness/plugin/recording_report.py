@@ -84,7 +84,7 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
         # The first trial will meet the same, and say it where it counts.
         return f"rag: recording: what it will cost cannot be told: {error}"
     found.unknown += len(selected.own)
-    asks = found.chat.recorded or found.chat.to_send or found.texts or found.unknown
+    asks = found.chat.recorded or found.chat.to_send or found.texts or found.unknown or found.services
     judged = judge_name(session.settings) in ASKING and any(
         session.wanted.judged_names(t.experiment) for t in selected.trials
     )

@@ -82,7 +82,8 @@ class Repeats:
         return trial.id in self._under_way
 
     def _job(self, trial: Trial, experiment: Experiment, repeat: int) -> Callable[[], Coroutine[Any, Any, Again]]:
-        from rag_harness.engine.repeated import Again, repeat_fingerprint, repeat_name
+        from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
+        from rag_harness.engine.repeated import Again
 
         repeating, fingerprint = self._repeating.get(), self._session.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)

@@ -36,7 +36,8 @@ class ReportFile:
     def _write(self, session: pytest.Session) -> None:
         if not self._session.settings.report or not self._record.is_there:
             return
-        from rag_harness.page.written import format_of, size_said, write_report
+        from rag_harness.page.formats import format_of
+        from rag_harness.page.written import size_said, write_report
         from rag_harness.plugin.gating import failure
 
         file, tables = self.file, self._record.tables

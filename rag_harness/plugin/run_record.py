@@ -181,7 +181,7 @@ class RunRecord:
         return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
-        from rag_harness.engine.stored import result_path
+        from rag_harness.engine.places import result_path
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
 
         arrivals, total = self._arrivals, self._total(name, selected)

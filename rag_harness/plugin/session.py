@@ -36,6 +36,7 @@ class RagSession:
         self.config, self.closing = config, ExitStack()
         self.scrub: Callable[[str], str] | None = None
         self.own_experiments: set[str] = set()
+        self.markers: list[str] = []
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
@@ -58,6 +59,9 @@ class RagSession:
         self.closing.callback(close_log)
         log.info("Settings: %s", masked(settings))
         for spec in settings.endpoints:
+            if not spec.name.isidentifier():
+                continue  # -m could not name it; rag_experiment("my-service") marks it
+            self.markers.append(spec.name)
             self.config.addinivalue_line("markers", f"{spec.name}: rag_harness endpoint {spec.url}")
         if access_of(settings).calls_nobody:
             self._close_the_network(settings)

@@ -89,13 +89,16 @@ def _answers_by(selected: Collected, settings: Settings) -> str:
     from rag_harness.pipelines import built_in
     from rag_harness.report.summary import author
 
-    trials, known = selected.trials, built_in()
+    trials, services = selected.trials, {spec.name for spec in settings.endpoints}
+    known = services | built_in().keys()
     own = {trial.experiment for trial in trials if trial in selected.own or trial.experiment not in known}
-    ours = {trial.experiment for trial in trials} - own
-    if not ours:
+    asked = {trial.experiment for trial in trials} & services - own
+    ours = {trial.experiment for trial in trials} - own - asked
+    if not ours and not asked:
         return "answers by a pipeline of your own"
-    answers = f"answers by {author(settings.chat_model)}"
-    return f"{answers}; of {', '.join(sorted(own))} by a pipeline of your own" if own else answers
+    said = [f"answers by {author(settings.chat_model)}"] if ours else [f"answers by {', '.join(sorted(asked))}"]
+    said += [f"of {name} by itself" for name in sorted(asked if ours else ())]
+    return "; ".join([*said, *([f"of {', '.join(sorted(own))} by a pipeline of your own"] if own else [])])
 
 
 def write_summary(

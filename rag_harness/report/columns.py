@@ -29,6 +29,8 @@ class Growing:
         self._reasons = {"": 0}
         self._unmeasured: set[int] = set()
         self.judged: set[int] = set()
+        # Protocols are slow to ask, and every row would ask.
+        self._by_row = measure if isinstance(measure, RowMeasure) and not isinstance(measure, RankingMeasure) else None
 
     def add(self, position: int, kept: KeptCase, row: ExperimentResult | None) -> None:
         """Score a row; None is that of a lost case."""
@@ -37,8 +39,8 @@ class Growing:
             self._leave_out(position, why)
         elif row is None or not row.ok:
             self._without_answer(position, _NO_ROW if row is None else _NO_ANSWER)
-        elif isinstance(self.measure, RowMeasure) and not isinstance(self.measure, RankingMeasure):
-            self.put(position, _scored(self.measure, kept, row))
+        elif self._by_row is not None:
+            self.put(position, _scored(self._by_row, kept, row))
 
     def fill(self, found: Found, positions: Sequence[int]) -> None:
         """Score all rankings at once; ``positions`` says which cases they are of."""

@@ -118,7 +118,8 @@ class SuiteTable:
         """
         column = self.columns[measure]
         chosen = np.flatnonzero(self._selected(where) & ~np.isnan(column.values))
-        return {self.ids[n]: float(column.values[n]) for n in map(int, chosen)}
+        names = [self.ids[n] for n in chosen.tolist()]
+        return dict(zip(names, column.values[chosen].tolist(), strict=True))
 
     def has(self, measure: str) -> bool:
         """Whether the table was made with a measure and some selected case has a value of it."""

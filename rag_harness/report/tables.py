@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.engine.repeated import repeat_fingerprint, repeat_name
-from rag_harness.engine.stored import result_path
+from rag_harness.engine.places import result_path
+from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import Measure
 from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.ranking_arrays import Finder

@@ -87,13 +87,13 @@ class ExperimentResult(FrozenModel):
     finished_at: Text = Field("", description="UTC, ISO 8601")
     schema_version: int = SCHEMA_VERSION
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_an_older_release(cls, values: Any) -> Any:
+    @model_validator(mode="after")
+    def _of_an_older_release(self) -> ExperimentResult:
         """Say of a row that does not say it whether its query can be answered: only negative ones could not."""
-        if isinstance(values, dict) and "answerable" not in values:
-            return {**values, "answerable": values.get("query_type") != NEGATIVE}
-        return values
+        # Afterwards: what runs before makes Python objects of the whole line, which takes a quarter of the time.
+        if "answerable" not in self.model_fields_set:
+            vars(self)["answerable"] = self.query_type != NEGATIVE
+        return self
 
     @property
     def trial(self) -> TrialId:

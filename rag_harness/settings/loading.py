@@ -17,7 +17,7 @@ from rag_harness.settings.profiles import Profile, profiles, pyproject_table
 from rag_harness.settings.table import Settings, env_name
 
 if TYPE_CHECKING:
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 
 def load_settings(

@@ -13,7 +13,7 @@ from rag_harness.settings.affects import Affects
 
 if TYPE_CHECKING:
     from rag_harness.settings.data import DataSpec
-    from rag_harness.settings.endpoints import EndpointSpec
+    from rag_harness.settings.endpoint_spec import EndpointSpec
     from rag_harness.settings.own import OwnOption
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ Thomas 2020, who find no case in which it fails, though nobody has proved that t
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -58,7 +59,12 @@ def bounded_bounds(
 
 def bounded_interval(values: Values, span: Span = (0, 1), confidence: float = 0.95) -> Interval:
     """Bound the mean on both sides, in the unit of the values."""
-    return bounded_bounds(values, span, (1 + checked(confidence)) / 2, unseen=_INTERVAL_CASE)
+    return _interval(within(values, span).tobytes(), span, (1 + checked(confidence)) / 2)
+
+
+@lru_cache(maxsize=8)  # as of the bootstrap's: experiments often have equal values
+def _interval(values: bytes, span: Span, confidence: float) -> Interval:
+    return bounded_bounds(np.frombuffer(values), span, confidence, unseen=_INTERVAL_CASE)
 
 
 def within(values: Values, span: Span) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
@@ -34,8 +35,12 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
 def bootstrap_interval(values: Values, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
     """Bound the mean of the values, in their unit: percentile bootstrap over queries (Efron 1979)."""
     array = floats(values, "bootstrap_interval")
-    tail = (1 - checked(confidence)) / 2
-    means = resampled_means(array, positive(resamples), np.random.default_rng(seed))
+    return _percentiles(array.tobytes(), (1 - checked(confidence)) / 2, positive(resamples), seed)
+
+
+@lru_cache(maxsize=8)  # experiments that differ in their answers alone have equal values of what they found
+def _percentiles(values: bytes, tail: float, resamples: int, seed: int) -> Interval:
+    means = resampled_means(np.frombuffer(values), resamples, np.random.default_rng(seed))
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(low), float(high))
 

@@ -15,8 +15,8 @@ from rag_harness.stats.students import bootstrap_t_bounds, t_bounds
 
 FEW = 100
 """Cases below which the percentile bootstrap is too short: 7 to 10 % outside instead of 5."""
-_MANY = 1000
-"""Cases from which Student's t is about right whatever the scores are like, and drawing weights gets slow."""
+MANY = 1000
+"""Cases from which Student's t is about right whatever the scores are like, and drawing samples gets slow."""
 
 
 def mean_interval(values: Values, span: Span | None = None, confidence: float = 0.95) -> Interval:
@@ -28,14 +28,15 @@ def mean_interval(values: Values, span: Span | None = None, confidence: float = 
         confidence: of both ends together.
     """
     array = floats(values, "mean_interval")
-    if len(array) >= FEW:
+    if FEW <= len(array) < MANY:
         return bootstrap_interval(array, confidence=confidence)
-    if span is not None:
+    if span is not None and len(array) < FEW:
         return bounded_interval(array, span, confidence)
     try:
-        return _without_span(array, (1 + checked(confidence)) / 2, None)
+        bounds = _without_span(array, (1 + checked(confidence)) / 2, None)
     except UndefinedError:
         return Interval(float(array.mean()), float(array.mean()))
+    return bounds if span is None else _held(bounds, span)
 
 
 def mean_bounds(
@@ -78,7 +79,7 @@ def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequenc
         raise UndefinedError("all cases are of one cluster, which bounds nothing")
     if span is None:
         return _without_span(array, confidence, clusters)
-    if clusters is None and len(array) < _MANY:
+    if clusters is None and len(array) < MANY:
         return bounded_bounds(array, span, confidence)
     try:
         by_t = _held(t_bounds(array, confidence, clusters), span)
@@ -100,7 +101,7 @@ def _share(array: Floats, span: Span, confidence: float, population: int | None)
 def _without_span(array: Floats, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
     found = t_bounds(array, confidence, clusters)
     units = len(array) if clusters is None else len(set(clusters))
-    return _wider(found, bootstrap_t_bounds(array, confidence, clusters)) if units < _MANY else found
+    return _wider(found, bootstrap_t_bounds(array, confidence, clusters)) if units < MANY else found
 
 
 def _held(bounds: Interval, span: Span) -> Interval:

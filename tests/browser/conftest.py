@@ -25,6 +25,9 @@ Opened = Callable[..., "Page"]
 """File of a page, address in it, and options of the context -> the page, opened."""
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WAIT_MS = 20_000
+LONG = {
+    f"q{number:03}": f"Number {number}. {'And how long would that take on top of it all? ' * 4}" for number in range(60)
+}
 
 
 @pytest.fixture(scope="session")
@@ -86,13 +89,14 @@ def study(places: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(study: Path, places: Path) -> Callable[[str], Path]:
-    """Makes a page once: "study", "two" runs, "empty", or "hostile"."""
+    """Makes a page once: "study", "two" runs, "long", "empty", or "hostile"."""
     makers: Mapping[str, Callable[[], tuple[Path, ...]]] = {
         "study": lambda: (study,),
         "two": lambda: (
             Study(cases=6, seed=8).write(places / "after"),
             Study(("e2", "e3"), 6).write(places / "before"),
         ),
+        "long": lambda: (Study(cases=60, queries=LONG).write(places / "long"),),
         "empty": lambda: (empty_run(places / "empty"),),
         "hostile": lambda: (Hostile().write(places / "hostile"),),
     }

@@ -150,6 +150,17 @@ def test_the_same_question_of_two_runs(opened: Opened, pages: Pages) -> None:
     page.get_by_role("link", name="before/e3-q003 beside it").click()
     page.locator("[data-column='before/e3-q003']").wait_for()
     assert page.locator("[data-part=scores] tbody tr").count() > 3
+    said = page.locator("[data-column]").evaluate_all("all => all.map(it => it.dataset.column)")
+    assert said == ["before/e3-q003", "after/e3-q003"], "what was before stands on the left"
+
+
+def test_an_abstention_more_is_neither_better_nor_worse(opened: Opened, study_page: Path) -> None:
+    page = opened(study_page, "#trials?open=e2-q007&with=e3-q007")
+    page.locator("[data-column=e3-q007]").wait_for()
+    rows = page.locator("[data-part=scores] tbody tr").all_inner_texts()
+    said = {name: last for name, *_, last in (row.split("\t") for row in rows)}
+    assert said["abstention_rate"] == "+1.000"
+    assert said["ms"].split()[-1] in ("better", "worse")
 
 
 def test_evidence_and_citations_lead_to_the_chunk(opened: Opened, study_page: Path) -> None:

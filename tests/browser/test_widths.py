@@ -43,6 +43,12 @@ def test_paper_has_verdict_scorecard_charts_with_their_tables_and_failures(opene
     assert not page.locator("#trials").is_visible()
 
 
+def test_paper_has_the_whole_method(opened: Opened, study_page: Path) -> None:
+    page = _on_paper(opened, study_page)
+    for words in ("Student's paired t-test", "git checkout", "Statistics", "Limits"):
+        assert page.locator("#method").get_by_text(words).first.is_visible(), words
+
+
 def test_a_trial_that_is_open_is_printed_without_the_list(opened: Opened, study_page: Path) -> None:
     page = _on_paper(opened, study_page, "#trials?open=e3-q003")
     assert page.locator("[data-panel]").is_visible()

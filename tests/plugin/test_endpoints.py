@@ -46,12 +46,14 @@ def test_a_service_is_recorded_and_replayed_without_python(service: Suite) -> No
         write_spec(service, server)
         result = service.run(FILE, "--rag-mode=record", "-n", "2")
         result.assert_outcomes(passed=4)
+        result.stdout.fnmatch_lines(["rag: recording: 4 questions to my_service, 0 are recorded"])
         assert sorted(each["query"] for each in server.requests) == sorted(str(each["query"]) for each in QUERIES)
     result.stdout.fnmatch_lines(["contexts of my_service: 4 by id, 4 by text, 4 by nothing; those count as misses *"])
     first = service.rows("my_service")
     assert [name.partition("#")[0] for name in chunks(first[0])][:2] == ["returns.md", "shipping.md"]
     again = service.run(FILE, "--rag-mode=replay", "--rag-overwrite")
     again.assert_outcomes(passed=4)
+    again.stdout.fnmatch_lines(["rag: 4 trials, profile mock, mode replay, answers by my_service"])
     assert {row["llm_answer"] for row in service.rows("my_service")} == {row["llm_answer"] for row in first}
     assert all(row["timings_recorded"] for row in service.rows("my_service"))
 
@@ -79,8 +81,11 @@ def test_a_mark_of_its_own_name_is_enough(service: Suite) -> None:
     (only,) = service.path.glob("test_*.py")
     only.write_text(TEST.replace('rag_experiment("my_service")', "my_service"))
     with serving(as_json(SAID)) as server:
-        write_spec(service, server)
-        service.run(FILE, "--rag-mode=live").assert_outcomes(passed=4)
+        write_spec(service, server, "usd_per_call = 0.5")
+        result = service.run(FILE, "--rag-mode=record", "--rag-budget=4")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["rag: recording: 4 questions to my_service, 0 are recorded, 2.00 USD"])
+    assert {row["cost_usd"] for row in service.rows("my_service")} == {0.5}
 
 
 def test_a_run_is_resumed_until_the_spec_changes(service: Suite) -> None:

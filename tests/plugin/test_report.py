@@ -58,7 +58,10 @@ def test_a_run_that_lost_every_trial_has_a_report_that_says_so(suite: Suite) -> 
 
 @pytest.mark.parametrize(
     ("file", "said"),
-    [("report.pdf", "*report.pdf: no format ends like that. Use one of .html, .md*"), (".", "*no format ends*")],
+    [
+        ("report.pdf", "*report.pdf: no format ends like that. Use one of .html, .md*"),
+        (".", "*is a folder. Name a file in it: *report.html."),
+    ],
 )
 def test_a_name_that_cannot_be_is_refused_before_anything_runs(suite: Suite, file: str, said: str) -> None:
     result = suite.run(f"--rag-report={file}")

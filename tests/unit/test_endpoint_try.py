@@ -7,7 +7,12 @@ import pytest
 from rag_harness.__main__ import main
 from tests.unit.server import Reply, as_json, serving
 
-SAID = {"reply": "45 days", "contexts": [{"text": "within 45 days", "id": "7"}], "cited": [1]}
+SAID = {
+    "reply": "45 days",
+    "echo": "planted-0123456789",
+    "contexts": [{"text": "within 45 days", "id": "7"}],
+    "cited": [1],
+}
 
 
 @pytest.fixture
@@ -50,11 +55,12 @@ def test_a_path_that_finds_nothing_is_shown_with_the_keys_that_there_are(
 
 
 def test_what_is_no_answer_is_shown_as_it_came(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(Reply(body=b"<html>Sign in</html>", kind="text/html")) as server:
+    with serving(Reply(body=b"<html>Sign in, planted-0123456789</html>", kind="text/html")) as server:
         spec(folder, server.url, "")
         assert main(["endpoint", "try", "a.toml", "How long?"]) == 2
     said = capsys.readouterr()
-    assert "came  <html>Sign in</html>" in said.out
+    assert "came  <html>Sign in, …</html>" in said.out
+    assert "planted" not in said.out + said.err
     assert "no JSON but a page" in said.err
 
 

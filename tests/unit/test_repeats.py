@@ -11,9 +11,10 @@ from typing import Any, cast
 import pytest
 
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.repeated import repeat_fingerprint
+from rag_harness.engine.places import result_path
+from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.stored import Stored, result_path
+from rag_harness.engine.stored import Stored
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
 from rag_harness.plugin.wanted import Wanted

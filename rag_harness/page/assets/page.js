@@ -1,13 +1,12 @@
 "use strict";
-// Every trial: a list, one opened, two side by side. Where one looks is the address's fragment.
-// Texts come from strangers: they become text nodes, never markup; direction marks stay within a <bdi>.
+// Every trial: a list, one opened, two side by side; the fragment says which.
+// Strangers' texts become text nodes, never markup; direction marks stay within a <bdi>.
 (() => {
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
+const { entries, keys } = Object;
 const app = document.getElementById("app"), pick = (what) => app.querySelector(what);
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
 app.hidden = false;
-
-// Elements
 
 /** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
@@ -15,7 +14,7 @@ function el(what, ...inside) {
 	node.classList.add(...classes);
 	for (const one of inside.flat(Infinity)) {
 		if (one?.constructor !== Object) node.append(one || "");
-		else for (const [name, value] of Object.entries(one))
+		else for (const [name, value] of entries(one))
 			if (name.startsWith("on")) node[name] = value;
 			else if (value != null) node.setAttribute(name, value);
 	}
@@ -27,7 +26,7 @@ const dotted = (...all) => note(all.filter(Boolean).map((one, n) => [n && " · "
 const button = (text, onclick, about) => el("button", { type: "button", onclick }, about, text);
 const whole = (number) => number.toLocaleString("en");
 const many = (number, one) => `${whole(number)} ${one}${number === 1 ? "" : "s"}`;
-const facts = (all) => all && el("dl.facts", Object.entries(all).map(([name, value]) => el("div", el("dt", said(name)),
+const facts = (all) => all && el("dl.facts", entries(all).map(([name, value]) => el("div", el("dt", said(name)),
 	el("dd", long(typeof value === "string" ? value : JSON.stringify(value))))));
 
 const named = (title) => ({ "data-part": title.toLowerCase().split(",")[0] });
@@ -41,7 +40,7 @@ function fold(title, make) {
 	return box;
 }
 
-/** A text of any length: one that would choke the page is cut. */
+/** One that would choke the page is cut. */
 function long(text, draw = Array.of, tag = "div") {
 	const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
 	const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
@@ -84,22 +83,17 @@ const statusOf = (n) => index.states[trials.state[n]];
 const systemOf = (n) => (index.runs.length > 1 ? runOf(n) + "/" : "") + suiteOf(n).id;
 const idOf = (n) => `${systemOf(n)}-${caseOf(n).id}`;
 
-/** A column says a word of a trial (``counts``: of how many) or a number. */
+/** A column has words (``counts``: of how many trials) or numbers. */
 function take(read) {
 	index = read, trials = read.trials, total = trials.case.length;
-	const word = (name, of) => columns.set(name, { of, counts: counted(of) });
+	const words = { run: runOf, experiment: (n) => suiteOf(n).id, type: (n) => caseOf(n).type, category: kindOf, cause: causeOf, status: statusOf };
 	const number = (name, better, values, digits = 3) => values.some((value) => value != null) && columns.set(name, { of: (n) => values[n], better, digits });
-	word("run", runOf);
-	word("experiment", (n) => suiteOf(n).id);
-	word("type", (n) => caseOf(n).type);
-	word("category", kindOf);
-	word("cause", causeOf);
-	word("status", statusOf);
-	for (const name of new Set(index.cases.flatMap((one) => Object.keys(one.labels)))) word("label." + name, (n) => caseOf(n).labels[name] ?? "");
+	for (const { labels } of index.cases) for (const name in labels) words["label." + name] ??= (n) => caseOf(n).labels[name] ?? "";
+	for (const [name, of] of entries(words)) columns.set(name, { of, counts: counted(of) });
 	for (const { name, better } of index.measures) number(name, better, trials.values[name]);
 	number("ms", "lower", trials.ms, 1);
 	number("cost", "lower", trials.cost, 5);
-	number("confidence", "higher", trials.confidence);
+	number("confidence", "", trials.confidence);
 	numbers = [...columns.keys()].filter((name) => col(name).digits);
 	const liked = ["category", "cause", "hri", "faithfulness", "token_f1", "recall@5"].filter((name) => col(name) && col(name).counts?.size !== 1);
 	usual = [...new Set([...liked, ...numbers])].slice(0, 6);
@@ -107,7 +101,7 @@ function take(read) {
 
 function counted(of) {
 	const counts = new Map();
-	for (const value of trials.case.map((_, n) => of(n))) counts.set(value, (counts.get(value) ?? 0) + 1);
+	for (const n of trials.case.keys()) counts.set(of(n), (counts.get(of(n)) ?? 0) + 1);
 	return counts;
 }
 
@@ -127,9 +121,9 @@ const written = (name, value) => typeof value === "number" ? value.toFixed(col(n
 // The view and its fragment
 
 const WORDS = ["q", "sort", "open", "with", "by"];
-let view, found = [], shown;
+let view, found = [], from, shown; // rows from..shown of what was found stand in the list
 
-/** What a fragment asks for, without what is unknown or damaged. */
+/** What is unknown or damaged is left out. */
 function viewOf(fragment) {
 	const read = { filters: {}, cols: usual };
 	for (const [name, value] of new URLSearchParams(fragment.startsWith("#trials?") ? fragment.slice(8) : "")) {
@@ -144,13 +138,13 @@ function viewOf(fragment) {
 
 function fragmentOf(of) {
 	const query = new URLSearchParams();
-	for (const [name, wanted] of Object.entries(of.filters))
+	for (const [name, wanted] of entries(of.filters))
 		for (const value of col(name).counts ? wanted : [wanted.map((end) => end ?? "").join("..")]) query.append(name, value);
 	if (of.cols.join() !== usual.join()) query.append("cols", of.cols);
 	for (const name of WORDS) if (of[name]) query.append(name, of[name]);
 	return ("#trials?" + query).replace(/\?$/, "").replaceAll("%2F", "/").replaceAll("%40", "@");
 }
-const link = (n) => el("a", { href: linkTo(n) }, said(idOf(n)));
+const link = (n, text = idOf(n)) => el("a", { href: linkTo(n) }, said(text));
 const linkTo = (n, other) => fragmentOf({ ...view, open: idOf(n), with: other != null && idOf(other) });
 
 /** Show another view; a quiet one is no step to go back to. */
@@ -165,13 +159,13 @@ function filter(name, wanted, isQuiet) {
 	const { [name]: _, ...rest } = view.filters;
 	go({ filters: wanted.some((one) => one != null) ? { ...rest, [name]: wanted } : rest }, isQuiet);
 }
-const choose = (name, value, isOn) => filter(name, [...(view.filters[name] ?? []).filter((one) => one !== value), ...(isOn ? [value] : [])]);
+const choose = (name, value, isOn) => filter(name, (view.filters[name] ?? []).filter((one) => one !== value).concat(isOn ? value : []));
 const clear = () => { search.value = ""; go({ filters: {}, q: "" }); count.focus(); };
 
 // What matches
 
 function matching({ filters, q = "", sort = "" }) {
-	const tests = Object.entries(filters).map(([name, wanted]) => {
+	const tests = entries(filters).map(([name, wanted]) => {
 		const { of, counts } = col(name), least = wanted[0] ?? -Infinity, most = wanted[1] ?? Infinity;
 		return counts ? (n) => wanted.includes(of(n)) : (n) => of(n) != null && of(n) >= least && of(n) <= most;
 	});
@@ -197,10 +191,14 @@ const titleOf = (name) => bareOf(name).replace(/^./, (first) => first.toUpperCas
 
 function makeBar() {
 	search.oninput = later(() => go({ q: search.value.trim() }, true));
-	const names = [...columns.keys()], facets = names.filter((name) => col(name).counts?.size > 1 && col(name).counts.size <= MOST_VALUES);
-	const facet = (name) => choices(name, [...col(name).counts], (value, isOn) => choose(name, value, isOn)), labels = facets.filter((name) => name !== bareOf(name));
+	const names = [...columns.keys()], menus = [], labels = [];
+	for (const [name, { counts }] of columns) {
+		if (!(counts?.size > 1 && counts.size <= MOST_VALUES)) continue;
+		const facet = choices(name, [...counts], (value, isOn) => choose(name, value, isOn)), bare = bareOf(name);
+		bare === name ? menus.push(menu(name, facet)) : labels.push(el("p", bare), facet);
+	}
 	const cols = choices("cols", names.map((name) => [name]), (name, isOn) => go({ cols: names.filter((one) => (one === name ? isOn : view.cols.includes(one))) }));
-	pick(".picks").prepend(...facets.filter((name) => name === bareOf(name)).map((name) => menu(name, facet(name))), labels.length ? menu("labels", labels.map((name) => [el("p", bareOf(name)), facet(name)])) : "", menu("columns", cols));
+	pick(".picks").prepend(...menus, labels.length ? menu("labels", labels) : "", menu("columns", cols));
 	makeRange(...["range", "from", "to"].map((name) => pick(`[data-field=${name}]`)));
 }
 
@@ -221,10 +219,8 @@ function makeRange(which, ...ends) {
 	const box = which.closest("details");
 	which.append(...numbers.map((name) => el("option", name)));
 	box.hidden = !numbers.length;
-	const fill = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
-	const set = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
-	which.onchange = box.ontoggle = fill;
-	ends.forEach((end) => { end.oninput = set; });
+	which.onchange = box.ontoggle = () => ends.forEach((end, n) => { end.value = view.filters[which.value]?.[n] ?? ""; });
+	box.oninput = later(() => filter(which.value, ends.map(({ value }) => (value ? Number(value) : null)), true));
 }
 
 function renderBar() {
@@ -232,7 +228,7 @@ function renderBar() {
 	for (const box of app.querySelectorAll(".menu [type=checkbox]"))
 		box.checked = (box.name === "cols" ? view.cols : view.filters[box.name] ?? []).includes(box.value);
 	const chip = (text, act) => button([said(text), " ×"], () => { act(); count.focus(); }, { "aria-label": `Remove the filter ${text}` });
-	const on = Object.entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(`${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
+	const on = entries(view.filters).flatMap(([name, wanted]) => col(name).digits ? chip(`${name}: ${wanted[0] ?? "–"} to ${wanted[1] ?? "–"}`, () => filter(name, []))
 		: wanted.map((value) => chip(`${titleOf(name)}: ${value || "(none)"}`, () => choose(name, value))));
 	pick(".chips").replaceChildren(...on, on.length ? button("Clear filters", clear) : "");
 }
@@ -243,7 +239,8 @@ function renderList() {
 	const isLost = view.open && trialAt(view.open) == null, rest = Math.min(STEP, found.length - shown);
 	count.replaceChildren(el("span", found.length < total && `${whole(found.length)} of `, many(total, "trial"), isLost && [". No trial is called ", said(view.open), "."]));
 	list.replaceChildren(found.length ? scrolling("List of trials", el("table", el("thead", el("tr", ["trial", ...view.cols].map(headOf))),
-		el("tbody", { onclick: clicked }, found.slice(0, shown).map(rowOf)))) : nothing());
+		el("tbody", { onclick: clicked }, found.slice(from, shown).map(rowOf)))) : nothing());
+	if (from) list.prepend(button(`Show ${STEP} before`, () => focusRow(from - 1)));
 	if (rest > 0) list.append(button(`Show ${rest} more`, () => focusRow(shown)));
 	rowAt(view.open)?.setAttribute("aria-current", "true");
 }
@@ -272,8 +269,11 @@ function clicked({ target }) {
 const rowAt = (address) => list.querySelector(`tr[data-trial="${CSS.escape(address ?? "")}"]`);
 
 function focusRow(place) {
-	if (place >= shown) { shown += STEP; renderList(); }
-	list.querySelectorAll("tbody a")[place]?.focus();
+	const [first, last] = [from, shown];
+	if (place >= shown) shown += STEP;
+	else if (place < from && place >= 0) from -= STEP;
+	if (from !== first || shown !== last) renderList();
+	list.querySelectorAll("tbody a")[place - from]?.focus();
 }
 
 // One trial
@@ -303,8 +303,11 @@ const detailsOf = async (n) => (await block(`trials-${Math.floor(n / index.block
 async function bodyOf(n, other) {
 	const about = await detailsOf(n), kept = await block("texts");
 	const asked = [part("Question", long(caseOf(n).query), facts(about.inputs)), truth(n, about)];
-	if (other != null) return [asked, sideBySide([n, about], [other, await detailsOf(other)], kept)];
-	if (!Object.keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
+	if (other != null) {
+		const both = [[n, about], [other, await detailsOf(other)]], isOlder = suiteOf(other).run > suiteOf(n).run;
+		return [asked, sideBySide(...(isOlder ? both.reverse() : both), kept)]; // what was before stands on the left
+	}
+	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
 	return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
@@ -313,8 +316,8 @@ async function bodyOf(n, other) {
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
-	const tags = [statusOf(n), type, ...Object.entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kindOf(n), trials.abstained[n] && "abstained"];
-	const peer = (one) => one !== n && el("span", el("a", { href: linkTo(one) }, said(systemOf(one))), " ",
+	const tags = [statusOf(n), type, ...entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kindOf(n), trials.abstained[n] && "abstained"];
+	const peer = (one) => one !== n && el("span", link(one, systemOf(one)), " ",
 		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
 	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 1 && el("div.peers", "Same question: ", peers.map(peer))];
 }
@@ -341,7 +344,7 @@ function unitsOf(text) {
 	return (offset) => at[offset] ?? text.length;
 }
 
-/** Draws a text with ranges of it, [start, end, wrap], wrapped; of two that overlap, the first. */
+/** Draws a text, ranges of it [start, end, wrap] wrapped; of two that overlap, the first. */
 function wrapped(text, ranges, draw = Array.of) {
 	const at = unitsOf(text), places = ranges.map(([start, end, wrap]) => [at(start), at(end), wrap]).sort((a, b) => a[0] - b[0]);
 	return (visible) => {
@@ -359,9 +362,9 @@ function wrapped(text, ranges, draw = Array.of) {
 const verdictOf = (value) => (value == null ? ["unsure", "?", "no verdict"] : value >= SUPPORTED ? ["good", "✓", "supported"] : ["bad", "✗", "not supported"]);
 const sign = ([tone, mark, text]) => el("span.sign." + tone, mark, el("span.unseen", ` (${text})`));
 
-/** Whose claims a measure has, and what may support them. */
+/** Whose claims, and what may support them. */
 const claimedBy = (name) => index.measures.find((measure) => measure.name === name)?.claims ?? ["answer", "contexts"];
-const byOf = ({ claims = {} }) => [view.by, "faithfulness", ...Object.keys(claims)].find((name) => Object.hasOwn(claims, name));
+const byOf = ({ claims = {} }) => [view.by, "faithfulness", ...keys(claims)].find((name) => Object.hasOwn(claims, name));
 
 function claimsOf(about, whose) {
 	const by = byOf(about), all = by && claimedBy(by)[0] === whose ? about.claims[by] : [];
@@ -371,7 +374,7 @@ function claimsOf(about, whose) {
 
 const sourceLink = (place, text = `Source ${place}`) => button(text, () => reveal(panel.querySelector(`[data-chunk="${place}"]`)), { class: "link", "aria-label": `Source ${place}` });
 
-/** Draws each number in [Source n] as a link to its chunk, if there is one. */
+/** Each number in [Source n] is a link to its chunk, if there is one. */
 function cited({ context = [] }) {
 	const one = (piece, n) => (n % 2 === 0 ? piece : context[piece - 1] ? sourceLink(Number(piece), piece)
 		: el("span.invalid", piece, " ⚠", el("span.unseen", " (no such source)")));
@@ -388,7 +391,7 @@ function answer(n, about) {
 	const text = trials.answer[n], by = byOf(about), { claims = {}, invalid, error } = about;
 	return part("Answer", error && el("p.prose.bad", `${error[1]} in ${error[0]}: `, said(error[2])), trials.abstained[n] && note("It abstained."),
 		text ? long(text, wrapped(text, claimsOf(about, "answer"), cited(about))) : !error && note("It is empty."), invalid && note(`Cited, but not in the prompt: ${invalid.join(", ")}.`),
-		by && el("div.switch", "Claims by", Object.keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by) }))),
+		by && el("div.switch", "Claims by", keys(claims).map((name) => button(name, () => go({ by: name }), { "aria-pressed": String(name === by) }))),
 		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
 }
 
@@ -421,7 +424,7 @@ function goldOf(n, chunk) {
 function chunks(n, { context = [] }, kept) {
 	const one = ([number, signals, quotes], at) => {
 		const [id, text, file, section, version, date] = kept.chunks[number];
-		return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), dotted(section, version && `version ${version}`, date, ...Object.entries(signals).map((signal) => signal.join(" "))),
+		return el("article.chunk", el("h5", { tabindex: -1, "data-chunk": at + 1 }, `Source ${at + 1} `, said(file || id), goldOf(n, id)), dotted(section, version && `version ${version}`, date, ...entries(signals).map((signal) => signal.join(" "))),
 			long(text, wrapped(text, quotes.map(([, start, end]) => [start, end, (inside) => el("mark", inside)]))));
 	};
 	return part(`In the prompt, ${many(context.length, "chunk")}`, context.map(one));
@@ -429,12 +432,13 @@ function chunks(n, { context = [] }, kept) {
 
 function candidates(n, { candidates: all, context = [] }, { chunks, names }) {
 	if (!all) return null;
-	const used = context.map(([number]) => chunks[number][0]), signals = Object.keys(all.scores), ids = all.ids.map((id) => names[id]);
+	const used = context.map(([number]) => chunks[number][0]), signals = keys(all.scores), ids = all.ids.map((id) => names[id]);
 	const row = (id, at) => [at + 1, said(id), ...signals.map((name) => all.scores[name][at]), used.includes(id) && sourceLink(used.indexOf(id) + 1), goldOf(n, id)];
 	return fold(`Candidates, ${ids.length}, ${ids.filter((id) => goldOf(n, id)).length || "none"} of them gold`,
 		() => table("Candidates", ["rank", "chunk", ...signals, "in the prompt", "gold"], ids.map(row)));
 }
 
+const inMs = (value) => `${written("ms", value)} ms`;
 const tokens = (sent, got) => `${whole(sent)} → ${whole(got)} tokens`;
 
 function stages({ stages: all = [], usage }) {
@@ -445,9 +449,9 @@ function stages({ stages: all = [], usage }) {
 		bar.style.marginLeft = `${(100 * done) / sum}%`;
 		bar.style.width = `${(100 * ms) / sum}%`;
 		done += ms;
-		return el("li", said(name), el("span.num", written("ms", ms), " ms"), el("span.track", bar), calls.map(call), facts(detail));
+		return el("li", said(name), el("span.num", inMs(ms)), el("span.track", bar), calls.map(call), facts(detail));
 	};
-	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, `${written("ms", ms)} ms`, first != null && `first token ${written("ms", first)} ms`,
+	const call = ([role, model, ms, first, sent, got, isRecorded, retries]) => dotted(role, model, inMs(ms), first != null && "first token " + inMs(first),
 		tokens(sent, got), isRecorded && "recorded", retries && `retried ${retries}×`);
 	return part("Stages", all.length && el("ol.stages", all.map(line)), usage && dotted(many(usage[2], "call"), tokens(...usage)));
 }
@@ -460,7 +464,7 @@ const prompt = (messages, { chunks, strings }) => messages.map(([role, ...pieces
 
 // Two side by side
 
-/** Which words of two texts stand in both: a longest common sequence. */
+/** Which words stand in both: a longest common sequence. */
 function common(a, b) {
 	const best = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1)), same = [[], []];
 	for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--)
@@ -484,10 +488,12 @@ function sideBySide([n, mine], [m, theirs], kept) {
 }
 
 function scoreRows(n, m) {
-	return numbers.map((name) => [name, col(name)]).filter(([, { of }]) => of(n) != null || of(m) != null).map(([name, { of, better, digits }]) => {
-		const step = of(n) == null || of(m) == null ? NaN : +(of(m) - of(n)).toFixed(digits), isBetter = (better === "lower" ? -step : step) > 0;
-		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))} ${isBetter ? "better" : "worse"}` : step === 0 ? "same" : "–";
-		return [name, written(name, of(n)), written(name, of(m)), el("span." + (step ? (isBetter ? "good" : "bad") : "mute"), text)];
+	return numbers.filter((name) => col(name).of(n) != null || col(name).of(m) != null).map((name) => {
+		const { of, better, digits } = col(name), [one, other] = [of(n), of(m)];
+		const isBetter = better === "lower" ? other < one : other > one, tone = better && (isBetter ? "good" : "bad");
+		const step = one == null || other == null ? NaN : +(other - one).toFixed(digits);
+		const text = step ? `${step > 0 ? "+" : "−"}${written(name, Math.abs(step))}${{ good: " better", bad: " worse" }[tone] ?? ""}` : step === 0 ? "same" : "–";
+		return [name, written(name, one), written(name, other), el("span." + ((step && tone) || "mute"), text)];
 	});
 }
 
@@ -539,13 +545,13 @@ function pressed(event) {
 	ACTS[event.key]();
 }
 
-// Together
-
 let matched, opened;
 function render() {
 	view = viewOf(location.hash);
 	const wanted = JSON.stringify([view.filters, view.q, view.sort]), now = view.open && view.open + " " + view.with;
-	if (wanted !== matched) { found = matching(view); shown = STEP; matched = wanted; }
+	if (wanted !== matched) { found = matching(view); from = 0; shown = STEP; matched = wanted; }
+	const place = found.indexOf(trialAt(view.open));
+	if (place >= shown || (place >= 0 && place < from)) { from = place - (place % STEP); shown = from + STEP; }
 	renderBar();
 	renderList();
 	const isMoved = now && now !== opened;
@@ -558,7 +564,7 @@ async function follow() {
 	if (view && !/^#trials(\?|$)/.test(location.hash)) return;
 	const wasOpen = view?.open;
 	await render();
-	if (!wasOpen && !view.open && location.hash.startsWith("#trials?")) app.parentElement.scrollIntoView();
+	if (!wasOpen && !view.open && location.hash.startsWith("#trials")) app.parentElement.scrollIntoView();
 }
 
 async function start() {

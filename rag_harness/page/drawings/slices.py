@@ -20,6 +20,7 @@ _FEWEST_CASES = 2
 
 _Slice = tuple[str, str]
 _Means = tuple[float | None, ...]
+_Span = tuple[float, float]
 
 
 def slices(run: Run) -> Figure | None:
@@ -32,7 +33,9 @@ def slices(run: Run) -> Figure | None:
         return None
     left = [name for name in experiments if name not in tables]
     means = {name: [_means_of(table, each, measures) for each in found] for name, table in tables.items()}
-    drawings = [_drawn(name, found, measures, values) for name, values in means.items()]
+    every = [mean for values in means.values() for row in values for mean in row if mean is not None]
+    span = (min(every), max(every)) if every else None
+    drawings = [_drawn(name, found, measures, values, span) for name, values in means.items()]
     rows = [row for name, table in tables.items() for row in _rows(name, table, found, means[name])]
     head = ("experiment", "slice", "cases", *(SHORT.get(name, name) for name in measures))
     title = "Measures on slices of the cases"
@@ -59,10 +62,14 @@ def _means_of(table: SuiteTable, each: _Slice, measures: Sequence[str]) -> _Mean
     return tuple(found.get(name) for name in measures)
 
 
-def _drawn(name: str, found: Sequence[_Slice], measures: Sequence[str], values: Sequence[_Means]) -> str:
+def _drawn(
+    name: str, found: Sequence[_Slice], measures: Sequence[str], values: Sequence[_Means], span: _Span | None
+) -> str:
+    """Return the map of an experiment; all have the same colours for the same values."""
     rows = tuple(f"{key}: {value}" for key, value in found)
     columns = tuple(SHORT.get(measure, measure) for measure in measures)
-    return heat_map(HeatMap(ident=f"slices-{safe(name)}", title=name, rows=rows, columns=columns, values=tuple(values)))
+    ident = f"slices-{safe(name)}"
+    return heat_map(HeatMap(ident=ident, title=name, rows=rows, columns=columns, values=tuple(values), span=span))
 
 
 def _rows(name: str, table: SuiteTable, found: Sequence[_Slice], values: Sequence[_Means]) -> Iterator[list[Cell]]:

@@ -9,6 +9,7 @@ from typing import Any
 from rag_harness.measures import Measure
 from rag_harness.measures.judged.measure import JudgedMeasure
 from rag_harness.measures.judged.opinion import Support
+from rag_harness.page.figures import better_of
 from rag_harness.page.payload.pool import Pool
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.row import ExperimentResult
@@ -32,6 +33,8 @@ class Columns:
         self._columns: dict[str, list[Any]] = {name: [] for name in names}
         self._measures = {measure.name: measure for table in tables for measure in _measures(table)}
         self._values: dict[str, list[float | None]] = {name: [] for name in self._measures}
+        self._table: SuiteTable | None = None
+        self._shown: dict[str, list[float | None]] = {}
 
     def add(
         self, experiment: int, case: int, table: SuiteTable, position: int, of_row: tuple[Any, ...], cause: str
@@ -48,8 +51,10 @@ class Columns:
         )
         for values, value in zip(self._columns.values(), said, strict=True):
             values.append(value)
+        if table is not self._table:
+            self._table, self._shown = table, {name: _shown(table, name) for name in self._values}
         for measure, found in self._values.items():
-            found.append(_value(table, measure, position))
+            found.append(self._shown[measure][position])
 
     def said(self) -> dict[str, Any]:
         """Return what the script reads."""
@@ -76,13 +81,14 @@ def _measures(table: SuiteTable) -> list[Measure]:
 
 def _said(measure: Measure) -> dict[str, Any]:
     """Return what the script says of a measure; ``claims``: whose they are, and what may support them."""
-    said: dict[str, Any] = {"name": measure.name, "better": measure.better, "unit": measure.unit}
+    said: dict[str, Any] = {"name": measure.name, "better": better_of(measure), "unit": measure.unit}
     asked = [ask for ask in measure.asks if isinstance(ask, Support)] if isinstance(measure, JudgedMeasure) else []
     return said | ({"claims": list(asked[0])} if asked else {})
 
 
-def _value(table: SuiteTable, measure: str, position: int) -> float | None:
+def _shown(table: SuiteTable, measure: str) -> list[float | None]:
+    """Return the value of each case of a table, with as many digits as people read."""
     if measure not in table.columns:
-        return None
-    value = float(table.columns[measure].values[position])
-    return None if isnan(value) else float(f"{value:.4g}")
+        return [None] * len(table.ids)
+    values = table.columns[measure].values.tolist()
+    return [None if isnan(value) else float(f"{value:.4g}") for value in values]

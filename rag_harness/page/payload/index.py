@@ -105,5 +105,5 @@ def _gaps(table: SuiteTable, position: int) -> dict[str, str]:
     return {
         name: column.reasons[number]
         for name, column in table.columns.items()
-        if (number := int(column.absent[position])) and number in column.unmeasured
+        if column.unmeasured and (number := int(column.absent[position])) in column.unmeasured
     }

@@ -13,7 +13,7 @@ from rag_harness.settings.profiles import BUILT_IN_PROFILES
 _NOT_SAID = frozenset(
     [
         *("output", "logs", "cache_dir", "overwrite", "rerecord", "qdrant_url"),
-        *("save", "compare", "baselines", "misses", "export", "gate"),
+        *("save", "compare", "baselines", "misses", "export", "gate", "report"),
     ]
 )
 """Options that say where files lie and what is printed; gates are those of the ini file."""

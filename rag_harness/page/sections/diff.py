@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rag_harness.errors import DataError
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
-from rag_harness.page.figures import interval_said, measure_title, name_said
+from rag_harness.page.figures import better_of, interval_said, measure_title, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import Side, moved
 from rag_harness.page.sections.scorecard import measures_of
@@ -86,17 +86,17 @@ def _suite(changes: Sequence[Change], now: Run, before: Run, number: int) -> Ite
 def _row(change: Change, now: Run) -> list[Cell]:
     measure = now.tables[change.suite].columns[change.measure].measure
     said = [str(change.n), f"{change.before:.3f}", f"{change.now:.3f}"]
-    moved_by = Cell(f"{change.difference:+.3f}", _tone(change, measure.better == "lower"))
+    moved_by = Cell(f"{change.difference:+.3f}", _tone(change, better_of(measure)))
     between = interval_said(*change.interval, signed=True)
     counts = str(len(change.gained)), str(len(change.lost))
     return [Cell(measure_title(measure)), *words(*said), moved_by, *words(between, p_said(change.p), *counts)]
 
 
-def _tone(change: Change, lower: bool) -> Tone:
-    """Return good or bad for what chance hardly explains."""
-    if change.p > _ALPHA:
+def _tone(change: Change, better: str) -> Tone:
+    """Return good or bad for what chance hardly explains, where one way is better."""
+    if change.p > _ALPHA or not better:
         return ""
-    return "good" if (change.difference > 0) != lower else "bad"
+    return "good" if (change.difference > 0) == (better == "higher") else "bad"
 
 
 def _queries(change: Change, now: Run, before: Run, number: int) -> More:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_harness.attribution.diagnosis import TOP_LEVEL
 from rag_harness.attribution.failing import Suspect, suspects
+from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
 from rag_harness.page.run import Run

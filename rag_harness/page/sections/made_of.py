@@ -70,4 +70,5 @@ def _replayed(run: Run) -> str:
     replayed = sum(table.totals.replayed for table in run.experiments.values())
     if not replayed:
         return f"none of {rows} answers" if rows else ""
-    return f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers, with the times that were recorded"
+    which = "the answer" if rows == 1 else f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers"
+    return f"{which}, with the times that were recorded"

@@ -8,7 +8,7 @@ from rag_harness.measures import Measure
 from rag_harness.measures.judged.categories import MEANINGS
 from rag_harness.measures.measure import formula_of
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
-from rag_harness.page.figures import name_said
+from rag_harness.page.figures import NONE, better_of, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.again import again
 from rag_harness.page.sections.limits import limits
@@ -43,4 +43,4 @@ def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
 def _row(measure: Measure) -> list[Cell]:
     formula = formula_of(measure)
     said = Cell(formula) if formula else Cell("not said: its class has no docstring", "mute")
-    return [*words(name_said(measure.name), measure.better, measure.unit, str(measure.version)), said]
+    return [*words(name_said(measure.name), better_of(measure) or NONE, measure.unit, str(measure.version)), said]

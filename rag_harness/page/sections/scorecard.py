@@ -8,7 +8,7 @@ from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.measures.named import RANKING
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
-from rag_harness.page.figures import NONE, counted, listed, mean_cell, measure_title, name_said, tail_cell, why_none
+from rag_harness.page.figures import NEITHER, NONE, counted, listed, mean_cell, measure_title, tail_cell, why_none
 from rag_harness.page.run import UNJUDGED, Run
 from rag_harness.page.sections.costs import costs, times
 from rag_harness.report.best import best_of
@@ -17,8 +17,6 @@ from rag_harness.report.scorecard import judged_in_order
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.types import GOLDEN
 
-_FURTHER = ("abstention_rate", "confidence")
-"""Shown beside what is compared: of neither is more better on every query."""
 _ALONE = "One experiment: there is nothing to compare it with, so nothing is marked as best."
 _MARKS = (
     "★ better than every other experiment that has the measure, each difference significant by paired t and by "
@@ -45,7 +43,7 @@ def measures_of(tables: Sequence[SuiteTable]) -> list[Measure]:
     judged = [name for table in tables for name in judged_in_order(table)]
     known = {name: column.measure for table in tables for name, column in table.columns.items()}
     valued = [name for name in known if any(table.has(name) for table in tables)]
-    rest = [name for name in (*UNJUDGED, *_FURTHER, *known) if name in valued]
+    rest = [name for name in (*UNJUDGED, *NEITHER, *known) if name in valued]
     return [known[name] for name in dict.fromkeys([*judged, *rest])]
 
 
@@ -90,9 +88,7 @@ def _table(run: Run, name: str, measures: Sequence[Measure], caption: str) -> Ta
 def _rows(run: Run, measure: Measure) -> Iterator[list[Cell]]:
     best = best_of(measure.name, run.experiments, [*run.pairwise, *run.unjudged])
     means = [mean_cell(table, measure.name, name == best) for name, table in run.experiments.items()]
-    # No arrow where neither way is better on every query.
-    title = name_said(measure.name) if measure.name in _FURTHER else measure_title(measure)
-    yield [Cell(title), *means]
+    yield [Cell(measure_title(measure)), *means]
     if measure.name in RISKS:
         title = measure_title(measure).replace(" ↓", f", p{TAIL * 100:.0f} ↓")
         yield [Cell(title), *(tail_cell(table, measure.name, TAIL) for table in run.experiments.values())]

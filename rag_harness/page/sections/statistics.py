@@ -9,7 +9,7 @@ from rag_harness.page.run import Run
 _INTERVALS = (
     "Intervals are 95 % ones. Where every case is 0 or 1: Wilson's score interval (1927).",
     "Of any other mean over 100 cases or more: the percentile bootstrap over cases, 10,000 resamples, seed 0 "
-    "(Efron 1979).",
+    "(Efron 1979); over 1,000 or more Student's t, which is the same by then.",
     "Over fewer, of a share: weights drawn over the cases and half an unseen one, as bad or as good as can be; of what "
     "has no range: the wider of Student's t and bootstrap-t.",
     "Of a quantile: two of the ordered values, by the binomial distribution (David & Nagaraja 2003); … is an end that "

@@ -44,6 +44,8 @@ def unmeasured(run: Run) -> Block | None:
     """Return how often each measure could not be measured though it applies, and why."""
     if not run.selected:
         return None
+    if not any(table.totals.rows for table in run.selected.values()):
+        return Prose("Nothing was measured: no trial left a row. Lost trials count as the worst.", "bad")
     rows = [row for name, table in run.selected.items() for row in _gaps(name, table)]
     if not rows:
         return Prose("Whatever could be measured was: no case lacks a value of a measure that applies to it.", "good")

@@ -26,6 +26,7 @@ def verdict(runs: Sequence[Run]) -> Section:
     """Return how the first run came out, and what it was."""
     run = runs[0]
     blocks: list[Block] = [_sentence(run)]
+    blocks += [Prose(said, "unsure") for said in _other_rows(run)]
     if run.gates:
         blocks.append(_gates(run))
     blocks += made_of(run)
@@ -51,6 +52,18 @@ def _why_none(run: Run) -> str:
     if run.summary.get("gates"):
         return "none of those that are set is about an experiment of this run"
     return "none is set (--rag-gate, or rag_gate in the ini file)"
+
+
+def _other_rows(run: Run) -> Iterator[str]:
+    """Yield that gates were judged before rows were lost, or came back."""
+    for name, table in run.selected.items() if run.gates else ():
+        judged, lost = run.summary.get(name), table.lost_of({})
+        then = judged.get("lost", lost) if isinstance(judged, Mapping) else lost
+        if then != lost:
+            yield (
+                f"The gates were judged on other rows of {name}: {then} trials had none then, {lost} have none now. "
+                "All but the gates is of the rows that are here. Run pytest again to have both of the same."
+            )
 
 
 def _gates(run: Run) -> Table:

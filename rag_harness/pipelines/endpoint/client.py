@@ -13,15 +13,15 @@ from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, Rag
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.limits import LONGEST_WAIT
-from rag_harness.pipelines.endpoint.events import Heard, heard_of
+from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import content_of
 from rag_harness.pipelines.endpoint.reading import Reader
-from rag_harness.pipelines.endpoint.refusals import broken_connections, hidden, is_nobody_there
+from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
 from rag_harness.recording.scrubbing import Cleaner
-from rag_harness.settings.endpoints import EndpointSpec
+from rag_harness.settings.endpoint_spec import EndpointSpec
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Answered, Exchange
@@ -82,6 +82,18 @@ class Client:
         self._playback, self._secrets, self._wait = playback, secrets, wait
         self._cleaner = Cleaner(secrets)
 
+    def is_recorded(self, request: Request) -> bool:
+        """Return whether an answer need not be asked for."""
+        playback = self._playback
+        return (
+            playback is not None and not playback.ask_again and playback.cassettes.file(self._asked(request)).is_file()
+        )
+
+    def _asked(self, request: Request) -> Asked:
+        assert self._playback is not None
+        headers = dict(request.headers)
+        return self._playback.cassettes.asked(self._spec.method, request.url, request.content, headers)
+
     async def ask(self, request: Request) -> Reply:
         """Return the answer to ``request``.
 
@@ -92,10 +104,17 @@ class Client:
             ModelOutputError: what came back cannot be read.
             RecordingMissError: it is not recorded, and this mode calls nobody.
         """
+        try:
+            return await self._found_or_called(request)
+        except RagHarnessError as error:
+            hide(error, self._secrets)
+            raise
+
+    async def _found_or_called(self, request: Request) -> Reply:
         playback = self._playback
         if playback is None:
             return await self._called(request, None)
-        asked = playback.cassettes.asked(self._spec.method, request.url, request.content, dict(request.headers))
+        asked = self._asked(request)
         found = playback.find(asked)
         if found is not None:
             return self._replayed(found)
@@ -118,6 +137,7 @@ class Client:
                 reply = await self._once(request, keep, time)
                 return replace(reply, retries=retry, waited_ms=(waited + time.waited) * 1000)
             except PassingError as failure:
+                hide(failure.cause, self._secrets)
                 pause = failure.pause(retry)
                 if retry == RETRIES or pause > LONGEST_WAIT:
                     raise self._given_up(failure, retry, pause) from failure.cause
@@ -154,7 +174,7 @@ class Client:
         return document
 
     def _given_up(self, failure: PassingError, retry: int, pause: float) -> RagHarnessError:
-        said = hidden(failure.explain(retry, pause), self._secrets)
+        said = failure.explain(retry, pause)
         if is_nobody_there(failure.cause) and not self._is_known:
             return CriticalError(
                 f"Nothing answers at {self._spec.url}, the url of endpoint {self._spec.name!r}. {said} Start the "

@@ -16,12 +16,12 @@ from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.endpoint.charged import ChargedTransport
-from rag_harness.pipelines.endpoint.events import Heard, heard_of
+from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import McpSession
-from rag_harness.pipelines.endpoint.refusals import StatusError, hidden, refused
+from rag_harness.pipelines.endpoint.refusals import StatusError, refused
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.recording.cassettes import Recorded
-from rag_harness.settings.endpoints import EndpointSpec
+from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Usage
 
 MOST_BYTES = 20 * 2**20
@@ -43,16 +43,13 @@ class Exchange:
         spec: the service.
         meter: caps and budget of the run.
         usage: what an answer says that it used.
-        secrets: values that no message shows.
 
     Attributes:
         has_answered: whether anything ever came back.
     """
 
-    def __init__(
-        self, spec: EndpointSpec, meter: Meter, usage: Callable[[Any], Usage], secrets: tuple[str, ...] = ()
-    ) -> None:
-        self._spec, self._usage, self._secrets = spec, usage, secrets
+    def __init__(self, spec: EndpointSpec, meter: Meter, usage: Callable[[Any], Usage]) -> None:
+        self._spec, self._usage = spec, usage
         address = urlsplit(spec.url)
         limiter = meter.limiter(f"{address.scheme}://{address.netloc}", spec.concurrency, spec.rpm)
         self._transport = ChargedTransport(AiohttpTransport(), limiter, meter.money, spec.usd_per_call)
@@ -100,8 +97,7 @@ class Exchange:
     def _refusal(self, response: httpx2.Response, content: bytes) -> Exception:
         if self._session is not None and self._session.forget() and response.status_code == 404:
             return PassingError(StatusError("404: the server has forgotten the session", response))
-        said = hidden(content.decode("utf-8", "replace"), self._secrets)
-        return refused(response, said, self._spec.name, self._spec.where)
+        return refused(response, content.decode("utf-8", "replace"), self._spec.name, self._spec.where)
 
     async def _post(self, request: Request) -> tuple[httpx2.Headers, Any]:
         """Return headers and JSON of what is said before a call; None where there is none."""

@@ -34,6 +34,11 @@ class Path:
         depth, value = self._walk(document)
         return [value] if depth == len(self._steps or ()) else []
 
+    @property
+    def is_many(self) -> bool:
+        """Whether it may find several things."""
+        return self._query is not None and not self._query.singular_query()
+
     def nearest(self, document: Any) -> str:
         """Say how far the path goes, and what is there."""
         depth, value = self._walk(document) if self._steps else (0, document)

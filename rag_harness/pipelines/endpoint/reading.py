@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from math import isfinite
 from typing import Any
 
 from rag_harness.errors import ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.pipelines.endpoint import values
+from rag_harness.pipelines.endpoint.contexts import Context, read_contexts
 from rag_harness.pipelines.endpoint.paths import Path, described
-from rag_harness.settings.endpoints import Reading
+from rag_harness.pipelines.endpoint.values import WrongKindError
+from rag_harness.settings.endpoint_spec import Reading
 from rag_harness.types import Usage
 
-_ITEM = ("text", "id", "document", "score")
 _RAW = 4000
 """Characters of an answer that a failed row keeps."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """A piece of text that the service says it has answered from, as it says it."""
-
-    text: str
-    id: str = ""
-    document: str = ""
-    score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +110,13 @@ class Reader:
         value = self._one(name, document)
         if value is None and (self._paths[name].is_optional or name == "contexts"):
             return None
-        return _READS[name](self, name, value)
+        try:
+            read = _READS[name](value)
+        except WrongKindError as error:
+            raise self._wrong(name, value, str(error)) from None
+        if name == "answer" and not value.strip() and not self._paths[name].is_optional:
+            raise self._wrong(name, value, f"an answer. Where it may be empty: {self._paths[name].text}?")
+        return read_contexts(read, self._paths, self._name) if name == "contexts" else read
 
     def _one(self, name: str, document: Any) -> Any:
         """Return what a path finds: of several things a list, None where it finds nothing and may."""
@@ -127,10 +124,11 @@ class Reader:
         found = path.find(document)
         if not found and not path.is_optional:
             raise ModelOutputError(
-                f"{self._name}: read.{name} = {path.text!r} finds nothing in the answer. {path.nearest(document)}."
+                f"{self._name}: read.{name} = {path.text!r} finds nothing in the answer. {path.nearest(document)}. "
+                f"Where it may be missing: {path.text + '?'!r}."
             )
-        if name in ("contexts", "citations") and (len(found) > 1 or "*" in path.text):
-            return found
+        if name in ("contexts", "citations") and path.is_many:
+            return [item for each in found for item in (each if isinstance(each, list) else [each])]
         if len(found) > 1:
             raise self._wrong(name, found, "one thing; the path finds several")
         return found[0] if found else None
@@ -139,86 +137,17 @@ class Reader:
         path = self._paths[name].text
         return ModelOutputError(f"{self._name}: read.{name} = {path!r} finds {described(value)}; expected {expected}.")
 
-    def _text(self, name: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise self._wrong(name, value, "text")
-        return value
 
-    def _answer(self, name: str, value: Any) -> str:
-        text = self._text(name, value)
-        if not text.strip() and not self._paths[name].is_optional:
-            raise self._wrong(name, value, f"an answer. Where it may be empty: {self._paths[name].text}?")
-        return text
-
-    def _number(self, name: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-            raise self._wrong(name, value, "a number")
-        return float(value)
-
-    def _count(self, name: str, value: Any) -> int:
-        number = self._number(name, value)
-        if number < 0 or number != int(number):
-            raise self._wrong(name, value, "a whole number, 0 or more")
-        return int(number)
-
-    def _share(self, name: str, value: Any) -> float:
-        number = self._number(name, value)
-        if not 0 <= number <= 1:
-            raise self._wrong(name, value, "a number from 0 to 1")
-        return number
-
-    def _truth(self, name: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self._wrong(name, value, "true or false")
-        return value
-
-    def _citations(self, name: str, value: Any) -> tuple[int | str, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, (int, str)) for each in value):
-            raise self._wrong(name, value, "a list of places among the contexts, from 1, or of their names")
-        return tuple(value)
-
-    def _contexts(self, name: str, value: Any) -> tuple[Context, ...]:
-        if not isinstance(value, list):
-            raise self._wrong(name, value, "a list")
-        return tuple(self._context(place, item) for place, item in enumerate(value))
-
-    def _context(self, place: int, item: Any) -> Context:
-        if isinstance(item, str):
-            return Context(item)
-        found = {key: self._of_item(key, place, item) for key in _ITEM}
-        if found["text"] is None and found["id"] is None and found["document"] is None:
-            paths = ", ".join(f"{key} = {self._paths[key].text!r}" for key in ("text", "id", "document"))
-            raise ModelOutputError(
-                f"{self._name}: nothing is read of context {place + 1}, which is {described(item)}: {paths} find "
-                f"nothing. Say in [read] where they are."
-            )
-        names = {key: "" if found[key] is None else str(found[key]) for key in ("text", "id", "document")}
-        return Context(**names, score=found["score"])
-
-    def _of_item(self, key: str, place: int, item: Any) -> Any:
-        path = self._paths[key]
-        found = path.find(item)
-        if not found and not path.is_optional:
-            raise ModelOutputError(
-                f"{self._name}: read.{key} = {path.text!r} finds nothing in context {place + 1}. {path.nearest(item)}."
-            )
-        value = found[0] if found else None
-        wanted: tuple[type, ...] = {"score": (int, float), "text": (str,)}.get(key, (str, int))
-        if value is not None and (not isinstance(value, wanted) or isinstance(value, bool)):
-            raise self._wrong(key, value, "a number" if key == "score" else "text")
-        return value
-
-
-_READS: Mapping[str, Callable[[Reader, str, Any], Any]] = {
-    "answer": Reader._answer,
-    "contexts": Reader._contexts,
-    "citations": Reader._citations,
-    "confidence": Reader._share,
-    "decision": Reader._text,
-    "abstained": Reader._truth,
-    "model": Reader._text,
-    "usage_prompt": Reader._count,
-    "usage_completion": Reader._count,
+_READS: Mapping[str, Callable[[Any], Any]] = {
+    "answer": values.text,
+    "contexts": values.items,
+    "citations": values.places,
+    "confidence": values.share,
+    "decision": values.text,
+    "abstained": values.truth,
+    "model": values.text,
+    "usage_prompt": values.count,
+    "usage_completion": values.count,
 }
 
 

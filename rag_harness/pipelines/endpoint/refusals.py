@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.errors import CriticalError, ModelCallError
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
 from rag_harness.models.chat.failures import PassingError
 
 _HALTING = {
@@ -31,6 +31,13 @@ def hidden(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         text = text.replace(secret, "…")
     return text
+
+
+def hide(error: Exception, secrets: tuple[str, ...]) -> None:
+    """Take secrets out of an error that says what a service has said."""
+    error.args = tuple(hidden(said, secrets) if isinstance(said, str) else said for said in error.args)
+    if isinstance(error, ModelOutputError):
+        error.raw = hidden(error.raw, secrets)
 
 
 def broken_connections() -> tuple[type[Exception], ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from rag_harness.errors import PrerequisiteError
 from rag_harness.pipelines.endpoint.body import Template
 from rag_harness.settings.endpoint_checks import VARIABLE
-from rag_harness.settings.endpoints import EndpointSpec
+from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Query
 
 _ACCEPTED = {

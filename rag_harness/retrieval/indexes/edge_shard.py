@@ -1,4 +1,4 @@
-"""Shards of Qdrant Edge: build, keep, open and search one. The only file that imports the engine.
+"""Shards of Qdrant Edge: build, keep, open and search one. No other file but ``live_edge`` imports it.
 
 A shard holds vectors and nothing else: point i is chunk i, and text and metadata stay with the chunks, which the
 process has anyway. It is created without a write-ahead log, so any number of processes open it at once.
@@ -27,7 +27,7 @@ _SAMPLE = "sample.txt"
 
 def build(folder: Path, vectors: Matrix, graph: bool) -> Shard:
     """Build a shard in an empty folder, with an HNSW graph or without; ``vectors`` has shape (n, d)."""
-    shard = Shard.create(str(folder), _config(vectors.shape[1], graph))
+    shard = Shard.create(str(folder), config(vectors.shape[1], graph, wal=False))
     for start in range(0, len(vectors), _BATCH):
         rows = vectors[start : start + _BATCH].tolist()
         points = [edge.Point(position, row) for position, row in enumerate(rows, start)]
@@ -93,17 +93,18 @@ def _read_ahead(folder: Path) -> None:
                 pass
 
 
-def _config(dimension: int, graph: bool) -> edge.EdgeConfig:
+def config(dimension: int, graph: bool, wal: bool) -> edge.EdgeConfig:
+    """Return how a shard is made: with a graph, or to be compared point by point; with a write-ahead log or without."""
     # One thread: there is one segment to search.
     vectors = edge.EdgeVectorParams(dimension, edge.Distance.Cosine)
-    config: dict[str, Any] = {"vectors": vectors, "max_search_threads": 1}
+    chosen: dict[str, Any] = {"vectors": vectors, "max_search_threads": 1}
     if graph:
         # The graph is walked on bytes, a quarter of the memory to read; what it finds is scored on the vectors.
-        config |= {
+        chosen |= {
             "hnsw_config": edge.HnswIndexConfig(EDGES, BUILD_DEPTH, full_scan_threshold=1),
             "quantization_config": edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=0.99),
             "optimizers": edge.EdgeOptimizersConfig(
                 indexing_threshold=1, default_segment_number=1, max_segment_size=1 << 40
             ),
         }
-    return edge.EdgeConfig(wal_enabled=False, **config)
+    return edge.EdgeConfig(wal_enabled=wal, **chosen)

@@ -36,6 +36,10 @@ class LivePoints(Protocol):
         """Return the vectors of points by number, of unit length; those that are not there are left out."""
         ...
 
+    def tidy(self) -> None:
+        """Make ready for many questions what is only worth it for many points; may take a minute."""
+        ...
+
     def close(self) -> None:
         """Write what is waiting, and let go."""
         ...

@@ -1,7 +1,7 @@
 """A shard of Qdrant Edge that changes while it is searched. With a write-ahead log, whose lock makes one owner.
 
-The engine holds Python's lock while it works, so points are written in small batches; ``optimize`` holds it for 20 s at
-20,000 points and is never called here.
+The engine holds Python's lock while it works, so points are written in small batches; ``optimize``, which makes the
+graph of 20,000 points in 15 s, is for the start of a server alone. What comes later is compared point by point.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 import qdrant_edge as edge
 
-from rag_harness.retrieval.indexes.edge_shard import nearest
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.edge_shard import config, nearest
 from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.types import Matrix, Vector
 
+GRAPH_FROM = 20_000
+"""Points. Below, comparing with every vector takes under 3 ms."""
 _BATCH = 64
 _FLUSH_AFTER = 2_000
 """Points written; the write-ahead log is cut there. What is lost is made again from the vectors."""
@@ -29,13 +32,17 @@ _PAGE = 10_000
 class EdgePoints:
     """The shard in ``folder``; made when the first points come, for only they say how long a vector is.
 
+    Args:
+        folder: of the shard.
+        exact: compare with every vector, however many there are.
+
     Raises:
         LiveIndexError: what is there cannot be opened.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._written = 0
+    def __init__(self, folder: Path, exact: bool = False) -> None:
+        self._folder, self._exact = folder, exact
+        self._written, self._graph = 0, False
         self._shard: edge.EdgeShard | None = None
         if (folder / "edge_config.json").is_file():
             with _speaking("cannot be opened"):
@@ -62,11 +69,22 @@ class EdgePoints:
             self._flush_after(len(ids))
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:
-        """Return the nearest points, compared with every vector."""
+        """Return the nearest points; by the graph where ``tidy`` has made one."""
         if self._shard is None:
             return []
         with _speaking("does not answer"):
-            return nearest(self._shard, vector, limit, exact=True)
+            return nearest(self._shard, vector, limit, exact=not self._graph)
+
+    def tidy(self) -> None:
+        """Make the graph, where there are enough points without one to be worth it, and let go of removed ones."""
+        if self._shard is None or self._exact:
+            return
+        with _speaking("cannot be written"):
+            about = self._shard.info()
+            if about.points_count - about.indexed_vectors_count >= GRAPH_FROM:
+                log.info("Making the graph of %d points", about.points_count)
+                self._shard.optimize()
+            self._graph = self._shard.info().indexed_vectors_count > 0
 
     def ids(self) -> set[int]:
         """Return the numbers of all points."""
@@ -95,10 +113,7 @@ class EdgePoints:
     def _made(self, dimension: int) -> edge.EdgeShard:
         if self._shard is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            vectors = edge.EdgeVectorParams(dimension, edge.Distance.Cosine)
-            self._shard = edge.EdgeShard.create(
-                str(self._folder), edge.EdgeConfig(vectors=vectors, max_search_threads=1, wal_enabled=True)
-            )
+            self._shard = edge.EdgeShard.create(str(self._folder), config(dimension, graph=True, wal=True))
         return self._shard
 
     def _flush_after(self, count: int) -> None:

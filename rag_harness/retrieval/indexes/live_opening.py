@@ -22,4 +22,5 @@ def open_points(settings: Settings, folder: Path, name: str) -> LivePoints:
         from rag_harness.retrieval.indexes.live_edge import EdgePoints
     except ImportError:  # there is no wheel of Edge for this platform
         return ServerPoints.at("", "", name)
-    return EdgePoints(folder)
+    # What is recorded must be found again on any machine, and two graphs over the same vectors differ.
+    return EdgePoints(folder, exact=settings.mode in ("record", "replay"))

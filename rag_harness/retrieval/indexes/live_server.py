@@ -90,6 +90,9 @@ class ServerPoints:
             found = self._client.retrieve(self._collection, list(ids), with_payload=False, with_vectors=True)
         return {int(point.id): np.array(point.vector, np.float32) for point in found}
 
+    def tidy(self) -> None:
+        """Leave it to the server."""
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

@@ -88,11 +88,14 @@ class _Body:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def _part(self) -> Message:
+        patience = self._patience()
+        if patience <= 0:  # bytes that are there already would not time out
+            raise _too_slow()
         try:
-            async with asyncio.timeout(self._patience()):
+            async with asyncio.timeout(patience):
                 message = self._seen(await self._receive())
         except TimeoutError:
-            raise ProblemError(408, "too_slow", "The body came too slowly. Send it again, faster.") from None
+            raise _too_slow() from None
         self._came += len(message.get("body", b""))
         if self._came > self._most:
             raise self._too_large()
@@ -133,6 +136,10 @@ class _Leaving:
         await self._send({**message, "more_body": True})
         await self._body.drain()
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _too_slow() -> ProblemError:
+    return ProblemError(408, "too_slow", "The body came too slowly. Send it again, faster.")
 
 
 def _has_body(scope: Scope) -> bool:

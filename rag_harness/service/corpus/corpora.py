@@ -80,12 +80,14 @@ class Corpora:
             return self._collections[name]
 
     async def close(self) -> None:
-        """Finish the document that is being taken in, and let go of every index."""
+        """Finish the document that is being taken in, and let go of every index and every model's connections."""
         await asyncio.to_thread(self._close)
+        await self._models.endpoints.aclose()
 
     def _open(self) -> None:
         self._models = Models(self._settings)
         self._wanted: Wanted = wanted(self._experiment, self._models)
+        self._models.load(self._wanted.spec.embedder)
         self._incoming = Incoming(self._state.incoming)
         database = self._state.database
         database.write_now(lambda c: rows.collection(c, DEFAULT))

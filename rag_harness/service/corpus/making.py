@@ -82,5 +82,8 @@ class _Nothing:
     def vectors(self, ids: object) -> dict[int, Vector]:  # noqa: ARG002
         return {}
 
+    def tidy(self) -> None:
+        """Tidy nothing."""
+
     def close(self) -> None:
         """Close nothing."""

@@ -57,6 +57,7 @@ def _made_same(points: LivePoints, wanted: Sequence[int], vectors_of: VectorsOf)
         for start in range(0, len(missing), _BATCH):
             some = missing[start : start + _BATCH]
             points.add(some, vectors_of(some))
+        points.tidy()
     except BaseException:
         with suppress(LiveIndexError):
             points.close()

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any, cast
 
 from rag_harness.dataset.data import Data
-from rag_harness.errors import SettingsError
+from rag_harness.errors import RagHarnessError, SettingsError
+from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.names import embedder_name, reranker_name
@@ -77,6 +78,17 @@ class Models:
             refuse=access_of(self.settings).refusal(local=embedder_name(self.settings) != "openai"),
             may_cut=bool(self.settings.dataset),
         )
+
+    def load(self, model: str) -> None:
+        """Load the embedder that questions need, before the first: its libraries take seconds to import."""
+        stores = CollectionStores(None, {})
+        embedder = self.stored(model, stores)
+        if embedder.refuses or not access_of(self.settings).calls_local:
+            return
+        try:
+            embedder.embed_queries(["ready"])
+        except RagHarnessError as error:
+            log.warning("Questions that nobody recorded cannot be embedded: %s", error)
 
     def wants_tokens(self, inner: Any) -> bool:
         """Whether the reranker compares token vectors, and the embedder gives them."""

@@ -60,7 +60,8 @@ class Exporter:
         own = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "rag-harness")}
         self._resource = Resource.create(own)
         self._scope = InstrumentationScope("rag_harness", version("rag-harness"), names.SCHEMA_URL)
-        self._batches = BatchSpanProcessor(OTLPSpanExporter(endpoint=to, timeout=_SECONDS))
+        self._exporter = OTLPSpanExporter(endpoint=to, timeout=_SECONDS)
+        self._batches = BatchSpanProcessor(self._exporter)
 
     def export(self, seen: Observed, spans: tuple[Span, ...]) -> None:
         """Hand over the spans of a question; returns at once."""
@@ -75,6 +76,10 @@ class Exporter:
         last = Thread(target=self._batches.shutdown, name="rag-otlp", daemon=True)
         last.start()
         last.join(_SECONDS)
+        if last.is_alive():
+            # Ends its waiting for the next try, and so the thread.
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]
+            last.join(_SECONDS)
 
     def _readable(self, seen: Observed, span: Span) -> ReadableSpan:
         from opentelemetry.sdk.trace import ReadableSpan

@@ -22,7 +22,7 @@ from rag_harness.service.openai_shape import Completion, error_body, models, usa
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import Asking
 from rag_harness.service.routes.asked import asking, service_of
-from rag_harness.service.routes.streams import EVENTS, as_json
+from rag_harness.service.routes.streams import EVENTS, SENT, as_json
 from rag_harness.service.schemas import Failure, Problem
 from rag_harness.types import PipelineOutput
 
@@ -73,7 +73,7 @@ Asks = Annotated[Principal, Depends(asks("query"))]
     response_model=None,
     summary="Ask as one asks OpenAI",
     dependencies=[Depends(a_place)],
-    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": SENT}},
 )
 async def completions(
     request: Request, principal: Asks, body: Annotated[Any, Body(openapi_examples={"plain": {"value": _EXAMPLE}})]

@@ -16,7 +16,7 @@ from rag_harness.service.disconnecting import while_waited_for
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import Asking
 from rag_harness.service.routes.asked import asking
-from rag_harness.service.routes.streams import EVENTS, streamed, wants_events
+from rag_harness.service.routes.streams import SENT, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
 from rag_harness.types import PipelineOutput
 
@@ -39,7 +39,7 @@ router = APIRouter(tags=["questions"], route_class=GuardedRoute)
     response_model=Answered,
     summary="Ask a question",
     dependencies=[Depends(a_place)],
-    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": SENT}},
 )
 async def query(
     request: Request, response: Response, asked: Asked, principal: Annotated[Principal, Depends(asks("query"))]

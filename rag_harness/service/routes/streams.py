@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -12,6 +13,11 @@ from fastapi.responses import StreamingResponse
 from rag_harness.service.telling import Event
 
 EVENTS = "text/event-stream"
+_WORDS = {"type": "string"}
+SENT: dict[str, Any] = {
+    EVENTS: {"schema": {"type": "object", "required": ["data"], "properties": {"event": _WORDS, "data": _WORDS}}}
+}
+"""What the OpenAPI document says of a stream: the shape of one event."""
 
 
 def wants_events(request: Request) -> bool:

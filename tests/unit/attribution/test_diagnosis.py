@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from rag_harness.attribution.diagnosis import TOP_LEVEL, Facts, Trialled, diagnose
+from rag_harness.attribution.diagnosis import Facts, Trialled, diagnose
 from rag_harness.attribution.gold import GoldFacts, QuoteFact
+from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.attribution.remedies import REMEDIES
 from rag_harness.attribution.right import Rightness
 

@@ -11,7 +11,8 @@ import pytest
 
 from rag_harness.attribution.explain import REPLAYED, Explainer
 from rag_harness.engine.journal import JOURNALS, Journal
-from rag_harness.engine.stored import adopt_journals, result_path
+from rag_harness.engine.places import result_path
+from rag_harness.engine.stored import adopt_journals
 from rag_harness.errors import BudgetError, CriticalError, DataError, RecordingMissError
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes
 from rag_harness.results.check import check_results

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.attribution.diagnosis import TOP_LEVEL
+from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.attribution.review import agreement, review
 from rag_harness.errors import DataError
 from rag_harness.results.causes import read_causes, write_causes

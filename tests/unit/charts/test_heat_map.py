@@ -24,6 +24,19 @@ def test_sequential_colours_go_from_the_least_to_the_largest() -> None:
     assert colours((0.2, 0.6, 1.0, None), "sequential") == ["0", "4", "8", "none"]
 
 
+def test_maps_of_one_span_have_one_colour_for_a_value() -> None:
+    chart = HeatMap(ident="a", title="", rows=("e1",), columns=("a", "b"), values=((0.2, 0.6),), span=(0.2, 1.0))
+    cells = [shape for shape in shapes(heat_map(chart), "cell", "rect") if shape.title]
+    assert [shape.classes[-1] for shape in cells] == ["heat-0", "heat-4"]
+    assert texts(heat_map(chart))[-2:] == ["0.20", "1.00"], "the key has the ends of the span"
+
+
+def test_a_name_of_a_slice_is_whole() -> None:
+    name = "query_type: multi_hop"
+    svg = heat_map(HeatMap(ident="a", title="", rows=(name,), columns=("a", "b"), values=((0.2, 0.6),)))
+    assert "…" not in svg
+
+
 def test_diverging_colours_part_at_zero() -> None:
     assert colours((-0.09, 0.0, 0.09, 0.3, -0.3), "diverging") == ["3", "4", "5", "8", "0"]
 

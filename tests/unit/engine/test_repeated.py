@@ -11,7 +11,8 @@ import pytest
 
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.judging import Judging
-from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating, repeat_fingerprint
+from rag_harness.engine.repeat_names import repeat_fingerprint
+from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import adopt_journals
 from rag_harness.judges.mock import MockOpinion

@@ -9,7 +9,8 @@ import pytest
 
 from rag_harness.engine import stored
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.stored import adopt_journals, result_path
+from rag_harness.engine.places import result_path
+from rag_harness.engine.stored import adopt_journals
 from rag_harness.results.file import PREVIOUS
 from tests.unit.rows import make_row
 

@@ -103,3 +103,14 @@ def test_damage_of_a_setting_that_a_run_lacks_is_a_difference(two: tuple[Path, P
     # Runs of an older version lack settings that came later: they can still be compared.
     amend(two[0], settings={"chat_model": "m"})
     assert any(row[0].text == "models.chat_model" for row in table_in(of(*two), "differing-1").rows)
+
+
+def test_more_abstentions_are_neither_better_nor_worse(tmp_path: Path) -> None:
+    write_run(tmp_path / "new", rows_of("e3", 20, 5, abstained=True))
+    write_run(tmp_path / "old", rows_of("e3", 20, 5))
+    for name in ("new", "old"):
+        amend(tmp_path / name, digests={"queries": "same", "documents": "same"})
+    table = table_in(of(tmp_path / "new", tmp_path / "old"), "diff-1-e3")
+    assert float(cell_in(table, "abstention_rate", "p (Holm)").text) <= 0.05
+    assert cell_in(table, "abstention_rate", "difference").tone == ""
+    assert cell_in(table, "false_abstention_rate ↓", "difference").tone == "bad"

@@ -155,6 +155,22 @@ def test_measures_by_slice(tmp_path: Path) -> None:
     assert shown["topic: b"] == ("3", "0.333")
 
 
+def test_slices_have_one_scale_for_all_experiments(tmp_path: Path) -> None:
+    topics = [{"metadata": {"topic": "ab"[n % 2]}} for n in range(6)]
+    low, high = (
+        [row.model_copy(update=topic) for row, topic in zip(rows_of(name, 6, found), topics, strict=True)]
+        for name, found in (("e2", 1), ("e3", 6))
+    )
+    figure = slices(run_of(tmp_path, low, high))
+    assert figure is not None
+    keys = [
+        [element.text for element in ElementTree.fromstring(svg).iter() if element.get("class") == "axis-label"]
+        for svg in figure.drawings
+    ]
+    assert keys[0] == keys[1]
+    assert len(keys[0]) == 2
+
+
 def test_nothing_is_drawn_of_no_trial(tmp_path: Path) -> None:
     write_run(tmp_path, [], cases=[], selected={})
     runs = read(tmp_path)

@@ -130,6 +130,7 @@ def test_the_commands_that_give_it_again(tmp_path: Path) -> None:
     write_study(tmp_path)
     settings = {"profile": "embedded", "chat_model": "embedded/extractive", "top_k": 7, "attribute": True, "seed": 7}
     more = {"measures": ["faithfulness, hri"], "output": "/somewhere", "gate": ["e3: recall@5 >= 0"]}
+    more["report"] = "/somewhere/report.html"
     amend(tmp_path, commit="c0ffee", settings={**settings, **more, "openai_api_key": "set", "kb_dir": "my docs"})
     assert code_in(tmp_path) == [
         "git checkout c0ffee",

@@ -136,6 +136,29 @@ def test_where_nothing_is_missing_that_is_said(tmp_path: Path) -> None:
     assert prose_in(verdict(read(tmp_path)))[-1].startswith("Whatever could be measured was")
 
 
+def test_without_a_row_nothing_was_measured(tmp_path: Path) -> None:
+    write_run(tmp_path, rows_of("e3", 3, 3))
+    (tmp_path / "e3_filtered_rag.jsonl").unlink(missing_ok=True)
+    (tmp_path / "e3.jsonl").unlink(missing_ok=True)
+    assert "Nothing was measured: no trial left a row. Lost trials count as the worst." in prose_in(
+        verdict(read(tmp_path))
+    )
+
+
+def test_gates_that_were_judged_on_other_rows_are_said_to_be(study: Path) -> None:
+    counted = {name: {"lost": 0} for name in ("e1", "e2", "e3")}
+    summarise(study, gate("e3: recall@5 >= 0.7"), **counted)
+    assert not [said for said in prose_in(verdict(read(study))) if "other rows" in said]
+    summarise(study, gate("e3: recall@5 >= 0.7"), **{**counted, "e2": {"lost": 3}})
+    (said,) = [said for said in prose_in(verdict(read(study))) if "other rows" in said]
+    assert said.startswith("The gates were judged on other rows of e2: 3 trials had none then, 0 have none now.")
+
+
+def test_one_answer_that_was_replayed_is_no_all(tmp_path: Path) -> None:
+    write_run(tmp_path, rows_of("e3", 1, 1, timings_recorded=True))
+    assert facts_in(verdict(read(tmp_path)))["replayed"] == "the answer, with the times that were recorded"
+
+
 def test_what_became_of_the_trials(tmp_path: Path) -> None:
     rows = rows_of("e3", 4, 4)
     rows[1] = failed_row(query_id="q01")

@@ -8,7 +8,8 @@ import pytest
 
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.errors import DataError, SettingsError
-from rag_harness.page.written import check_place, format_of, read_runs, write_report
+from rag_harness.page.formats import check_place, format_of
+from rag_harness.page.written import read_runs, write_report
 from tests.unit.rows import make_row
 from tests.unit.tables import write_run
 
@@ -58,6 +59,8 @@ def test_an_ending_that_says_nothing_is_refused_with_those_that_do() -> None:
 def test_a_folder_is_no_file(output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(output), "--format", "html", "-o", str(tmp_path)]) == CANNOT_RUN
     assert f"{tmp_path} is a folder. Name a file in it: {tmp_path / 'report.html'}." in capsys.readouterr().err
+    assert main(["report", str(output), "-o", str(tmp_path)]) == CANNOT_RUN
+    assert f"{tmp_path} is a folder. Name a file in it" in capsys.readouterr().err
     (tmp_path / "x.html").mkdir()
     with pytest.raises(SettingsError, match="is a folder"):
         check_place(tmp_path / "x.html")
@@ -72,6 +75,11 @@ def test_a_folder_without_a_run_says_what_to_do(tmp_path: Path, capsys: pytest.C
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "r.html")]) == CANNOT_RUN
     assert "does not describe a run: there is no such file. Run pytest" in capsys.readouterr().err
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_file_is_no_folder_of_a_run(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(output / "run.json"), "-o", str(output / "r.html")]) == CANNOT_RUN
+    assert f"run.json is a file. Name the output folder of a run: {output}." in capsys.readouterr().err
 
 
 def test_a_table_is_of_one_run(output: Path, tmp_path: Path) -> None:

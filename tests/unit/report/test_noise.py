@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from rag_harness.engine.repeated import repeat_fingerprint, repeat_name
-from rag_harness.engine.stored import result_path, scores_path
+from rag_harness.engine.places import result_path, scores_path
+from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import default_measures, measure_named
 from rag_harness.report.noise import CONSTANT, JUDGE_TOO, Noise, noises
 from rag_harness.report.noise_lines import noise_lines

@@ -160,3 +160,12 @@ def test_the_schema_says_of_every_null_what_it_means() -> None:
 def test_the_published_schema_is_that_of_the_code() -> None:
     """Write it anew: python -c "import json; from rag_harness.results.row import row_schema as s; print(json.dumps(s(), indent=2))" """  # noqa: E501
     assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == row_schema()
+
+
+@pytest.mark.parametrize(("kind", "answerable"), [("negative", False), ("direct", True)])
+def test_whether_an_older_row_s_query_can_be_answered_is_told_by_its_type(kind: str, answerable: bool) -> None:
+    says_nothing_of_it = json.loads(make_row(query_type=kind).line())
+    del says_nothing_of_it["answerable"]
+    assert parse_row(json.dumps(says_nothing_of_it)).answerable is answerable
+    assert json.loads(parse_row(json.dumps(says_nothing_of_it)).text)["answerable"] is answerable
+    assert parse_row(json.dumps({**says_nothing_of_it, "answerable": not answerable})).answerable is not answerable

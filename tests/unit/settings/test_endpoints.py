@@ -10,7 +10,8 @@ import pytest
 from rag_harness.engine.shares import share_of
 from rag_harness.errors import SettingsError
 from rag_harness.settings import Settings, masked
-from rag_harness.settings.endpoints import EndpointSpec, read_endpoint, read_endpoints
+from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.settings.endpoints import read_endpoint, read_endpoints
 from rag_harness.settings.loading import load_settings
 
 URL = 'url = "http://127.0.0.1:8000/query"\n'
@@ -49,6 +50,11 @@ def test_a_chat_endpoint_is_asked_as_chat_endpoints_are(tmp_path: Path) -> None:
     assert (body["model"], body["stream"], body["temperature"]) == ("m", True, 0)
     assert body["messages"][-1] == {"role": "user", "content": "{{query}}"}
     assert spec.read.answer == "choices[0].message.content"
+
+
+def test_a_body_that_speaks_of_streaming_has_the_last_word(tmp_path: Path) -> None:
+    spec = read(tmp_path, URL + 'kind = "openai"\nmodel = "m"\nbody = {stream = false}\n')
+    assert json.loads(spec.body).keys() == {"model", "messages", "stream"}
 
 
 @pytest.mark.parametrize(

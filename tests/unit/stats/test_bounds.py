@@ -15,6 +15,7 @@ from rag_harness.stats import mean_bounds, mean_interval
 from rag_harness.stats.bounded import bounded_bounds, bounded_interval
 from rag_harness.stats.clusters import cluster_sums, standard_error
 from rag_harness.stats.inputs import Floats, UndefinedError
+from rag_harness.stats.intervals import bootstrap_interval
 from rag_harness.stats.settling import cases_to_settle, more_to_settle, quantile_to_settle, spread_of
 from rag_harness.stats.shares import clopper_pearson, finite_share_bounds, share_bounds
 from rag_harness.stats.students import bootstrap_t_bounds, t_bounds, t_interval
@@ -201,6 +202,22 @@ def test_with_clusters_the_wider_of_two_bounds_holds() -> None:
     assert drawn.low < by_t.low
     assert drawn.high < by_t.high
     assert mean_bounds(values, SHARE, clusters=clusters) == (drawn.low, min(by_t.high, 1))
+
+
+@pytest.mark.parametrize("span", [None, (0.0, 1.0)])
+def test_the_interval_of_many_cases_is_students_and_hardly_another_than_the_bootstraps(
+    span: tuple[float, float] | None,
+) -> None:
+    values = np.random.default_rng(3).beta(0.3, 0.7, 1000)
+    found, drawn = mean_interval(values, span), bootstrap_interval(values)
+    assert found == pytest.approx(t_bounds(values, 0.975))
+    assert found == pytest.approx(drawn, abs=0.05 * (drawn.high - drawn.low))
+    assert mean_interval(values[:-1], span) == bootstrap_interval(values[:-1])
+
+
+def test_the_interval_of_many_cases_stays_within_their_range() -> None:
+    assert mean_interval([*[1.0] * 999, 0.99], (0, 1)).high == 1.0
+    assert mean_interval([1.0] * 1000, (0, 1)) == (1.0, 1.0)
 
 
 def test_many_cases_are_bounded_by_students_t_within_their_range() -> None:

@@ -30,9 +30,12 @@ def mean_interval(values: Sequence[float], span: tuple[float, float] | None) -> 
     if set(values) <= {0.0, 1.0} and (span is None or span[0] == 0):
         found = scipy.stats.binomtest(int(array.sum()), n).proportion_ci(0.95, "wilson")
         return float(found.low), float(found.high)
-    if n >= 100:
+    if 100 <= n < 1000:
         return bootstrap(values)
-    if span:
+    if n >= 1000 and np.ptp(array):
+        low, high = students_interval(array.tolist())
+        return (max(low, span[0]), min(high, span[1])) if span else (low, high)
+    if span and n < 100:
         return _bounded(array, span, 0.025, 0.5)
     if np.ptp(array) <= 1e-12 * max(abs(array).max(), 1e-300):
         return float(array.mean()), float(array.mean())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import traceback
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,26 @@ def test_a_key_that_the_server_repeats_is_not_shown(tmp_path: Path, monkeypatch:
     error = failure(tmp_path, refusal(401, "sk-planted is no key"), more='[headers]\nx-api-key = "${MY_KEY}"')
     assert "… is no key" in str(error)
     assert "planted" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b'{"answer": "your key is sk-planted'),
+        Reply(body=b"<html>sk-planted</html>", kind="text/html"),
+        as_json({"reply": "sk-planted"}),
+        as_json({"answer": "x", "problem": "sk-planted is no key"}),
+        Reply(500, b"sk-planted"),
+        Reply(302, headers={"location": "http://elsewhere/?key=sk-planted"}),
+    ],
+)
+def test_a_key_that_is_repeated_where_there_is_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-planted")
+    more = 'headers = {x-api-key = "${MY_KEY}"}\n[read]\nerror = "problem?"'
+    error = failure(tmp_path, reply, more=more)
+    assert "planted" not in "".join([*traceback.format_exception(error), getattr(error, "raw", "")])
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:

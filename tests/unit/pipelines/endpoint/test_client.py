@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import BudgetError, RecordingMissError
+from rag_harness.errors import BudgetError, PrerequisiteError, RecordingMissError, SettingsError
 from rag_harness.models.anew import asked_again
 from rag_harness.types import Query
 from tests.unit.pipelines.endpoint.services import QUERY, Service
@@ -156,6 +156,21 @@ def test_calls_in_flight_are_capped_and_charged(folder: Path) -> None:
         assert sum(output.calls[0].usd or 0.0 for output in outputs) == 3.0
         with pytest.raises(BudgetError):
             Service(folder, spec, budget=2.9).ask_all(*queries)
+
+
+def test_a_chat_endpoint_is_charged_by_the_table_of_prices(folder: Path) -> None:
+    (folder / "prices.toml").write_text('[models."m"]\ninput = 1000.0\noutput = 2000.0\n')
+    with serving(Reply(body=CHAT, kind="text/event-stream")) as server:
+        spec = f'url = "{server.url}/chat"\nkind = "openai"\nmodel = "m"\n'
+        with pytest.raises(PrerequisiteError, match="max_tokens in its body"):
+            Service(folder, spec, budget=1.0, prices="prices.toml")
+        service = Service(folder, f"{spec}body = {{max_tokens = 100}}", budget=1.0, prices="prices.toml")
+        assert service.ask().calls[0].usd == pytest.approx((9 * 1000 + 2 * 2000) / 1e6)
+
+
+def test_data_that_nobody_named(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="Unknown data 'nowhere'"):
+        Service(folder, 'url = "http://127.0.0.1:9/"\ndata = "nowhere"')
 
 
 def test_the_fingerprint_changes_with_what_is_sent_and_read_and_not_with_its_limits(folder: Path) -> None:

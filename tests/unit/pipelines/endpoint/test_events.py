@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.pipelines.endpoint.events import heard_of
-from rag_harness.settings.endpoints import EndpointSpec, StreamReading
+from rag_harness.pipelines.endpoint.heard import heard_of
+from rag_harness.settings.endpoint_spec import EndpointSpec, StreamReading
 
 NAMED = (
     b": a comment\r\n\r\n"

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import ModelCallError, ModelOutputError
-from rag_harness.pipelines.endpoint.reading import Context, Reader, Said
+from rag_harness.pipelines.endpoint.contexts import Context
+from rag_harness.pipelines.endpoint.reading import Reader, Said
 from rag_harness.pipelines.endpoint.said import answer_of
-from rag_harness.settings.endpoints import Reading
+from rag_harness.settings.endpoint_spec import Reading
 from rag_harness.types import Chunk, Hit, Usage
 
 SAID: Any = {
@@ -50,6 +51,8 @@ def test_the_items_of_a_list_may_stand_apart() -> None:
     found = reader(contexts="$.contexts[0,1].text").read(SAID)
     assert [context.text for context in found.contexts] == ["one", "two"]
     assert reader(contexts="$.nowhere[*]?").read(SAID).contexts == ()
+    groups = {"answer": "x", "groups": [{"hits": ["a", "b"]}, {"hits": ["c"]}]}
+    assert [context.text for context in reader(contexts="$.groups[*].hits").read(groups).contexts] == ["a", "b", "c"]
     assert reader(contexts="none").read(SAID).contexts == ()
 
 
@@ -70,9 +73,9 @@ def test_the_items_of_a_list_may_stand_apart() -> None:
         ({"contexts": "answer"}, "finds text: '45 days'; expected a list"),
         ({"contexts": "usage"}, "finds an object with 'in', 'out'; expected a list"),
         ({"contexts": "hits"}, "read.contexts = 'hits' finds nothing"),
-        ({"contexts": "contexts", "text": "body"}, "read.text = 'body' finds nothing in context 1."),
+        ({"contexts": "contexts", "text": "body"}, "context 1: read.text = 'body' finds nothing. At $ there is an"),
         ({"contexts": "contexts", "score": "text"}, "read.score = 'text' finds text: 'one'; expected a number"),
-        ({"contexts": "$.usage.*"}, "nothing is read of context 1, which is the number 12"),
+        ({"contexts": "$.usage.*"}, "context 1 is the number 12, and nothing is read of it: text = 'text?', id"),
         ({"confidence": "usage.in"}, "expected a number from 0 to 1"),
         ({"confidence": "verdict"}, "expected a number"),
         ({"decision": "sure"}, "expected text"),

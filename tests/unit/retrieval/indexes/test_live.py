@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rag_harness.retrieval.indexes import live_edge
 from rag_harness.retrieval.indexes.live import LiveIndexError, LivePoints
 from rag_harness.retrieval.indexes.live_edge import EdgePoints
 from rag_harness.retrieval.indexes.live_opening import open_points
@@ -123,3 +124,33 @@ def test_a_url_is_for_the_server(tmp_path: Path) -> None:
 def test_a_dead_server_is_named(tmp_path: Path) -> None:
     with pytest.raises(LiveIndexError, match="does not answer"):
         open_points(Settings(qdrant_url="http://127.0.0.1:1"), tmp_path, "mine")
+
+
+def test_a_graph_is_made_where_it_is_worth_it_and_what_comes_later_is_found_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_edge, "GRAPH_FROM", 500)
+    rows, points = random_rows(700), EdgePoints(tmp_path / "shard")
+    points.add(range(499), rows[:499])
+    points.tidy()
+    assert points._shard is not None
+    assert (points._graph, points._shard.info().indexed_vectors_count) == (False, 0)
+    points.add(range(499, 600), rows[499:600])
+    points.tidy()
+    assert (points._graph, points._shard.info().indexed_vectors_count) == (True, 600)
+    points.add(range(600, 700), rows[600:])
+    points.remove([3, 650])
+    points.close()
+    points = EdgePoints(tmp_path / "shard")
+    points.tidy()
+    known = {n: rows[n] for n in range(700) if n not in (3, 650)}
+    assert points.ids() == set(known)
+    found = [[point for _, point in points.nearest(query, 10)] for query in random_rows(50, seed=1)]
+    right = [nearest_of(known, query)[:10] for query in random_rows(50, seed=1)]
+    recall = sum(len(set(one) & set(other)) for one, other in zip(found, right, strict=True)) / 500
+    assert recall > 0.98
+    points.close()
+    exact = EdgePoints(tmp_path / "shard", exact=True)
+    exact.tidy()
+    assert [[point for _, point in exact.nearest(query, 10)] for query in random_rows(50, seed=1)] == right
+    exact.close()

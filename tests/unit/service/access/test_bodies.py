@@ -93,34 +93,36 @@ def test_a_body_that_falls_silent_is_not_waited_for(db: Database, path: str) -> 
     assert refused(sent(asking, path, silent(), headers)) == (408, "too_slow")
 
 
+class Clock:
+    """Stands still, unless it is told how late it is."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("rag_harness.service.access.bodies.monotonic", lambda: self.now)
+
+    async def dripping(self, begins: bytes, size: int, ends: bytes = b"", parts: int = 1000) -> AsyncIterator[bytes]:
+        """Yield ``size`` bytes a second."""
+        yield begins
+        for _ in range(parts):
+            self.now += 1
+            yield b"x" * size
+        yield ends
+
+
 @pytest.mark.parametrize("path", ["/query", "/ingest"])
-def test_a_byte_now_and_then_is_too_slow(db: Database, path: str) -> None:
-    sent_bytes = 0
-
-    async def dripping() -> AsyncIterator[bytes]:
-        nonlocal sent_bytes
-        yield FORM_BEGINS if path == "/ingest" else b'{"query": "'
-        while True:
-            await asyncio.sleep(0.01)
-            sent_bytes += 1
-            yield b"x"
-
-    asking = Asking(create_app(db, pace=Pace(silence=0.2, rate=1e6)))
+def test_a_byte_now_and_then_is_too_slow(db: Database, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, begins = Clock(monkeypatch), FORM_BEGINS if path == "/ingest" else b'{"query": "'
     headers = {**(JSON if path == "/query" else FORM), "content-length": "100000"}
-    assert refused(sent(asking, path, dripping(), headers)) == (408, "too_slow")
-    assert sent_bytes < 1000
+    answer = sent(Asking(create_app(db)), path, clock.dripping(begins, 1), headers)
+    assert refused(answer) == (408, "too_slow")
 
 
-def test_a_slow_line_that_keeps_its_pace_may_take_long(db: Database) -> None:
-    async def steady() -> AsyncIterator[bytes]:
-        yield b'{"query": "'
-        for _ in range(10):
-            await asyncio.sleep(0.02)
-            yield b"x" * 50
-        yield b'"}'
-
-    asking = Asking(create_app(db, pace=Pace(silence=0.15, rate=1000)))
-    assert sent(asking, "/query", steady(), {**JSON, "transfer-encoding": "chunked"}).json()["answer"] == "x" * 500
+def test_a_slow_line_that_keeps_its_pace_may_take_long(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    body = clock.dripping(b'{"query": "', 1024, b'"}', parts=100)
+    answer = sent(Asking(create_app(db)), "/query", body, {**JSON, "transfer-encoding": "chunked"})
+    assert answer.json()["answer"] == "x" * 102_400
+    assert clock.now == 1100
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"query": "q", "inputs": {"a": ' + "["])
@@ -191,7 +193,7 @@ def depth(value: Any) -> int:
 @given(values, st.booleans(), st.integers(0, 80))
 def test_depth_is_counted_as_a_parser_nests(value: Any, ascii_only: bool, around: int) -> None:
     for _ in range(around):
-        value = ["]", value, '\\"]']
+        value = ['\\"]', value, "]"]
     body = json.dumps(value, ensure_ascii=ascii_only).encode()
     with pytest.raises(ProblemError, match="deeper") if depth(value) > MOST_LEVELS else nullcontext():
         check_json(body)
@@ -219,6 +221,14 @@ def test_whole_characters_pass_however_they_are_escaped(text: str) -> None:
 def test_half_a_character_does_not(half: bytes) -> None:
     with pytest.raises(ProblemError, match="half a character"):
         check_json(b'"%s"' % half)
+
+
+@pytest.mark.parametrize(
+    "body", [b"\xff", b'"\xed\xa0\x80"', '{"a": 1}'.encode("utf-16"), '{"a": 1}'.encode("utf-16-le"), b'"\0"']
+)
+def test_what_is_not_utf8_is_named_so(body: bytes) -> None:
+    with pytest.raises(ProblemError, match="Send it as UTF-8"):
+        check_json(body)
 
 
 # The connection after it

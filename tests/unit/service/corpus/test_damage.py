@@ -11,6 +11,8 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.service.corpus import collection as collection_module
+from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.reconciling import DAMAGED
 from rag_harness.service.problems import ProblemError
@@ -138,6 +140,7 @@ def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, m
                 raise LiveIndexError("The vector index cannot be written: it is gone")
 
             monkeypatch.setattr(collection._lasting.points, "remove", fails)
+            monkeypatch.setattr(rows, "remove", fails)
             done = await collection.ingest("warranty.md", TEXT.encode())
             assert done.status == "ready"
             check_finds(collection, {**PAGES, "warranty.md": TEXT})
@@ -145,6 +148,8 @@ def test_what_fails_after_the_change_is_done_by_the_next_start(tmp_path: Path, m
             check_finds(corpora.get(DEFAULT), {**PAGES, "warranty.md": TEXT})
             ids = corpora.get(DEFAULT)._lasting.points.ids()
             assert len(ids) == len(PAGES)
+            kept = corpora._state.database.read(lambda c: c.execute("SELECT count(*) FROM documents").fetchone()[0])
+            assert kept == len(PAGES)
 
     asyncio.run(scenario())
 
@@ -156,5 +161,29 @@ def test_a_state_has_one_owner(tmp_path: Path) -> None:
                 async with opened(tmp_path):
                     pass
             assert names(corpora.get(DEFAULT)) == []
+
+    asyncio.run(scenario())
+
+
+def test_a_change_that_fails_leaves_nothing_in_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, write_pages(tmp_path / "kb")) as corpora:
+            collection = corpora.get(DEFAULT)
+            before = collection._lasting.points.ids()
+
+            def fails(*_: object) -> None:
+                raise RuntimeError(f"a bug that names {tmp_path}")
+
+            monkeypatch.setattr(collection_module, "serving_of", fails)
+            with pytest.raises(ProblemError) as refused:
+                await collection.ingest("stoves.md", TEXT.encode())
+            assert refused.value.status == 500
+            assert str(tmp_path) not in refused.value.detail
+            (failed,) = [each for each in collection.documents() if each.status == "failed"]
+            assert str(tmp_path) not in failed.why
+            with pytest.raises(RuntimeError):
+                await collection.delete(next(each.doc_id for each in collection.documents() if each.name in PAGES))
+            check_finds(collection, PAGES)
+            assert collection._lasting.points.ids() == before
 
     asyncio.run(scenario())

@@ -1,123 +1,21 @@
-"""Server-sent events -> one JSON that ``[read]`` looks into, as they come: the first token has its time."""
+"""Three kinds of streams -> one JSON that ``[read]`` looks into."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from time import perf_counter
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.pipelines.endpoint.parsing import parsed
 from rag_harness.pipelines.endpoint.paths import Path
-from rag_harness.settings.endpoints import EndpointSpec, StreamReading
+from rag_harness.pipelines.endpoint.stream import Streamed
+from rag_harness.settings.endpoint_spec import StreamReading
 
 _DONE = "[DONE]"
 
 
-class Heard(Protocol):
-    """Takes an answer in as it comes. ``first`` is when its first token came, on perf_counter's clock."""
-
-    first: float | None
-
-    def add(self, part: bytes) -> None:
-        """Take in a part.
-
-        Raises:
-            ModelCallError: the service says that it failed.
-            ModelOutputError: an event is not what was agreed.
-        """
-        ...
-
-    def document(self) -> Any:
-        """Return the whole answer.
-
-        Raises:
-            ConnectionError: it broke off.
-            ModelOutputError: it cannot be read.
-        """
-        ...
-
-
-def heard_of(spec: EndpointSpec, kind: str) -> Heard:
-    """Return what takes in an answer of content type ``kind``."""
-    if "event-stream" not in kind:
-        return _Whole(spec.name, kind)
-    if spec.kind == "openai":
-        return _Chat(spec.name)
-    return _Messages(spec.name) if spec.kind == "mcp" else _Named(spec.name, spec.stream)
-
-
-class _Whole:
-    """One JSON."""
-
-    first: float | None = None
-
-    def __init__(self, name: str, kind: str) -> None:
-        self._name, self._kind = name, kind
-        self._parts: list[bytes] = []
-
-    def add(self, part: bytes) -> None:
-        self._parts.append(part)
-
-    def document(self) -> Any:
-        return parsed(b"".join(self._parts), self._name, self._kind)
-
-
-class _Lines:
-    """Cuts a stream into events (HTML Standard, "Server-sent events"): name and data; half an event is none."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._event, self._data = "message", list[str]()
-
-    def feed(self, part: bytes) -> Iterator[tuple[str, str]]:
-        lines = (self._rest + part).replace(b"\r\n", b"\n").split(b"\n")
-        self._rest = lines.pop()
-        for line in lines:
-            name, _, value = line.decode("utf-8", "replace").rstrip("\r").partition(":")
-            value = value.removeprefix(" ")
-            if name == "data":
-                self._data.append(value)
-            elif name == "event":
-                self._event = value
-            elif not line.strip(b"\r"):
-                if self._data:
-                    yield self._event, "\n".join(self._data)
-                self._event, self._data = "message", []
-
-
-class _Streamed:
-    """What the streams have in common."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._lines = _Lines()
-        self.first: float | None = None
-        self._texts: list[str] = []
-        self._is_whole = False
-
-    def add(self, part: bytes) -> None:
-        for event, data in self._lines.feed(part):
-            self._take(event, data)
-
-    def _take(self, event: str, data: str) -> None:
-        raise NotImplementedError
-
-    def _say(self, text: str) -> None:
-        if text:
-            self.first = self.first or perf_counter()
-            self._texts.append(text)
-
-    def _json(self, data: str) -> Any:
-        return parsed(data.encode(), f"{self._name}, an event of its stream", "")
-
-    def _broke_off(self, before: str) -> ConnectionError:
-        # Half an answer must not pass for a whole one: a connection closed early looks like a stream's end.
-        return ConnectionError(f"the stream broke off before {before}; {len(self._texts)} pieces of text had come")
-
-
-class _Named(_Streamed):
+class NamedEvents(Streamed):
     """Events by name, as the spec has them."""
 
     def __init__(self, name: str, reading: StreamReading) -> None:
@@ -163,7 +61,7 @@ class _Named(_Streamed):
         return {"streamed": "".join(self._texts), "events": self._events, **final}
 
 
-class _Chat(_Streamed):
+class ChatChunks(Streamed):
     """Chunks of an OpenAI-compatible completion; what else they carry stands where a plain completion has it."""
 
     def __init__(self, name: str) -> None:
@@ -198,7 +96,7 @@ class _Chat(_Streamed):
         return {**self._whole, "choices": [{"message": message, "finish_reason": self._end}]}
 
 
-class _Messages(_Streamed):
+class Messages(Streamed):
     """JSON-RPC messages of an MCP server: the response is the one that has a result or an error."""
 
     def __init__(self, name: str) -> None:

@@ -1,0 +1,34 @@
+"""Formats of the report, by the ending of its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from rag_harness.errors import SettingsError
+
+Format = Literal["html", "md", "csv", "parquet"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def format_of(file: Path) -> Format:
+    """Return the format that a file's name asks for.
+
+    Raises:
+        SettingsError: it ends like none of them.
+    """
+    for known in FORMATS:
+        if file.suffix.lower() == f".{known}":
+            return known
+    raise SettingsError(f"{file}: no format ends like that. Use one of {', '.join(f'.{each}' for each in FORMATS)}.")
+
+
+def check_place(file: Path) -> None:
+    """Make sure that a report may be written to ``file``, before a run that would be paid for.
+
+    Raises:
+        SettingsError: it ends like no format, or is a folder.
+    """
+    if file.is_dir():
+        raise SettingsError(f"{file} is a folder. Name a file in it: {file / 'report.html'}.")
+    format_of(file)

@@ -1,0 +1,60 @@
+"""The items of a list of contexts -> text, id, document and score of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_harness.errors import ModelOutputError
+from rag_harness.pipelines.endpoint import values
+from rag_harness.pipelines.endpoint.paths import Path, described
+
+PARTS = {"text": values.text, "id": values.name, "document": values.name, "score": values.number}
+"""What is looked up in each item, and what it may be."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """A piece of text that the service says it has answered from, as it says it."""
+
+    text: str
+    id: str = ""
+    document: str = ""
+    score: float | None = None
+
+
+def read_contexts(items: Sequence[Any], paths: Mapping[str, Path], name: str) -> tuple[Context, ...]:
+    """Return ``items`` as contexts; a text is one as it stands. ``name`` is the service's.
+
+    Raises:
+        ModelOutputError: nothing can be read of an item, or something of another kind.
+    """
+    return tuple(_context(item, paths, f"{name}: context {place}") for place, item in enumerate(items, 1))
+
+
+def _context(item: Any, paths: Mapping[str, Path], where: str) -> Context:
+    if isinstance(item, str):
+        return Context(item)
+    found = {part: value for part in PARTS if (value := _part(item, part, paths[part], where)) is not None}
+    if not found.keys() - {"score"}:
+        tried = ", ".join(f"{part} = {paths[part].text!r}" for part in ("text", "id", "document"))
+        raise ModelOutputError(
+            f"{where} is {described(item)}, and nothing is read of it: {tried} find nothing. Say in [read] where they "
+            f"are."
+        )
+    return Context(**{"text": "", **found})
+
+
+def _part(item: Any, part: str, path: Path, where: str) -> Any:
+    found = path.find(item)
+    if not found and not path.is_optional:
+        raise ModelOutputError(f"{where}: read.{part} = {path.text!r} finds nothing. {path.nearest(item)}.")
+    if not found or found[0] is None:
+        return None
+    try:
+        return PARTS[part](found[0])
+    except values.WrongKindError as error:
+        raise ModelOutputError(
+            f"{where}: read.{part} = {path.text!r} finds {described(found[0])}; expected {error}."
+        ) from None

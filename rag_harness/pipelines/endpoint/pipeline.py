@@ -1,0 +1,89 @@
+"""Answers queries by asking a service, and finds out which documents its contexts are from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from rag_harness.errors import ModelCallError
+from rag_harness.local_work import on_local_thread
+from rag_harness.pipelines.endpoint.client import Client, Reply
+from rag_harness.pipelines.endpoint.placing import Placed, Placing
+from rag_harness.pipelines.endpoint.reading import Reader, Said
+from rag_harness.pipelines.endpoint.refusals import hidden
+from rag_harness.pipelines.endpoint.request import Request, Requests
+from rag_harness.pipelines.endpoint.said import answer_of
+from rag_harness.pipelines.trace import Trace
+from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.types import SERVICE, Call, Decision, Message, PipelineOutput, Query, Usage
+
+Cost = Callable[[str, Usage], "float | None"]
+"""USD of a call by the model that answered and what it used; None where nobody knows."""
+
+
+class EndpointPipeline:
+    """Answers queries by asking a service.
+
+    Args:
+        spec: the service.
+        requests: makes what is sent.
+        client: asks.
+        reader: reads what came back.
+        placing: finds the documents of contexts.
+        usd: what a call costs.
+    """
+
+    def __init__(
+        self, spec: EndpointSpec, requests: Requests, client: Client, reader: Reader, placing: Placing, usd: Cost
+    ) -> None:
+        self._spec, self._requests, self._client = spec, requests, client
+        self._reader, self._placing, self._usd = reader, placing, usd
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        """Ask the service; what it did not say is an error, and no empty answer."""
+        trace = Trace()
+        with trace.stage("request"):
+            request = self._requests.of(query)
+        with trace.stage("ask"):
+            reply = await self._client.ask(request)
+        trace.calls["ask"] = [self._call(request, reply)]
+        with trace.stage("read"):
+            said = self._reader.read(reply.document)
+            # Looking up texts takes the processor; calls in flight go on meanwhile.
+            placed = await on_local_thread(lambda: self._placing.place(said.contexts)) if said.contexts else Placed()
+        return self._output(trace, said, placed)
+
+    def is_recorded(self, query: Query) -> bool:
+        """Return whether the answer to ``query`` is there already; False where it cannot be asked."""
+        try:
+            return self._client.is_recorded(self._requests.of(query))
+        except ModelCallError:
+            return False
+
+    def _output(self, trace: Trace, said: Said, placed: Placed) -> PipelineOutput:
+        # Reading is the harness's own work: the time of a trial is the service's.
+        for own in ("request", "read"):
+            trace.milliseconds.pop(own, None)
+        trace.note("ask", placed=dict(placed.how))
+        trace.retrieved = trace.context = list(placed.hits)
+        if said.decision:
+            trace.decisions.append(Decision("service", said.decision))
+        return trace.output(answer_of(said, placed.hits), said.confidence)
+
+    def _call(self, request: Request, reply: Reply) -> Call:
+        usage = self._reader.usage(reply.document)
+        model = self._reader.model(reply.document) or self._spec.model or self._spec.name
+        said = {"url": hidden(request.url, self._requests.secrets), "body": request.body}
+        sent = Message("request", json.dumps(said, ensure_ascii=False, indent=1))
+        return Call(
+            SERVICE,
+            model,
+            usage,
+            reply.total_ms,
+            reply.ttft_ms,
+            reply.waited_ms,
+            reply.retries,
+            reply.recorded,
+            (sent,),
+            self._usd(model, usage),
+        )

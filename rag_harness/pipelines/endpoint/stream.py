@@ -1,0 +1,62 @@
+"""Server-sent events as they come: names, data, and the time of the first piece of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+from rag_harness.pipelines.endpoint.parsing import parsed
+
+
+class Lines:
+    """Cuts a stream into events (HTML Standard, "Server-sent events"): name and data; half an event is none."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._event, self._data = "message", list[str]()
+
+    def feed(self, part: bytes) -> Iterator[tuple[str, str]]:
+        lines = (self._rest + part).replace(b"\r\n", b"\n").split(b"\n")
+        self._rest = lines.pop()
+        for line in lines:
+            name, _, value = line.decode("utf-8", "replace").rstrip("\r").partition(":")
+            value = value.removeprefix(" ")
+            if name == "data":
+                self._data.append(value)
+            elif name == "event":
+                self._event = value
+            elif not line.strip(b"\r"):
+                if self._data:
+                    yield self._event, "\n".join(self._data)
+                self._event, self._data = "message", []
+
+
+class Streamed:
+    """What the streams have in common."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lines = Lines()
+        self.first: float | None = None
+        self._texts: list[str] = []
+        self._is_whole = False
+
+    def add(self, part: bytes) -> None:
+        for event, data in self._lines.feed(part):
+            self._take(event, data)
+
+    def _take(self, event: str, data: str) -> None:
+        raise NotImplementedError
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.first = self.first or perf_counter()
+            self._texts.append(text)
+
+    def _json(self, data: str) -> Any:
+        return parsed(data.encode(), f"{self._name}, an event of its stream", "")
+
+    def _broke_off(self, before: str) -> ConnectionError:
+        # Half an answer must not pass for a whole one: a connection closed early looks like a stream's end.
+        return ConnectionError(f"the stream broke off before {before}; {len(self._texts)} pieces of text had come")

@@ -1,0 +1,27 @@
+"""The page's script: small, and without what only its readers need."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from rag_harness.page.html import html_of
+from rag_harness.page.payload.index import payload_of
+
+MOST = 30_000
+
+
+def script() -> str:
+    page = html_of("title", [], payload_of([]))
+    return page.rsplit("<script>", 1)[1].split("</script>", 1)[0]
+
+
+def test_it_is_small_and_says_nothing_to_readers() -> None:
+    lines = script().splitlines()
+    assert len(script().encode()) < MOST
+    assert not [line for line in lines if line.startswith(("//", "/**", "\t")) or not line]
+
+
+def test_no_text_of_it_spans_lines() -> None:
+    """A text over several lines would lose its indentation."""
+    source = files("rag_harness.page").joinpath("assets", "page.js").read_text(encoding="utf-8")
+    assert [line for line in source.splitlines() if line.count("`") % 2] == []
