@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
 from rag_harness.service.access.listening import settings as listening
@@ -25,7 +26,7 @@ from rag_harness.service.serviced import Service
 from rag_harness.service.starting import Starting
 from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 
 _LEAVES_WITHIN = 10
 """Seconds that answers under way get when the server is told to end."""
@@ -106,7 +107,7 @@ async def opened(
     metrics = Metrics(lambda: _held(state.database), lambda: traces.lost)
     corpora = Corpora(settings, options, options.experiment, state, metrics.ingested)
     collections = Starting(corpora)
-    opening = asyncio.ensure_future(collections.open())
+    opening = asyncio.ensure_future(_open(collections, settings))
     try:
         if loaded is None:
             await opening
@@ -121,6 +122,20 @@ async def opened(
         await corpora.close()
         if exporter is not None:
             exporter.close()
+
+
+def _import_models() -> None:
+    """Import what calls models: on the loop it would hold up everybody for a second, at the first question."""
+    with IMPORTING:
+        import aiohttp  # noqa: F401
+        import openai  # noqa: F401
+
+
+async def _open(collections: Starting, settings: Settings) -> None:
+    # First: once the collections are open, questions come.
+    if not access_of(settings).calls_nobody:
+        await asyncio.to_thread(_import_models)
+    await collections.open()
 
 
 def _held(database: Database) -> dict[str, tuple[int, int]]:

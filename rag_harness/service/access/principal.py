@@ -7,8 +7,8 @@ from typing import Literal
 
 Scope = Literal["query", "ingest", "admin"]
 SCOPES: tuple[Scope, ...] = ("query", "ingest", "admin")
-"""``query`` asks, reads and rates traces; ``ingest`` adds, lists and removes documents; ``admin`` is all of it.
-Traces are those of every key's questions in the collections that it may ask: whoever has an id was given it."""
+"""``query`` asks, and reads and rates the traces of its collection, whoever asked; ``ingest`` adds, lists and removes
+documents; ``admin`` is all of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,9 +118,8 @@ class Collection:
             ProblemError: the name, the file or its kind cannot be taken, or too much is waiting.
         """
         # Whoever asked may leave: the document comes in none the less.
-        doc_id, done = await asyncio.shield(self._started(name, file, metadata or {}))
-        await asyncio.shield(asyncio.wrap_future(done))
-        return self.document(doc_id)
+        _, done = await asyncio.shield(self._started(name, file, metadata or {}))
+        return await asyncio.shield(asyncio.wrap_future(done))
 
     async def start_ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> str:
         """Do the same without waiting; return the id that ``document`` knows it by. What fails then is listed so."""
@@ -136,7 +135,9 @@ class Collection:
         """
         await asyncio.shield(asyncio.to_thread(self._delete, doc_id))
 
-    async def _started(self, name: str, file: Path | bytes, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
+    async def _started(
+        self, name: str, file: Path | bytes, metadata: Mapping[str, Any]
+    ) -> tuple[str, Future[DocumentInfo]]:
         called = checked_name(name)
         suffix = suffix_of(called)
         try:
@@ -149,7 +150,9 @@ class Collection:
             taken.unlink(missing_ok=True)
             raise problem_of(error) from error
 
-    async def _queued(self, name: str, file: Path, size: int, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
+    async def _queued(
+        self, name: str, file: Path, size: int, metadata: Mapping[str, Any]
+    ) -> tuple[str, Future[DocumentInfo]]:
         row, doc_id = await self._database.write(lambda c: rows.begin(c, self.number, name, size))
         try:
             return doc_id, self._intake.thread.submit(self.number, lambda: self._take_in(row, file, name, metadata))
@@ -157,12 +160,13 @@ class Collection:
             await self._database.write(lambda c: rows.remove(c, [row]))
             raise
 
-    def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> None:
+    def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> DocumentInfo:
         began, ok = perf_counter(), False
         try:
             document, dropped = read_upload(file, name, metadata)
-            self.take_in([Arrival(row, document, dropped)])
+            (info,) = self.take_in([Arrival(row, document, dropped)])
             ok = True
+            return info
         except BaseException as error:
             problem = problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
@@ -172,7 +176,7 @@ class Collection:
             file.unlink(missing_ok=True)
             self._intake.told(perf_counter() - began, ok)
 
-    def take_in(self, arrivals: Sequence[Arrival]) -> None:
+    def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
         _refuse_empty(prepared)
@@ -182,7 +186,7 @@ class Collection:
             for each, made in zip(held, prepared, strict=True):
                 self._lasting.points.add(each.points, made.vectors)
             with self._changing:
-                self._change(held, arrivals)
+                return self._change(held, arrivals)
         except BaseException:
             _quietly(lambda: self._lasting.points.remove(points))
             raise
@@ -213,7 +217,7 @@ class Collection:
             if gone:
                 self._without(gone)
 
-    def _change(self, held: Sequence[Held], arrivals: Sequence[Arrival]) -> None:
+    def _change(self, held: Sequence[Held], arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         old = [self._contents.by_name[each.name] for each in held if each.name in self._contents.by_name]
         contents = self._contents.changed(add=held)
         serving, retrieval = serving_of(self._wanted, self._lasting, contents, self.serving.generation + 1)
@@ -229,6 +233,8 @@ class Collection:
         self._database.write_now(ready)
         self._contents, self.serving = contents, serving
         self._clear(old)
+        # Read before anybody else can replace or delete them.
+        return self._database.read(lambda c: rows.of_rows(c, [each.row for each in held]))
 
     def _delete(self, doc_id: str) -> None:
         with self._changing:

@@ -280,3 +280,22 @@ def test_in_replay_a_document_that_nobody_recorded_cannot_be_embedded(tmp_path: 
             assert (refused.value.status, refused.value.code) == (503, "cannot_embed")
 
     asyncio.run(scenario())
+
+
+def test_documents_of_one_name_that_come_at_once_each_come_in(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection, held = corpora.get(DEFAULT), threading.Event()
+            blocking = corpora._thread.submit(0, held.wait)
+            coming = [collection.ingest("a.md", f"# A\n\nTent {n}.\n".encode()) for n in range(6)]
+            asked = asyncio.gather(*coming)
+            await asyncio.sleep(0.05)
+            held.set()
+            blocking.result()
+            done = await asked
+            assert [each.status for each in done] == ["ready"] * 6
+            assert len({each.doc_id for each in done}) == 6
+            assert collection.documents()[0].doc_id in {each.doc_id for each in done}
+            assert names(collection) == ["a.md"]
+
+    asyncio.run(scenario())
