@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -78,6 +79,35 @@ def test_sigterm_ends_it_as_success(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         serve("--state=state")
     assert ended.value.code == 0
     StateFolder(tmp_path / "state").__exit__(None, None, None)
+
+
+LOADS_FOR_EVER = """
+import sys, time
+from rag_harness.__main__ import main
+from rag_harness.service import server
+from rag_harness.service.corpus.corpora import Corpora
+
+def load(corpora):
+    print("loading", flush=True)
+    time.sleep(60)
+
+server._LEAVES_WITHIN, Corpora._open = 0.2, load
+sys.exit(main(["serve", "--experiment=e2", "--profile=mock", "--kb=kb", "--port=0"]))
+"""
+
+
+def test_it_ends_in_time_while_documents_are_loaded(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOADS_FOR_EVER]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert "the next start goes on" in said
 
 
 def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
