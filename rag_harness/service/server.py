@@ -11,6 +11,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+# Both are imported late where they are used; whoever lacks one is to be told at the start which.
+import limits  # noqa: F401
+import python_multipart  # noqa: F401
+
 from rag_harness.files.log import log
 from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys

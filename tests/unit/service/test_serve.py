@@ -17,6 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
+import rag_harness
 from rag_harness.__main__ import main
 from rag_harness.service import server
 from rag_harness.service.access.binding import listening_on, url_of
@@ -148,6 +149,28 @@ def test_an_exporter_that_is_not_installed_is_named(
     said = capsys.readouterr().err
     assert "rag-harness[service,otlp]" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "limits", "python_multipart", "structlog"])
+def test_a_package_that_is_missing_is_named(
+    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rag_harness, "service", rag_harness.service)  # put back as it was at the end, as are modules
+    for name in [each for each in sys.modules if each.startswith("rag_harness.service")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    if package == "uvicorn":
+        monkeypatch.setitem(sys.modules, "uvicorn.protocols.http.h11_impl", None)
+    assert serve() == 2
+    said = capsys.readouterr().err
+    assert f"needs the package {package!r}" in said
+    assert "rag-harness[service]" in said
+
+
+def test_python_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 14))
+    assert serve() == 2
+    assert "needs Python 3.11 or newer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
