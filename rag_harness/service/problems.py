@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a disk is full."""
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 
 
@@ -37,3 +40,8 @@ class ProblemError(Exception):
             "detail": self.detail,
             **self.extra,
         }
+
+
+def no_room() -> ProblemError:
+    """Return what is told where a document finds no room."""
+    return ProblemError(507, "no_room", "The server has no room left for documents. Nothing was changed.")

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from rag_harness.service.problems import ProblemError
+from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
 from rag_harness.service.state.problems import StateError
 
 PROBLEM = "application/problem+json"
@@ -71,8 +71,11 @@ def _told(error: Mapping[str, Any]) -> dict[str, str]:
 
 def _refused(error: HTTPException) -> ProblemError:
     """Return what the framework refuses. Where it stumbled over a problem of ours, that one is told."""
-    if isinstance(error.__cause__, ProblemError):
-        return error.__cause__
+    cause = error.__cause__
+    if isinstance(cause, ProblemError):
+        return cause
+    if isinstance(cause, OSError) and cause.errno in NO_ROOM:
+        return no_room()  # uploads are spooled to the folder for temporary files
     code, detail = _KNOWN.get(error.status_code, ("refused", _short(str(error.detail))))
     return ProblemError(error.status_code, code, detail, dict(error.headers or {}))
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-
 from rag_harness.errors import ChunkTooLongError, ModelCallError, PrerequisiteError, RagHarnessError, RecordingMissError
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.service.problems import ProblemError
+from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
 from rag_harness.service.state.problems import StateError
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def problem_of(error: BaseException) -> ProblemError:
@@ -31,14 +27,14 @@ def problem_of(error: BaseException) -> ProblemError:
         return ProblemError(503, "embedding_failed", "The embedding model does not answer. Send it again later.")
     if _is_full(error):
         log.error("No room for a document: %s", error)
-        return ProblemError(507, "no_room", "The server has no room left for documents. Nothing was changed.")
+        return no_room()
     log.error("A document could not be taken in", exc_info=error)
     return ProblemError(500, "ingest_failed", "The document could not be taken in; the server's log says why.")
 
 
 def _is_full(error: BaseException) -> bool:
     if isinstance(error, OSError):
-        return error.errno in _NO_ROOM
+        return error.errno in NO_ROOM
     # The engine and SQLite say it in words.
     said = str(error).lower()
     ours = isinstance(error, (StateError, LiveIndexError)) or not isinstance(error, RagHarnessError)

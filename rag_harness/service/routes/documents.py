@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFil
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.corpus.serving import DocumentInfo
-from rag_harness.service.problems import ProblemError
+from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
 from rag_harness.service.routes.asked import InCollection, service_of
 from rag_harness.service.schemas import Doc, Docs
 from rag_harness.service.serviced import no_such_document
@@ -53,8 +53,13 @@ async def _kept(upload: UploadFile, folder: Path) -> AsyncIterator[Path]:
     """Lay an upload into ``folder`` under a name that is nobody's."""
     handle, path = tempfile.mkstemp(dir=folder)
     try:
-        with open(handle, "wb") as target:  # noqa: PTH123 - a descriptor
-            await run_sync(shutil.copyfileobj, upload.file, target)
+        try:
+            with open(handle, "wb") as target:  # noqa: PTH123 - a descriptor
+                await run_sync(shutil.copyfileobj, upload.file, target)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise no_room() from error
         yield Path(path)
     finally:
         Path(path).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
 from dataclasses import replace
@@ -154,6 +155,25 @@ def test_a_body_that_is_not_said_to_be_json_is_told_so(tmp_path: Path) -> None:
 
     assert "Content-Type: application/json" in asyncio.run(asked())
     assert "Content-Type" not in asyncio.run(asked(**{"content-type": "application/json"}))
+
+
+@pytest.mark.parametrize("at", ["starlette.datastructures.UploadFile.write", "shutil.copyfileobj"])
+def test_an_upload_that_finds_no_room_on_the_disk_is_told_so(
+    at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def uploaded() -> tuple[Any, list[Path]]:
+        async with client_of(tmp_path, said_by(Says(passed()))) as client:
+            answered = await client.post("/ingest", files={"file": ("stove.md", b"# Stove\n")})
+            return answered, list((tmp_path / "state/incoming").iterdir())
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path))
+
+    monkeypatch.setattr(at, full)
+    answered, left = asyncio.run(uploaded())
+    assert (answered.status_code, answered.json()["code"]) == (507, "no_room")
+    assert str(tmp_path) not in answered.text
+    assert left == []
 
 
 def test_a_slash_too_many_redirects_to_nobody(tmp_path: Path) -> None:
