@@ -1,8 +1,7 @@
-"""A service whose models are asked: how many questions a second, and what ingesting and hostile files do to the others.
+"""A service whose models are asked: how many questions a second, and what ingesting does to the others.
 
     python benchmarks/service_live.py model     a model server that takes 200 ms, 64 in flight; the SDK alone beside it
     python benchmarks/service_live.py ingest    16 clients ask while documents come in; MiniLM embeds them (extra local)
-    python benchmarks/service_live.py health    /health while 64 answers stream and a hostile file is being read
 
 Milliseconds unless it says otherwise. The clients are in this process, on the same two cores.
 """
@@ -11,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import time
 from collections.abc import Sequence
 
 import aiohttp
@@ -86,50 +84,10 @@ def _page(number: int) -> bytes:
     return f"# Device {number}\n\n{''.join(sections)}".encode()
 
 
-def health(streams: int = 64) -> None:
-    """Ask /health while answers stream and a page of 50,000 nested elements with 100,000 attributes is being read."""
-    with running(2.0) as server:
-        models = ["--profile", "mock", "--chat-model", "openai:mock", "--chat-base-url", server.url]
-        flags = ["--experiment", "e2", *models, "--concurrency", str(streams)]
-        environment = {**FREE, "RAG_CONCURRENCY": str(streams)}
-        with serving(*flags, environment=environment, folder=ROOT) as served:
-            took = asyncio.run(_health(served.url, streams))
-    print(f"{line('/health', took)}  {len(took)} asked")
-
-
-async def _health(url: str, streams: int, seconds: float = 20.0) -> list[float]:
-    until, took = time.perf_counter() + seconds, list[float]()
-    bomb = ("<div a='" + "x" * 20 + "'>") * 50_000 + '<a x="' * 20_000
-    connector = aiohttp.TCPConnector(limit=streams + 8)
-    async with aiohttp.ClientSession(connector=connector) as session:
-
-        async def streaming(number: int) -> None:
-            while time.perf_counter() < until:
-                body = {"query": f"How long can I return lamp {number}?"}
-                head = {"accept": "text/event-stream"}
-                async with session.post(f"{url}/query", json=body, headers=head) as answered:
-                    await answered.read()
-
-        async def bombing() -> None:
-            while time.perf_counter() < until:
-                form = aiohttp.FormData()
-                form.add_field("file", bomb.encode(), filename="bomb.html")
-                async with session.post(f"{url}/ingest", data=form) as answered:
-                    await answered.read()
-
-        async def asking() -> None:
-            while time.perf_counter() < until:
-                began = time.perf_counter()
-                async with session.get(f"{url}/health") as answered:
-                    assert answered.status == 200
-                took.append((time.perf_counter() - began) * 1000)
-                await asyncio.sleep(0.01)
-
-        await asyncio.gather(*[streaming(n) for n in range(streams)], bombing(), asking())
-    return took
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("model", "ingest", "health"))
-    {"model": model, "ingest": ingest, "health": health}[parser.parse_args().what]()
+    parser.add_argument("what", choices=("model", "ingest"))
+    if parser.parse_args().what == "model":
+        model()
+    else:
+        ingest()

@@ -78,7 +78,7 @@ class Exporter:
         last.join(_SECONDS)
         if last.is_alive():
             # Ends its waiting for the next try, and so the thread.
-            self._exporter.shutdown()
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]
             last.join(_SECONDS)
 
     def _readable(self, seen: Observed, span: Span) -> ReadableSpan:
