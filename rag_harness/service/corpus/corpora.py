@@ -16,10 +16,11 @@ from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
 from rag_harness.service.corpus.making import Wanted, wanted
+from rag_harness.service.corpus.models import Models
 from rag_harness.service.corpus.preparing import Preparer
 from rag_harness.service.corpus.reconciling import reconciled
 from rag_harness.service.corpus.remaking import remake
-from rag_harness.service.corpus.serving_parts import Lasting, Models
+from rag_harness.service.corpus.serving_parts import Lasting
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.options import Options
