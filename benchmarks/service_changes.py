@@ -84,13 +84,14 @@ async def measured(root: Path, experiment: str, changes: int) -> None:
             collection = corpora.get(DEFAULT)
             print(f"{sum(each.chunks for each in collection.documents()):>7} chunks, load {os.getloadavg()[0]:.1f}")
             with looking_for_gaps() as gap:
-                asyncio.ensure_future(gap())
+                looking = asyncio.ensure_future(gap())
                 page = f"# New\n\n{texts.chunk()}\n".encode()
                 print("        come in   ", await timed(changes, lambda n: collection.ingest(f"n{n}.md", page)))
                 print("        replaced  ", await timed(changes, lambda _: collection.ingest("n0.md", page)))
                 print("        question  ", await timed(1, lambda _: ask(collection)), "(the first after a change)")
                 ids = [each.doc_id for each in collection.documents() if each.name.startswith("n")]
                 print("        go        ", await timed(len(ids), lambda n: collection.delete(ids[n])))
+                looking.cancel()
         async with opened(root, experiment, state, "later start"):
             pass
 
