@@ -38,6 +38,7 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 from rag_harness.types import Document
 
+_Coming = Future[DocumentInfo]
 _TOGETHER = 8
 """Chunks whose token vectors are computed between two documents."""
 
@@ -118,9 +119,8 @@ class Collection:
             ProblemError: the name, the file or its kind cannot be taken, or too much is waiting.
         """
         # Whoever asked may leave: the document comes in none the less.
-        doc_id, done = await asyncio.shield(self._started(name, file, metadata or {}))
-        await asyncio.shield(asyncio.wrap_future(done))
-        return self.document(doc_id)
+        _, done = await asyncio.shield(self._started(name, file, metadata or {}))
+        return await asyncio.shield(asyncio.wrap_future(done))
 
     async def start_ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> str:
         """Do the same without waiting; return the id that ``document`` knows it by. What fails then is listed so."""
@@ -136,7 +136,7 @@ class Collection:
         """
         await asyncio.shield(asyncio.to_thread(self._delete, doc_id))
 
-    async def _started(self, name: str, file: Path | bytes, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
+    async def _started(self, name: str, file: Path | bytes, metadata: Mapping[str, Any]) -> tuple[str, _Coming]:
         called = checked_name(name)
         suffix = suffix_of(called)
         try:
@@ -149,10 +149,16 @@ class Collection:
             taken.unlink(missing_ok=True)
             raise problem_of(error) from error
 
-    async def _queued(self, name: str, file: Path, size: int, metadata: Mapping[str, Any]) -> tuple[str, Future[None]]:
+    async def _queued(self, name: str, file: Path, size: int, metadata: Mapping[str, Any]) -> tuple[str, _Coming]:
         row, doc_id = await self._database.write(lambda c: rows.begin(c, self.number, name, size))
+
+        def work() -> DocumentInfo:
+            self._take_in(row, file, name, metadata)
+            # Looked up before the next one comes: that may replace this one.
+            return self.document(doc_id)
+
         try:
-            return doc_id, self._intake.thread.submit(self.number, lambda: self._take_in(row, file, name, metadata))
+            return doc_id, self._intake.thread.submit(self.number, work)
         except ProblemError:
             await self._database.write(lambda c: rows.remove(c, [row]))
             raise
@@ -287,5 +293,7 @@ def _dropped(arrival: Arrival, alike: int) -> dict[str, int]:
 def _quietly(work: Any) -> None:
     try:
         work()
-    except (RagHarnessError, OSError, sqlite3.Error) as error:
-        log.warning("Something that no question finds is left until the next start: %s", error)
+    except Exception as error:  # whatever it is: what was changed before stays changed
+        is_known = isinstance(error, (RagHarnessError, OSError, sqlite3.Error))
+        left = "Something that no question finds is left until the next start: %s"
+        log.warning(left, error, exc_info=None if is_known else error)
