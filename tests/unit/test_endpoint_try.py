@@ -64,6 +64,13 @@ def test_what_is_no_answer_is_shown_as_it_came(folder: Path, capsys: pytest.Capt
     assert "no JSON but a page" in said.err
 
 
+def test_a_long_path_stands_apart_from_what_it_finds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json({"choices": [{"message": {"content": "45 days"}}]})) as server:
+        spec(folder, server.url, 'answer = "choices[0].message.content"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?"]) == 0
+    assert "answer           choices[0].message.content '45 days'\n" in capsys.readouterr().out
+
+
 def test_one_of_pyproject_is_named_by_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(as_json({"answer": "45 days"})) as server:
         (folder / "pyproject.toml").write_text(f'[tool.rag_harness.endpoints.mine]\nurl = "{server.url}"\n')

@@ -65,7 +65,7 @@ class Corpora:
         """
         with uncollected():
             await asyncio.to_thread(self._open)
-        # What is held now stays: each look through a million objects would hold up every question by 0.1 s.
+        # What is held now stays: the collector need not look through it again and again.
         gc.freeze()
 
     def get(self, name: str) -> Collection:
