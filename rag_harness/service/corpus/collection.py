@@ -293,5 +293,7 @@ def _dropped(arrival: Arrival, alike: int) -> dict[str, int]:
 def _quietly(work: Any) -> None:
     try:
         work()
-    except (RagHarnessError, OSError, sqlite3.Error) as error:
-        log.warning("Something that no question finds is left until the next start: %s", error)
+    except Exception as error:  # whatever it is: what was changed before stays changed
+        is_known = isinstance(error, (RagHarnessError, OSError, sqlite3.Error))
+        left = "Something that no question finds is left until the next start: %s"
+        log.warning(left, error, exc_info=None if is_known else error)
