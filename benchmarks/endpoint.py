@@ -1,10 +1,11 @@
 """What a trial through an endpoint costs beside the same call by aiohttp alone; and finding documents of contexts.
 
-    python benchmarks/endpoint.py [--calls 1000]
+    python benchmarks/endpoint.py [--calls 1000] [--rows output/e3_filtered_rag.jsonl]
 
 The server (a process of its own on 127.0.0.1) answers at once. One call at a time, in turn: aiohttp and ``json.loads``;
 a trial up to its row, which is not yet on disk. Then 64 at once. Passages of five sentences are cut from the textbook
-and the retail pages, and looked up by their text alone.
+and the retail pages, and looked up by their text alone; so are the chunks of a run over the retail pages, whose rows
+``--rows`` names, as they are and without their marks.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from time import perf_counter, process_time
 import aiohttp
 from mock_server import running
 
+from rag_harness.chunking.unmarked import unmarked
 from rag_harness.dataset.knowledge_base import read_knowledge_base
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
@@ -29,6 +31,7 @@ from rag_harness.pipelines import experiment
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.results.row import read_rows
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Query
 
@@ -113,9 +116,21 @@ def placing(name: str) -> None:
     )
 
 
+def of_run(rows: Path) -> None:
+    """Print how many chunks of a run are found in their documents by their texts."""
+    documents = read_knowledge_base(ROOT / "data" / "kb")
+    places = Placing(lambda: documents, "stub")
+    chunks = [chunk for row in read_rows(rows) for chunk in row.retrieved_chunks]
+    for what, shown in (("as they are", str), ("without marks", unmarked)):
+        hits = places.place([Context(shown(chunk.text)) for chunk in chunks]).hits
+        right = sum(hit.chunk.doc_id == chunk.metadata.filename for hit, chunk in zip(hits, chunks, strict=True))
+        print(f"{rows.name}, chunks {what}: {right} of {len(chunks)} found in their document")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="rows of a run over the retail pages")
     asked = parser.parse_args()
     os.environ.pop("RAG_PROFILE", None)
     with tempfile.TemporaryDirectory() as folder, running(0.0) as server:
@@ -125,6 +140,8 @@ def main() -> None:
         asyncio.run(compare(Path(folder), url, asked.calls))
     for name in ("kb", "textbook"):
         placing(name)
+    if asked.rows:
+        of_run(asked.rows)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import asyncio
 import gc
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from statistics import median
 from time import perf_counter, process_time
+from typing import Any
 
 from rag_harness.service.corpus.collection import Collection
 from rag_harness.service.corpus.corpora import DEFAULT, Corpora
@@ -81,21 +82,22 @@ async def measured(root: Path, experiment: str, changes: int) -> None:
     with StateFolder(root / "state") as state:
         async with opened(root, experiment, state, "first start") as corpora:
             collection = corpora.get(DEFAULT)
-            print(f"{len(collection.serving.experiment.chunks()):>7} chunks, load {os.getloadavg()[0]:.1f}")
+            print(f"{sum(each.chunks for each in collection.documents()):>7} chunks, load {os.getloadavg()[0]:.1f}")
             with looking_for_gaps() as gap:
-                asyncio.ensure_future(gap())
+                looking = asyncio.ensure_future(gap())
                 page = f"# New\n\n{texts.chunk()}\n".encode()
                 print("        come in   ", await timed(changes, lambda n: collection.ingest(f"n{n}.md", page)))
                 print("        replaced  ", await timed(changes, lambda _: collection.ingest("n0.md", page)))
                 print("        question  ", await timed(1, lambda _: ask(collection)), "(the first after a change)")
                 ids = [each.doc_id for each in collection.documents() if each.name.startswith("n")]
                 print("        go        ", await timed(len(ids), lambda n: collection.delete(ids[n])))
+                looking.cancel()
         async with opened(root, experiment, state, "later start"):
             pass
 
 
 @asynccontextmanager
-async def opened(root: Path, experiment: str, state: StateFolder, called: str):  # type: ignore[no-untyped-def]
+async def opened(root: Path, experiment: str, state: StateFolder, called: str) -> AsyncIterator[Corpora]:
     settings = load_settings({"profile": "mock", "cache_dir": str(root / "cache")}, rootdir=root)
     corpora = Corpora(settings, Options(experiment, root / "state", root / "kb"), experiment, state)
     print(f"        {called}", await timed(1, lambda _: corpora.open()))
@@ -119,7 +121,7 @@ async def ask(collection: Collection) -> None:
 
 
 @contextmanager
-def looking_for_gaps() -> Iterator[Callable[[], Awaitable[None]]]:
+def looking_for_gaps() -> Iterator[Callable[[], Coroutine[Any, Any, None]]]:
     """Say at the end how long the event loop was held up at most."""
     worst, ends = 0.0, False
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts
+from rag_harness.prompts.marks import DECLINES
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, PipelineOutput, Query
 
@@ -120,9 +121,6 @@ def cited_sources(text: str) -> Sequence[int]:
     return list(dict.fromkeys(int(match[1]) for match in numbers))
 
 
-_ABSTAINS = re.compile(r"\bI (?:don['’]?t|do not) know\b", re.IGNORECASE)
-
-
 def abstains(text: str) -> bool:
     """Return whether an answer says, in the prompt's own words, that it does not know."""
-    return bool(_ABSTAINS.search(text))
+    return bool(DECLINES.search(text))

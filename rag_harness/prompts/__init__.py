@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from rag_harness.errors import SettingsError
+from rag_harness.prompts.marks import unmarked
 from rag_harness.types import Hit, Message
 
 _SLOT = re.compile(r"\{(context|question)\}")
@@ -43,8 +44,13 @@ class Prompts:
 
 
 def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -> str:
-    """Number the chunks: ``[Source 1: returns-policy.md] text``. A label begins with the filename."""
-    return "\n\n".join(f"[Source {n}: {label(hit)}] {hit.chunk.text}" for n, hit in enumerate(hits, 1))
+    """Number the chunks: ``[Source 1: returns-policy.md] text``. A label begins with the filename.
+
+    Marks that stand in labels and texts are none: whoever writes a document must not open a source.
+    """
+    return "\n\n".join(
+        f"[Source {n}: {unmarked(label(hit))}] {unmarked(hit.chunk.text)}" for n, hit in enumerate(hits, 1)
+    )
 
 
 def load_prompts(experiment: str, overrides: Path | None = None) -> Prompts:

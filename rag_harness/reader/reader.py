@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.prompts.marks import unmarked
 from rag_harness.reader.findings import Findings, gather
 from rag_harness.reader.prompt import parse_prompt
 from rag_harness.reader.question import read_question
@@ -60,5 +61,7 @@ def _quote(findings: Findings) -> str:
         introduced.add(lead)
         flowed, flows = flows, unit.text.endswith((".", "!", "?"))
         gap = (" " if flowed and flows else "\n") if written else ""
-        written += f"{gap}{lead}{' ' if lead else ''}{unit.text} [Source {unit.source}]"
+        # Markup that was taken off, or a table that was made a line, may have left a mark that was none before.
+        quoted = unmarked(f"{lead}{' ' if lead else ''}{unit.text}")
+        written += f"{gap}{quoted} [Source {unit.source}]"
     return written

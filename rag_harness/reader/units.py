@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from rag_harness.prompts.marks import DECLINES
 from rag_harness.reader.prompt import Source
 
 MAX_UNITS = 3_000
@@ -58,6 +59,9 @@ def _units(source: Source) -> Iterator[Unit]:
             # A question or "as follows:" answers nothing, it says what the next lines are about.
             if text.endswith(("?", ":")) and kind != "table":
                 lead = text
+                continue
+            # Quoted, it would be the answer that says so. A question is not quoted with what stands behind it.
+            if DECLINES.search(f"{lead} {text}" if lead.endswith(":") else text):
                 continue
             yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_host
 from rag_harness.service.access.listening import settings as listening
@@ -22,7 +24,7 @@ from rag_harness.service.options import Options
 from rag_harness.service.serviced import Service
 from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of
 
 _LEAVES_WITHIN = 10
 """Seconds that answers under way get when the server is told to end."""
@@ -65,6 +67,8 @@ async def opened(options: Options, settings: Settings, state: StateFolder) -> As
     metrics = Metrics(lambda: _held(state.database), lambda: traces.lost)
     corpora = Corpora(settings, options, options.experiment, state, metrics.ingested)
     await corpora.open()
+    if not access_of(settings).calls_nobody:
+        await asyncio.to_thread(_import_models)
     traces.start()
     try:
         yield Service(options, corpora, state, traces, metrics)
@@ -73,6 +77,13 @@ async def opened(options: Options, settings: Settings, state: StateFolder) -> As
         await corpora.close()
         if exporter is not None:
             exporter.close()
+
+
+def _import_models() -> None:
+    """Import what calls models: on the loop it would hold up everybody for a second, at the first question."""
+    with IMPORTING:
+        import aiohttp  # noqa: F401
+        import openai  # noqa: F401
 
 
 def _held(database: Database) -> dict[str, tuple[int, int]]:

@@ -38,7 +38,6 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 from rag_harness.types import Document
 
-_Coming = Future[DocumentInfo]
 _TOGETHER = 8
 """Chunks whose token vectors are computed between two documents."""
 
@@ -136,7 +135,9 @@ class Collection:
         """
         await asyncio.shield(asyncio.to_thread(self._delete, doc_id))
 
-    async def _started(self, name: str, file: Path | bytes, metadata: Mapping[str, Any]) -> tuple[str, _Coming]:
+    async def _started(
+        self, name: str, file: Path | bytes, metadata: Mapping[str, Any]
+    ) -> tuple[str, Future[DocumentInfo]]:
         called = checked_name(name)
         suffix = suffix_of(called)
         try:
@@ -149,26 +150,23 @@ class Collection:
             taken.unlink(missing_ok=True)
             raise problem_of(error) from error
 
-    async def _queued(self, name: str, file: Path, size: int, metadata: Mapping[str, Any]) -> tuple[str, _Coming]:
+    async def _queued(
+        self, name: str, file: Path, size: int, metadata: Mapping[str, Any]
+    ) -> tuple[str, Future[DocumentInfo]]:
         row, doc_id = await self._database.write(lambda c: rows.begin(c, self.number, name, size))
-
-        def work() -> DocumentInfo:
-            self._take_in(row, file, name, metadata)
-            # Looked up before the next one comes: that may replace this one.
-            return self.document(doc_id)
-
         try:
-            return doc_id, self._intake.thread.submit(self.number, work)
+            return doc_id, self._intake.thread.submit(self.number, lambda: self._take_in(row, file, name, metadata))
         except ProblemError:
             await self._database.write(lambda c: rows.remove(c, [row]))
             raise
 
-    def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> None:
+    def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> DocumentInfo:
         began, ok = perf_counter(), False
         try:
             document, dropped = read_upload(file, name, metadata)
-            self.take_in([Arrival(row, document, dropped)])
+            (info,) = self.take_in([Arrival(row, document, dropped)])
             ok = True
+            return info
         except BaseException as error:
             problem = problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
@@ -178,7 +176,7 @@ class Collection:
             file.unlink(missing_ok=True)
             self._intake.told(perf_counter() - began, ok)
 
-    def take_in(self, arrivals: Sequence[Arrival]) -> None:
+    def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
         _refuse_empty(prepared)
@@ -188,7 +186,7 @@ class Collection:
             for each, made in zip(held, prepared, strict=True):
                 self._lasting.points.add(each.points, made.vectors)
             with self._changing:
-                self._change(held, arrivals)
+                return self._change(held, arrivals)
         except BaseException:
             _quietly(lambda: self._lasting.points.remove(points))
             raise
@@ -219,7 +217,7 @@ class Collection:
             if gone:
                 self._without(gone)
 
-    def _change(self, held: Sequence[Held], arrivals: Sequence[Arrival]) -> None:
+    def _change(self, held: Sequence[Held], arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         old = [self._contents.by_name[each.name] for each in held if each.name in self._contents.by_name]
         contents = self._contents.changed(add=held)
         serving, retrieval = serving_of(self._wanted, self._lasting, contents, self.serving.generation + 1)
@@ -227,14 +225,17 @@ class Collection:
         dropped = {each.row: _dropped(each, alike.count(each.document.doc_id)) for each in arrivals}
         files = {each.document.doc_id: each.digest for each in arrivals if each.digest}
 
-        def ready(connection: sqlite3.Connection) -> None:
+        def ready(connection: sqlite3.Connection) -> list[DocumentInfo]:
             rows.make_ready(connection, self.number, [each.row for each in held])
             rows.set_dropped(connection, dropped)
             rows.note_files(connection, self.number, files)
+            # Read here, before anybody can replace or delete them, and where a failure undoes the rest.
+            return rows.of_rows(connection, [each.row for each in held])
 
-        self._database.write_now(ready)
+        done = self._database.write_now(ready)
         self._contents, self.serving = contents, serving
         self._clear(old)
+        return done
 
     def _delete(self, doc_id: str) -> None:
         with self._changing:

@@ -80,8 +80,9 @@ class Corpora:
             return self._collections[name]
 
     async def close(self) -> None:
-        """Finish the document that is being taken in, and let go of every index."""
+        """Finish the document that is being taken in, and let go of every index and every model's connections."""
         await asyncio.to_thread(self._close)
+        await self._models.endpoints.aclose()
 
     def _open(self) -> None:
         self._models = Models(self._settings)

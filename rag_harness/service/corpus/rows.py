@@ -127,6 +127,12 @@ def one(connection: sqlite3.Connection, collection: int, public: str) -> Documen
     return _info(found) if found else None
 
 
+def of_rows(connection: sqlite3.Connection, documents: Sequence[int]) -> list[DocumentInfo]:
+    """Return what is known of documents by their numbers, in that order."""
+    asked = f"SELECT {_SHOWN} FROM documents WHERE id = ?"
+    return [_info(connection.execute(asked, (row,)).fetchone()) for row in documents]
+
+
 def _info(row: sqlite3.Row) -> DocumentInfo:
     return DocumentInfo(
         doc_id=row["public_id"],

@@ -69,5 +69,17 @@ def test_words_one_after_the_other(text: str, quote: str, says: bool) -> None:
     assert says_words(text, quote) is says
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do this:\n1. Open it.\n 2. Close it in Zone 1.",
+        "Do this: 1. Open it. 2) Close it in Zone 1.",
+        "Do this. Open it. Close it in Zone 1.",
+    ],
+)
+def test_numbers_of_a_list_are_marks_and_others_are_words(text: str) -> None:
+    assert words_of(text) == ["do", "this", "open", "it", "close", "it", "in", "zone", "1"]
+
+
 def test_what_is_no_word_is_none() -> None:
     assert words_of("# <b>One</b> _two_ ![three](a/b.png) `four`—5") == ["one", "two", "three", "four", "5"]

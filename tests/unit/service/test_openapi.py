@@ -10,19 +10,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-import requests
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    negative_data_rejection,
-    response_schema_conformance,
-    status_code_conformance,
-    unsupported_method,
-)
 
 from rag_harness.service.access.keys import make
 from rag_harness.service.app import create_app
@@ -31,6 +20,20 @@ from rag_harness.service.server import opened
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings.loading import load_settings
 from tests.unit.service.listened import serving
+
+# The extra `fuzz`, which CI installs behind the tests.
+schemathesis: Any = pytest.importorskip("schemathesis")
+requests: Any = pytest.importorskip("requests")
+
+from schemathesis import GenerationMode  # noqa: E402
+from schemathesis.checks import not_a_server_error  # noqa: E402
+from schemathesis.specs.openapi.checks import (  # noqa: E402
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
 
 CHECKS: Any = (
     not_a_server_error,
