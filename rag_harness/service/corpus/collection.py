@@ -225,16 +225,17 @@ class Collection:
         dropped = {each.row: _dropped(each, alike.count(each.document.doc_id)) for each in arrivals}
         files = {each.document.doc_id: each.digest for each in arrivals if each.digest}
 
-        def ready(connection: sqlite3.Connection) -> None:
+        def ready(connection: sqlite3.Connection) -> list[DocumentInfo]:
             rows.make_ready(connection, self.number, [each.row for each in held])
             rows.set_dropped(connection, dropped)
             rows.note_files(connection, self.number, files)
+            # Read here, before anybody can replace or delete them, and where a failure undoes the rest.
+            return rows.of_rows(connection, [each.row for each in held])
 
-        self._database.write_now(ready)
+        done = self._database.write_now(ready)
         self._contents, self.serving = contents, serving
         self._clear(old)
-        # Read before anybody else can replace or delete them.
-        return self._database.read(lambda c: rows.of_rows(c, [each.row for each in held]))
+        return done
 
     def _delete(self, doc_id: str) -> None:
         with self._changing:

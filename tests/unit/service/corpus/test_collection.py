@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -54,27 +53,6 @@ def test_a_document_replaces_the_one_of_its_name_and_one_deleted_is_not_found(tm
                 await collection.delete(second.doc_id)
 
     asyncio.run(scenario())
-
-
-def test_many_send_one_name_at_once_and_each_learns_what_came_of_its_own(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with opened(tmp_path) as corpora:
-            collection = await corpora.create("acme")
-            sends = (collection.ingest("a.md", f"# A\n\nText {n}.\n".encode()) for n in range(4))
-            # The loop is busy while all four come in.
-            done, _ = await asyncio.gather(asyncio.gather(*sends), _hold_up(0.02, times=10))
-            assert [each.status for each in done] == ["ready"] * 4
-            (last,) = collection.documents()
-            assert last.doc_id in {each.doc_id for each in done}
-            assert len({each.doc_id for each in done}) == 4
-
-    asyncio.run(scenario())
-
-
-async def _hold_up(seconds: float, times: int) -> None:
-    for _ in range(times):
-        await asyncio.sleep(0)
-        time.sleep(seconds)
 
 
 def test_what_fails_after_a_document_is_there_does_not_undo_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
