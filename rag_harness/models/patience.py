@@ -19,7 +19,7 @@ class Patience:
 
 
 OF_SOMEBODY = Patience(1, 5.0)
-"""One more try, a second later: enough for a connection that broke, and nobody waits 7 s for an endpoint that is down."""
+"""One more try, a second later: enough for a connection that broke; nobody waits 7 s for an endpoint that is down."""
 patience: ContextVar[Patience] = ContextVar("patience", default=Patience())  # noqa: B039 - it is frozen
 """Of whoever asks."""
 
