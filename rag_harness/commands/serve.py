@@ -77,8 +77,9 @@ def run_serve(chosen: argparse.Namespace) -> int:
     try:
         from rag_harness.service.server import serve
     except ImportError as error:
+        package = str(error.name).partition(".")[0]
         raise PrerequisiteError(
-            f"rag-harness serve needs the package {error.name!r}. Install it: pip install 'rag-harness[service]'"
+            f"rag-harness serve needs the package {package!r}. Install it: pip install 'rag-harness[service]'"
         ) from error
     return serve(options_of(chosen), settings_of(chosen), chosen.log_format, chosen.log_level)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sqlite3
@@ -10,6 +11,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+# Both are imported late where they are used; whoever lacks one is to be told at the start which.
+import limits  # noqa: F401
+import python_multipart  # noqa: F401
+
+from rag_harness.files.log import log
 from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
@@ -29,7 +35,7 @@ from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
 
 _LEAVES_WITHIN = 10
-"""Seconds that answers under way get when the server is told to end."""
+"""Seconds that answers under way, and then the loading of documents, get when the server is told to end."""
 _HELD = """SELECT name, (SELECT COUNT(*) FROM documents WHERE collection_id = collections.id AND status = 'ready'),
     (SELECT COALESCE(SUM(chunks), 0) FROM documents WHERE collection_id = collections.id AND status = 'ready')
     FROM collections"""
@@ -117,11 +123,21 @@ async def opened(
         yield Service(options, collections, state, traces, metrics)
     finally:
         # A thread cannot be told to end: what it writes into must stay open until it has.
-        await asyncio.wait({opening})
+        await asyncio.wait({opening}, timeout=_LEAVES_WITHIN if loaded else None)
+        if not opening.done():
+            _leave()
         await traces.stop()
         await corpora.close()
         if exporter is not None:
             exporter.close()
+
+
+def _leave() -> None:
+    """End the process as a kill would, which the state folder survives: embedding a large folder takes minutes."""
+    log.warning("The documents are still being loaded, and the server was told to end: the next start goes on.")
+    for handler in log.handlers:
+        handler.close()
+    os._exit(0)
 
 
 def _import_models() -> None:

@@ -7,10 +7,12 @@ committed survives the process, however it ends; a power cut may take the last c
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -29,7 +31,7 @@ class Database:
     """The service's database. Use from any thread; close it at the end.
 
     Args:
-        file: made where it is not there, and brought to the newest form.
+        file: made where it is not there, for its owner's eyes alone, and brought to the newest form.
 
     Raises:
         StateError: the file is damaged, of a newer version, or cannot be written; says how to go on.
@@ -40,6 +42,10 @@ class Database:
         self._queue: SimpleQueue[tuple[Work[Any], Future[Any]] | None] = SimpleQueue()
         self._readers = threading.local()
         self._opened: list[sqlite3.Connection] = []
+        with suppress(OSError):  # what keeps it from being made, SQLite says below
+            # SQLite would have everybody at this machine read it; its log gets the same rights. Only a new file: to
+            # close one that is open already drops this process's locks on it (https://www.sqlite.org/howtocorrupt.html).
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             writer = self._connect()
             migrate(writer, file)

@@ -16,7 +16,7 @@ class StateFolder:
     """A state folder that this process owns, from ``with`` to its end.
 
     Args:
-        path: made where it is not there, for its owner's eyes alone.
+        path: made where it is not there. What is in it is for its owner's eyes alone, whoever made the folder.
 
     Raises:
         StateError: another server owns it, or it cannot be written.
@@ -54,7 +54,8 @@ class StateFolder:
     def of_collection(self, number: int) -> Path:
         """Return the folder of a collection, which names no tenant."""
         folder = self.path / "collections" / str(number)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         return folder
 
     def __enter__(self) -> StateFolder:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import urllib.request
@@ -16,6 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
+import rag_harness
 from rag_harness.__main__ import main
 from rag_harness.service import server
 from rag_harness.service.access.binding import listening_on, url_of
@@ -80,6 +82,35 @@ def test_sigterm_ends_it_as_success(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     StateFolder(tmp_path / "state").__exit__(None, None, None)
 
 
+LOADS_FOR_EVER = """
+import sys, time
+from rag_harness.__main__ import main
+from rag_harness.service import server
+from rag_harness.service.corpus.corpora import Corpora
+
+def load(corpora):
+    print("loading", flush=True)
+    time.sleep(60)
+
+server._LEAVES_WITHIN, Corpora._open = 0.2, load
+sys.exit(main(["serve", "--experiment=e2", "--profile=mock", "--kb=kb", "--port=0"]))
+"""
+
+
+def test_it_ends_in_time_while_documents_are_loaded(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOADS_FOR_EVER]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert "the next start goes on" in said
+
+
 def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -118,6 +149,28 @@ def test_an_exporter_that_is_not_installed_is_named(
     said = capsys.readouterr().err
     assert "rag-harness[service,otlp]" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "limits", "python_multipart", "structlog"])
+def test_a_package_that_is_missing_is_named(
+    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rag_harness, "service", rag_harness.service)  # put back as it was at the end, as are modules
+    for name in [each for each in sys.modules if each.startswith("rag_harness.service")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    if package == "uvicorn":
+        monkeypatch.setitem(sys.modules, "uvicorn.protocols.http.h11_impl", None)
+    assert serve() == 2
+    said = capsys.readouterr().err
+    assert f"needs the package {package!r}" in said
+    assert "rag-harness[service]" in said
+
+
+def test_python_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 14))
+    assert serve() == 2
+    assert "needs Python 3.11 or newer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,16 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are others there")
+def test_in_a_folder_that_others_may_read_they_read_nothing_of_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with StateFolder(tmp_path) as state:
+        state.database.write_now(add("a"))
+        state.of_collection(1)
+        open_to_others = [each.name for each in tmp_path.iterdir() if each.stat().st_mode & 0o077]
+    assert open_to_others in ([], ["owner.lock"])
+
+
 def test_what_a_killed_server_had_begun_to_read_is_removed(tmp_path: Path) -> None:
     with StateFolder(tmp_path) as state:
         (state.incoming / "left").write_bytes(b"half a file")
