@@ -37,7 +37,7 @@ VOLUME /state
 EXPOSE 8000
 USER 10001:10001
 STOPSIGNAL SIGTERM
-# The first start embeds all documents: in its first two minutes no failure counts.
+# It lives before it can answer (/ready): the first start embeds all documents. Imports take seconds.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=120s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=2)"]
 ENTRYPOINT ["rag-harness"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +35,11 @@ def serve_arguments(parser: argparse.ArgumentParser) -> None:
     add("--state", type=Path, default=Path(".rag_service"), metavar="DIR", help="folder of documents, keys and traces")
     add("--host", default="127.0.0.1", help="address to listen on; another than this machine's own needs a key")
     add("--port", type=int, default=8000, help="port to listen on; 0 is any that is free")
-    add("--concurrency", type=int, default=64, help="questions answered at once; as many again may wait")
-    add("--seconds", type=float, default=60.0, help="that an answer may take")
-    add("--upload-limit", type=int, default=32, metavar="MIB", help="most MiB of an uploaded file")
+    add("--concurrency", type=_from(1), default=64, help="questions answered at once; as many again may wait")
+    add("--seconds", type=_seconds, default=60.0, help="that an answer may take")
+    add("--upload-limit", type=_from(1), default=32, metavar="MIB", help="most MiB of an uploaded file")
     add("--rate", default="600/minute", help="requests of a key that has no rate of its own")
-    add("--trace-days", type=int, default=30, help="that traces are kept")
+    add("--trace-days", type=_from(0), default=30, help="that traces are kept; 0 keeps none")
     add("--trace-content", action="store_true", help="keep questions, answers and prompts in traces, too")
     add("--otlp", default="", metavar="URL", help="export traces to this OpenTelemetry collector")
     add("--log-format", choices=("json", "text"), default="json", help="of the log on stderr")
@@ -44,6 +47,23 @@ def serve_arguments(parser: argparse.ArgumentParser) -> None:
     for name, help_ in _SETTINGS.items():
         flag = name.replace("_", "-")
         add(f"--rag-{flag}", f"--{flag}", dest=name, help=help_)
+
+
+def _from(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is none; name {least} or more")
+        return int(text)
+
+    return number
+
+
+def _seconds(text: str) -> float:
+    # NaN and infinity are floats, too.
+    with suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text} is none; name more than 0")
 
 
 def run_serve(chosen: argparse.Namespace) -> int:

@@ -35,7 +35,9 @@ def create_app(opening: Opening) -> FastAPI:
             service.metrics.watch_waiting(lambda: app.state.access.places.waiting)
             yield
 
-    app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, redoc_url=None, docs_url=None)
+    # A path with a slash too many is no other path: a redirect would repeat whatever Host a client names.
+    shown: dict[str, Any] = {"redoc_url": None, "docs_url": None, "redirect_slashes": False}
+    app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, **shown)
     for room in (query, chat, documents, traces, health, page):
         app.include_router(room.router, responses=_PROBLEMS)
     install(app)

@@ -12,17 +12,22 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 T = TypeVar("T")
-CLIENT_CLOSED = 499
+CLIENT_LEFT = 499
 """What nginx logs of a client that left; nobody receives it."""
+
+
+def client_left() -> ProblemError:
+    """Return what ends the work on a request whose client left."""
+    return ProblemError(CLIENT_LEFT, "client_left", "The client left.")
 
 
 async def while_waited_for(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """Return what ``work`` returns; where the client leaves before, end it: its model call is closed."""
-    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(gone_from(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise ProblemError(CLIENT_CLOSED, "client_left", "The client left.")
+            raise client_left()
         return task.result()
     finally:
         for each in (task, gone):
@@ -30,6 +35,7 @@ async def while_waited_for(request: Request, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.gather(task, gone, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def gone_from(request: Request) -> None:
+    """Return once the client has left; the request's body was read to its end."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

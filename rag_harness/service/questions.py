@@ -15,9 +15,10 @@ from rag_harness.service.access.principal import Principal
 from rag_harness.service.access.quota import grant
 from rag_harness.service.answering import Question, answer, outcome_of, shown
 from rag_harness.service.corpus.serving import Serving
+from rag_harness.service.disconnecting import CLIENT_LEFT
 from rag_harness.service.events import Shows, events
 from rag_harness.service.observing.logs import about
-from rag_harness.service.observing.observed import FAILED, Observed
+from rag_harness.service.observing.observed import FAILED, LEFT, Observed
 from rag_harness.service.observing.trace_ids import TraceIds
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.schemas import Answered
@@ -125,7 +126,9 @@ class Asking:
     def _failed(self, error: BaseException, streamed: bool) -> Observed:
         trace = getattr(error.__cause__ or error, "rag_trace", None)
         done = trace if isinstance(trace, Trace) else Trace()
-        status = error.status if isinstance(error, ProblemError) else 499 if not isinstance(error, Exception) else 500
+        if not isinstance(error, Exception):
+            return self._seen(LEFT, done.output(Answer("")), streamed, status=CLIENT_LEFT)
+        status = error.status if isinstance(error, ProblemError) else 500
         failure = {"status": status, "failed_stage": done.failed_stage, "error_type": _type_of(error)}
         return self._seen(FAILED, done.output(Answer("")), streamed, **failure)
 
@@ -151,5 +154,5 @@ class Asking:
         return (time.perf_counter() - self._clock) * 1000
 
 
-def _type_of(error: BaseException) -> str:
+def _type_of(error: Exception) -> str:
     return error.code if isinstance(error, ProblemError) else type(error).__name__

@@ -59,21 +59,7 @@ class Asked(_Strict):
     def _has_words(cls, query: str) -> str:
         if not query.strip():
             raise ValueError("there is no question in it")
-        return _whole(query)
-
-    @field_validator("inputs")
-    @classmethod
-    def _has_whole_texts(cls, inputs: dict[str, Any]) -> dict[str, Any]:
-        _whole(repr(inputs))
-        return inputs
-
-
-def _whole(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("half a character (a lone surrogate) stands in it") from None
-    return text
+        return query
 
 
 class Cited(BaseModel):

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys
-from rag_harness.service.access.binding import check_host
+from rag_harness.service.access.binding import check_host, listening_on, url_of
 from rag_harness.service.access.listening import settings as listening
 from rag_harness.service.access.rates import parsed
 from rag_harness.service.app import create_app
 from rag_harness.service.corpus.corpora import Corpora
 from rag_harness.service.observing.logs import Format, logging_to
 from rag_harness.service.observing.metrics import Metrics
-from rag_harness.service.observing.otlp import Exporter, address
+from rag_harness.service.observing.otlp import Exporter, address, check_export
 from rag_harness.service.observing.traces import Traces
 from rag_harness.service.options import Options
 from rag_harness.service.serviced import Service
+from rag_harness.service.starting import Starting
 from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
@@ -34,24 +36,49 @@ _HELD = """SELECT name, (SELECT COUNT(*) FROM documents WHERE collection_id = co
 
 
 def serve(options: Options, settings: Settings, log_format: Format, log_level: str) -> int:
-    """Serve until the process is told to end; return its exit status.
+    """Serve until the process is told to end; return its exit status. Standard output gets one line: the address.
 
     Raises:
-        SettingsError: it would listen where it must not, or its rate is none.
+        SettingsError: it would listen where it must not or cannot, or its rate is none.
         StateError: the state folder cannot be used, or another server owns it.
+        PrerequisiteError: traces are to be exported, and the extra ``otlp`` is not installed.
+        RagHarnessError: the documents cannot be loaded.
     """
-    import uvicorn
-
     # uvicorn ends its work and then raises the signal again, which would leave the state folder as it is.
     signal.signal(signal.SIGTERM, _end)
     parsed(options.rate)
+    check_export(address(options.otlp))
     with StateFolder(options.state) as state:
         check_host(options.host, keys.any_made(state.database))
+        sockets = listening_on(options.host, options.port)
         with logging_to(level=log_level, shape=log_format):
-            app = create_app(lambda: opened(options, settings, state))
-            own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _LEAVES_WITHIN}
-            uvicorn.run(app, host=options.host, port=options.port, **own, **listening())
+            failure = _run(options, settings, state, sockets)
+    if failure is not None:
+        raise failure
     return 0
+
+
+def _run(
+    options: Options, settings: Settings, state: StateFolder, sockets: list[socket.socket]
+) -> BaseException | None:
+    """Serve; return why the documents could not be loaded, where that ended it."""
+    import uvicorn
+
+    port, failures = sockets[0].getsockname()[1], list[BaseException]()
+
+    def loaded(error: BaseException | None) -> None:
+        if error is None:
+            print(f"{options.experiment} answers at {url_of(options.host, port)}", flush=True)
+        else:
+            failures.append(error)
+            server.should_exit = True
+
+    app = create_app(lambda: opened(options, settings, state, loaded))
+    own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _LEAVES_WITHIN}
+    server = uvicorn.Server(uvicorn.Config(app, **own, **listening()))
+    with suppress(KeyboardInterrupt):
+        server.run(sockets)
+    return failures[0] if failures else None
 
 
 def _end(*_: object) -> None:
@@ -59,20 +86,38 @@ def _end(*_: object) -> None:
 
 
 @asynccontextmanager
-async def opened(options: Options, settings: Settings, state: StateFolder) -> AsyncIterator[Service]:
-    """Give the rooms of a server, open, for as long as the block lasts."""
+async def opened(
+    options: Options,
+    settings: Settings,
+    state: StateFolder,
+    loaded: Callable[[BaseException | None], None] | None = None,
+) -> AsyncIterator[Service]:
+    """Give the rooms of a server, open, for as long as the block lasts.
+
+    Args:
+        options: of the server.
+        settings: of the harness.
+        state: which it owns.
+        loaded: learns that the documents are loaded, or why they cannot be; until then questions are answered with
+            503, and ``/health`` as ever. Without it the block begins when they are.
+    """
     exporter = Exporter(to) if (to := address(options.otlp)) else None
     export = exporter.export if exporter else None
     traces = Traces(state.database, options.trace_days, options.trace_content, export)
     metrics = Metrics(lambda: _held(state.database), lambda: traces.lost)
     corpora = Corpora(settings, options, options.experiment, state, metrics.ingested)
-    await corpora.open()
-    if not access_of(settings).calls_nobody:
-        await asyncio.to_thread(_import_models)
-    traces.start()
+    collections = Starting(corpora)
+    opening = asyncio.ensure_future(_open(collections, settings))
     try:
-        yield Service(options, corpora, state, traces, metrics)
+        if loaded is None:
+            await opening
+        else:
+            opening.add_done_callback(lambda done: loaded(done.exception()))
+        traces.start()
+        yield Service(options, collections, state, traces, metrics)
     finally:
+        # A thread cannot be told to end: what it writes into must stay open until it has.
+        await asyncio.wait({opening})
         await traces.stop()
         await corpora.close()
         if exporter is not None:
@@ -84,6 +129,13 @@ def _import_models() -> None:
     with IMPORTING:
         import aiohttp  # noqa: F401
         import openai  # noqa: F401
+
+
+async def _open(collections: Starting, settings: Settings) -> None:
+    # First: once the collections are open, questions come.
+    if not access_of(settings).calls_nobody:
+        await asyncio.to_thread(_import_models)
+    await collections.open()
 
 
 def _held(database: Database) -> dict[str, tuple[int, int]]:

@@ -6,12 +6,17 @@ rebinding), and send forms there from any site. So what names the server, and wh
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from rag_harness.errors import SettingsError
 from rag_harness.service.problems import ProblemError
+
+_BACKLOG = 2048
+"""Connections that may wait to be taken; as many as uvicorn has."""
 
 
 def is_this_machine(host: str) -> bool:
@@ -37,6 +42,45 @@ def check_host(host: str, keys_made: bool) -> None:
         f"and change its documents. Make a key first (rag-harness keys create --scope query), or listen on this "
         f"machine alone: --host 127.0.0.1."
     )
+
+
+def listening_on(host: str, port: int) -> list[socket.socket]:
+    """Return what listens on each address that ``host`` has, all on one port; 0 is any that is free.
+
+    Raises:
+        SettingsError: the port is taken or none, or the address is not this machine's.
+    """
+    if not 0 <= port < 1 << 16:
+        raise SettingsError(f"--port {port} is none: name one from 1 to 65535, or 0 for any that is free.")
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in dict.fromkeys(_addresses(host, port)):
+            chosen = sockets[0].getsockname()[1] if sockets else port
+            sockets.append(socket.create_server((address, chosen), family=family, backlog=_BACKLOG))
+    except OSError as error:
+        for each in sockets:
+            each.close()
+        raise SettingsError(_not_there(host, port, error)) from error
+    return sockets
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the address of the page, for somebody at this machine."""
+    shown = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
+
+
+def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, str]]:
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    usable = [each for each in found if each[0] != socket.AF_INET6 or socket.has_dualstack_ipv6()]
+    return [(each[0], str(each[4][0])) for each in usable or found]
+
+
+def _not_there(host: str, port: int, error: OSError) -> str:
+    where = f"The server was to listen on port {port} of {host or 'every address'}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{where}, and another program does. Stop that one, or name another: --port 0 is any that is free."
+    return f"{where}, and cannot ({error.strerror or error}). Name another: --host 127.0.0.1, --port 8000."
 
 
 def check_page(headers: Mapping[str, str]) -> None:

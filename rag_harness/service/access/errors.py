@@ -58,7 +58,9 @@ async def _answered(_: Request, error: Exception) -> Response:
 def _invalid(error: RequestValidationError) -> ProblemError:
     errors = [_told(each) for each in error.errors()[:_MOST_ERRORS]]
     where = ", ".join(dict.fromkeys(each["field"] for each in errors)) or "it"
-    detail = _short(f"The request does not fit: see {where}. GET /openapi.json says what is expected.")
+    # FastAPI parses a body only where it is said to be JSON, and hands on its bytes where it is not.
+    said_so = " It was not said to be JSON: send Content-Type: application/json." if type(error.body) is bytes else ""
+    detail = _short(f"The request does not fit: see {where}. GET /openapi.json says what is expected.") + said_so
     return ProblemError(422, "invalid_request", detail, extra={"errors": errors})
 
 

@@ -46,7 +46,7 @@ class Headers:
 
 
 class Unforeseen:
-    """Middleware: what nobody foresaw is logged with its traceback, and told as a number that stands in the log."""
+    """Middleware: what nobody foresaw is logged, and told as a number that stands in the log."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -66,16 +66,16 @@ class Unforeseen:
             if scope["type"] != "http":
                 raise
             trace_id = scope["state"]["trace_id"]
-            if not isinstance(error, ProblemError):
-                log.error("Request %s failed", trace_id, exc_info=error)
+            problem = told(error, trace_id)
             if begun:
                 raise  # half an answer must not look like a whole one: the connection is broken off
-            await response_of(told(error, trace_id))(scope, receive, send)
+            await response_of(problem)(scope, receive, send)
 
 
 def told(error: Exception, trace_id: str) -> ProblemError:
-    """Return what a client is told of an error, whatever it is."""
+    """Return what a client is told of an error, whatever it is; what nobody foresaw is logged with its traceback."""
     if isinstance(error, ProblemError):
         return error
+    log.error("Request %s failed", trace_id, exc_info=error, extra={"trace_id": trace_id})
     detail = "Something went wrong here that nobody foresaw. The server's log has it under this trace_id."
     return ProblemError(500, "unforeseen", detail, extra={"trace_id": trace_id})

@@ -86,6 +86,8 @@ def any_made(db: Database) -> bool:
 
 def revoke(db: Database, key_id: int) -> bool:
     """Make a key good for nothing from now on; return whether it was good for something."""
+    if not 0 < key_id < 1 << 63:
+        return False  # more than SQLite counts
     command = "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
     return db.write_now(lambda rows: rows.execute(command, (_now(), key_id)).rowcount) == 1
 

@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import Request
 
+from rag_harness.service.disconnecting import client_left, gone_from
 from rag_harness.service.problems import ProblemError
 
-CLIENT_LEFT = 499
-"""What nginx logs of a client that left; nobody receives it."""
 _COME_BACK_S = 1
 
 
@@ -56,12 +55,12 @@ class Places:
 
     async def _wait(self, request: Request) -> None:
         turn = asyncio.get_running_loop().create_future()
-        gone = asyncio.ensure_future(_gone(request))
+        gone = asyncio.ensure_future(gone_from(request))
         self._waiting.append(turn)
         try:
             await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not turn.done():
-                raise ProblemError(CLIENT_LEFT, "client_left", "The client left.")
+                raise client_left()
         except BaseException:
             self._give_up(turn)
             raise
@@ -87,11 +86,6 @@ async def a_place(request: Request) -> AsyncIterator[None]:
     """Hold a place until the answer is sent, its stream to the end: a dependency of routes that answer questions."""
     async with request.app.state.access.places.one(request):
         yield
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _full(most: int) -> ProblemError:

@@ -7,7 +7,8 @@ from typing import Literal
 
 Scope = Literal["query", "ingest", "admin"]
 SCOPES: tuple[Scope, ...] = ("query", "ingest", "admin")
-"""``query`` asks and reads the traces of its collection, ``ingest`` adds, lists and removes documents, ``admin`` is all of it."""
+"""``query`` asks, and reads and rates the traces of its collection, whoever asked; ``ingest`` adds, lists and removes
+documents; ``admin`` is all of it."""
 
 
 @dataclass(frozen=True, slots=True)

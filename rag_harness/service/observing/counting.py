@@ -6,11 +6,10 @@ import time
 from typing import Any
 
 from rag_harness.files.log import log
+from rag_harness.service.disconnecting import CLIENT_LEFT
 from rag_harness.service.observing.metrics import Metrics
 
 Asgi = Any
-_LEFT = 499
-"""What nginx logs of a client that left before its answer began."""
 _QUIET = ("/health", "/ready", "/metrics")
 """Asked every few seconds by machines: a line each would bury the others."""
 
@@ -30,7 +29,7 @@ class Counting:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), _LEFT
+        began, status = time.perf_counter(), CLIENT_LEFT
 
         async def watched(message: Any) -> None:
             nonlocal status

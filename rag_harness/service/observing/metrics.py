@@ -13,13 +13,13 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from rag_harness.service.observing.bounded import Bounded
-from rag_harness.service.observing.observed import FAILED, Observed
+from rag_harness.service.observing.observed import FAILED, LEFT, Observed
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _INGEST_SECONDS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
-_OUTCOMES = ("pass", "warn", "abstain", "unchecked", FAILED)
+_OUTCOMES = ("pass", "warn", "abstain", "unchecked", FAILED, LEFT)
 _MOST_ROUTES, _MOST_STAGES, _MOST_COLLECTIONS = 64, 32, 200
 
 Counted = Callable[[], Mapping[str, tuple[int, int]]]
@@ -79,7 +79,8 @@ class Metrics:
         outcome = self._outcomes.label(seen.outcome)
         self._decisions.labels(outcome).inc()
         self._asked.labels(self._collections.label(seen.collection), outcome).inc()
-        self._answer.observe(seen.ms / 1000)
+        if outcome != LEFT:
+            self._answer.observe(seen.ms / 1000)
         if seen.first_token_ms is not None:
             self._first.observe(seen.first_token_ms / 1000)
         for stage in seen.output.stages:

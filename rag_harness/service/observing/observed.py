@@ -11,6 +11,8 @@ from rag_harness.types import Answer, PipelineOutput
 
 FAILED = "failed"
 """The outcome of a question that got no answer."""
+LEFT = "left"
+"""That of one whose client left before its answer was there: nobody's failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Observed:
         collection: whose documents were asked.
         experiment: what answered.
         question: in the words of who asked; kept only where traces keep content.
-        outcome: ``pass``, ``warn``, ``abstain`` or ``unchecked``; ``failed`` without an answer.
+        outcome: ``pass``, ``warn``, ``abstain`` or ``unchecked``; ``failed`` or ``left`` without an answer.
         began: seconds since 1970.
         ms: until the answer was ready.
         output: of the pipeline; of a question that failed, what there was by then.

@@ -34,6 +34,23 @@ def address(given: str) -> str:
     return begin if not begin or begin.endswith(_PATH) else f"{begin.rstrip('/')}/{_PATH}"
 
 
+def check_export(to: str) -> None:
+    """Check that traces can be sent to ``to``; nowhere always can.
+
+    Raises:
+        PrerequisiteError: the extra ``otlp`` is not installed.
+    """
+    if not to:
+        return
+    try:
+        import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401
+    except ImportError as error:
+        raise PrerequisiteError(
+            f"Traces cannot be exported to {to}: {error.name} is not installed. Install it with "
+            f'pip install "rag-harness[service,otlp]", or serve without --otlp.'
+        ) from error
+
+
 class Exporter:
     """Sends the spans of each question to a collector; what it does not take is dropped and logged.
 
@@ -47,16 +64,12 @@ class Exporter:
     """
 
     def __init__(self, to: str) -> None:
-        try:
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-            from opentelemetry.sdk.resources import Resource
-            from opentelemetry.sdk.trace.export import BatchSpanProcessor
-            from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-        except ImportError as error:
-            raise PrerequisiteError(
-                f"Traces cannot be exported to {to}: {error.name} is not installed. Install it with "
-                f'pip install "rag-harness[service,otlp]", or serve without --otlp.'
-            ) from error
+        check_export(to)
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
         own = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "rag-harness")}
         self._resource = Resource.create(own)
         self._scope = InstrumentationScope("rag_harness", version("rag-harness"), names.SCHEMA_URL)

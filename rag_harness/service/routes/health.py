@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from rag_harness.service.problems import ProblemError
 from rag_harness.service.routes.asked import service_of
 from rag_harness.service.schemas import Health, Ready
 from rag_harness.service.serviced import DEFAULT
@@ -23,7 +24,7 @@ async def ready(request: Request, response: Response) -> Ready:
     service = service_of(request)
     try:
         service.collections.get(DEFAULT)
-    except KeyError:
+    except (KeyError, ProblemError):
         response.status_code = 503
         return Ready(status="starting", experiment=service.options.experiment)
     return Ready(status="ready", experiment=service.options.experiment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError
 from rag_harness.pipelines.trace import Trace
+from rag_harness.service.observing.logs import logging_to
 from rag_harness.service.schemas import Answered
 from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
+from tests.unit.service.observing.test_metrics import told
 from tests.unit.service.served import PAGES, client_of, said_by, serving_app, serving_of
 
 LAMP = Hit(Chunk("lamps.md#0", "lamps.md", "Lamps can be returned within 45 days.", 9, 46, ("Lamps",)), 0.9, 1)
@@ -124,6 +127,44 @@ def test_a_pipeline_that_breaks_tells_no_path_and_no_traceback(
     assert "oh" not in answered.json()["detail"].split()
 
 
+def test_what_nobody_foresaw_is_in_the_log_under_its_trace_where_the_answer_is_streamed(tmp_path: Path) -> None:
+    async def asked() -> tuple[str, str]:
+        async with client_of(tmp_path, said_by(Says(ZeroDivisionError("oh")))) as client:
+            head = {"accept": "text/event-stream"}
+            answered = await client.post("/query", json={"query": "lamps?"}, headers=head)
+            return answered.text, answered.headers["x-request-id"]
+
+    stream = io.StringIO()
+    with logging_to(stream):
+        text, trace_id = asyncio.run(asked())
+    assert '"code":"unforeseen"' in text
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    (line,) = [line for line in lines if line["level"] == "error"]
+    assert line["trace_id"] == trace_id
+    assert "ZeroDivisionError: oh" in line["exception"]
+
+
+def test_a_body_that_is_not_said_to_be_json_is_told_so(tmp_path: Path) -> None:
+    async def asked(**head: str) -> str:
+        async with client_of(tmp_path, said_by(Says(passed()))) as client:
+            answered = await client.post("/query", content=b'{"query": 1}', headers=head)
+            assert answered.status_code == 422
+            detail: str = answered.json()["detail"]
+            return detail
+
+    assert "Content-Type: application/json" in asyncio.run(asked())
+    assert "Content-Type" not in asyncio.run(asked(**{"content-type": "application/json"}))
+
+
+def test_a_slash_too_many_redirects_to_nobody(tmp_path: Path) -> None:
+    async def asked() -> Any:
+        async with client_of(tmp_path, said_by(Says(passed()))) as client:
+            return await client.post("/query/", json={"query": "a"}, headers={"host": "evil.example"})
+
+    answered = asyncio.run(asked())
+    assert (answered.status_code, answered.json()["code"]) == (404, "no_such_path")
+
+
 def test_an_answer_has_its_time(tmp_path: Path) -> None:
     class Sleeps:
         async def answer(self, query: Query) -> PipelineOutput:
@@ -206,7 +247,7 @@ def test_a_client_that_leaves_ends_the_work(tmp_path: Path) -> None:
             raise AssertionError
 
     async def leaving() -> None:
-        async with serving_app(tmp_path, said_by(Waits())) as (app, _):
+        async with serving_app(tmp_path, said_by(Waits())) as (app, service):
             sent = iter([{"type": "http.request", "body": b'{"query": "a"}', "more_body": False}])
 
             async def receive() -> Any:
@@ -228,7 +269,11 @@ def test_a_client_that_leaves_ends_the_work(tmp_path: Path) -> None:
                 "app": app,
             }
             await asyncio.wait_for(app({**scope, "raw_path": b"/query", "http_version": "1.1"}, receive, send), 5)
+            said = told(service.metrics)
         assert ended.is_set()
+        assert said["rag_harness_decisions_total{outcome=left}"] == 1
+        assert "rag_harness_decisions_total{outcome=failed}" not in said
+        assert said["rag_harness_answer_seconds_count"] == 0
 
     asyncio.run(leaving())
 
@@ -241,13 +286,13 @@ def test_an_answer_streams_sources_before_words_and_the_verdict_behind_them(tmp_
             assert answered.headers["content-type"].startswith("text/event-stream")
             return [events_of(block) for block in answered.text.strip().split("\n\n")]
 
-    told = asyncio.run(streamed())
-    names = [name for name, _ in told]
+    happened = asyncio.run(streamed())
+    names = [name for name, _ in happened]
     assert names[0] == "retrieval"
     assert names[-1] == "done"
     assert names.index("token") < names.index("verdict")
-    done = dict(told)["done"]
-    assert "".join(data["text"] for name, data in told if name == "token") == done["answer"]
+    done = dict(happened)["done"]
+    assert "".join(data["text"] for name, data in happened if name == "token") == done["answer"]
 
 
 def events_of(block: str) -> tuple[str, Any]:

@@ -59,6 +59,7 @@ def test_a_revoked_key_is_nobodys_and_still_needs_a_key(db: Database) -> None:
     key_id = listed(db)[0].key_id
     assert revoke(db, key_id)
     assert not revoke(db, key_id)
+    assert not revoke(db, 1 << 63)
     assert find(db, key) is None
     assert any_made(db)
 

@@ -309,6 +309,8 @@ def test_documents_of_one_name_that_come_at_once_each_come_in(tmp_path: Path) ->
             await asyncio.sleep(0.05)
             held.set()
             blocking.result()
+            # All have come in before whoever sent the first is told.
+            corpora._thread.submit(0, list).result()
             done = await asked
             assert [each.status for each in done] == ["ready"] * 6
             assert len({each.doc_id for each in done}) == 6

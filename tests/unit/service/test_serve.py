@@ -1,0 +1,197 @@
+"""`rag-harness serve` as a person meets it: what it prints, how it ends, and what it says where it cannot begin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from rag_harness.__main__ import main
+from rag_harness.service import server
+from rag_harness.service.access.binding import listening_on, url_of
+from rag_harness.service.app import create_app
+from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.options import Options
+from rag_harness.service.state.folder import StateFolder
+from rag_harness.settings.loading import load_settings
+from tests.unit.service.corpus.corpora import write_pages
+
+
+@pytest.fixture(autouse=True)
+def in_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Be in a folder with pages, and leave signals as they were."""
+    write_pages(tmp_path / "kb")
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def serve(*more: str, experiment: str = "e2") -> int:
+    words = ["serve", f"--experiment={experiment}", "--profile=mock", "--kb=kb", "--port=0", "--log-level=error"]
+    return main([*words, *more])
+
+
+def told_once(monkeypatch: pytest.MonkeyPatch, act: Callable[[str], None]) -> list[str]:
+    """Have ``act`` done with the line that says the address, away from the server's thread; return what it is told."""
+    lines: list[str] = []
+
+    def said(line: str, **_: Any) -> None:
+        lines.append(line)
+        threading.Thread(target=act, args=(line,)).start()
+
+    monkeypatch.setattr(server, "print", said, raising=False)
+    return lines
+
+
+def test_one_line_says_where_to_ask_once_it_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    states: list[int] = []
+
+    def look(line: str) -> None:
+        try:
+            with urllib.request.urlopen(f"{line.rsplit(maxsplit=1)[-1]}ready", timeout=10) as answered:
+                states.append(answered.status)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    lines = told_once(monkeypatch, look)
+    assert serve() == 0
+    assert states == [200]
+    (line,) = lines
+    assert line.startswith("e2 answers at http://127.0.0.1:")
+    assert not line.endswith(":0/")
+
+
+def test_sigterm_ends_it_as_success(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told_once(monkeypatch, lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit) as ended:
+        serve("--state=state")
+    assert ended.value.code == 0
+    StateFolder(tmp_path / "state").__exit__(None, None, None)
+
+
+def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert serve(f"--port={port}") == 2
+    said = capsys.readouterr().err
+    assert f"port {port} of 127.0.0.1, and another program does" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "experiment", "words"),
+    [
+        ([], "nope", "Unknown experiment 'nope'"),
+        ([], "e1", "asks parts.retrieval for nothing"),
+        (["--kb=nowhere"], "e2", "No folder"),
+        (["--port=99999"], "e2", "--port 99999 is none"),
+        (["--host=127.0.0.300"], "e2", "there is no key"),
+        (["--rate=often"], "e2", "'often' is no rate"),
+    ],
+)
+def test_what_it_cannot_begin_with_is_named(
+    flags: list[str], experiment: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve(*flags, experiment=experiment) == 2
+    out, said = capsys.readouterr()
+    assert words in said.splitlines()[-1]
+    assert "Traceback" not in said
+    assert out == ""
+
+
+def test_an_exporter_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    assert serve("--otlp=http://127.0.0.1:9") == 2
+    said = capsys.readouterr().err
+    assert "rag-harness[service,otlp]" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    "flag", ["--concurrency=0", "--seconds=0", "--seconds=nan", "--upload-limit=0", "--trace-days=-1"]
+)
+def test_limits_that_would_refuse_everything_are_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        serve(flag)
+    assert ended.value.code == 2
+    assert flag.partition("=")[0] in capsys.readouterr().err
+
+
+def test_while_documents_are_loaded_it_lives_and_says_that_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, inner = threading.Event(), Corpora._open
+    monkeypatch.setattr(Corpora, "_open", lambda corpora: (go_on.wait(30), inner(corpora)))
+
+    async def scenario() -> None:
+        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        settings = load_settings({"profile": "mock"}, rootdir=tmp_path)
+        with StateFolder(tmp_path / "state") as state:
+            options = Options("e2", tmp_path / "state", tmp_path / "kb")
+            app = create_app(lambda: server.opened(options, settings, state, ended.set_result))
+            async with app.router.lifespan_context(app):
+                transport = httpx2.ASGITransport(app=app)
+                async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+                    try:
+                        await _is_starting(client)
+                    finally:
+                        go_on.set()
+                    assert await ended is None
+                    assert (await client.get("/ready")).json()["status"] == "ready"
+                    assert (await client.post("/query", json={"query": "zip"})).status_code == 200
+
+    asyncio.run(scenario())
+
+
+async def _is_starting(client: httpx2.AsyncClient) -> None:
+    assert (await client.get("/health")).status_code == 200
+    ready = await client.get("/ready")
+    assert (ready.status_code, ready.json()["status"]) == (503, "starting")
+    refused = [
+        await client.post("/query", json={"query": "zip"}),
+        await client.post("/ingest", files={"file": ("stove.md", b"# Stove\n")}),
+        await client.get("/documents"),
+    ]
+    told = [(each.status_code, each.json()["code"], each.headers["retry-after"]) for each in refused]
+    assert told == [(503, "starting", "5")] * 3
+    chat = await client.post(
+        "/v1/chat/completions", json={"model": "e2", "messages": [{"role": "user", "content": "zip"}]}
+    )
+    assert (chat.status_code, chat.json()["error"]["code"]) == (503, "starting")
+    assert (await client.get("/metrics")).status_code == 200
+
+
+def test_a_name_with_several_addresses_is_listened_to_on_one_port() -> None:
+    sockets = listening_on("localhost", 0)
+    try:
+        assert len({each.getsockname()[1] for each in sockets}) == 1
+    finally:
+        for each in sockets:
+            each.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80/"),
+        ("", "http://127.0.0.1:80/"),
+        ("0.0.0.0", "http://127.0.0.1:80/"),
+        ("::", "http://[::1]:80/"),
+        ("localhost", "http://localhost:80/"),
+    ],
+)
+def test_the_address_that_is_told_can_be_opened(host: str, url: str) -> None:
+    assert url_of(host, 80) == url
