@@ -179,7 +179,7 @@ class Collection:
     def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
-        _refuse_empty(prepared)
+        _refuse_empty(arrivals, prepared)
         held = self._database.write_now(lambda c: _filled(c, arrivals, prepared))
         points = [point for each in held for point in each.points]
         try:
@@ -281,9 +281,12 @@ def _filled(connection: sqlite3.Connection, arrivals: Sequence[Arrival], prepare
     ]
 
 
-def _refuse_empty(prepared: Sequence[Prepared]) -> None:
-    for each in prepared:
-        if not each.chunks:
+def _refuse_empty(arrivals: Sequence[Arrival], prepared: Sequence[Prepared]) -> None:
+    for arrival, each in zip(arrivals, prepared, strict=True):
+        if not each.chunks and arrival.digest:
+            # A run over the folder reads it, too: one empty page must not keep a server from starting.
+            log.warning("%s of the folder has no text: no question finds it", arrival.document.doc_id)
+        elif not each.chunks:
             raise ProblemError(422, "unreadable", "The file cannot be read: no chunk can be made of its text.")
 
 

@@ -170,6 +170,24 @@ def test_a_key_that_the_server_repeats_is_not_shown(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     "reply",
     [
+        Reply(302, headers={"location": "http://elsewhere/?key=planted%2F%22%C3%BC"}),
+        as_json({"error": 'planted/"ü'}, 401),
+        Reply(403, '{"error": "planted/\\"ü"}'.encode()),
+    ],
+)
+def test_a_key_is_not_shown_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    monkeypatch.setenv("MY_KEY", 'planted/"ü')
+    with serving(reply) as server, pytest.raises(CriticalError) as error:
+        Service(tmp_path, f'url = "{server.url}/query?key=${{MY_KEY}}"').ask()
+    assert "planted" not in str(error.value)
+    assert "…" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
         Reply(body=b'{"answer": "your key is sk-planted'),
         Reply(body=b"<html>sk-planted</html>", kind="text/html"),
         as_json({"reply": "sk-planted"}),
