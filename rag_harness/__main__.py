@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -26,10 +27,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     chosen = _parser(given).parse_args(given)
     try:
-        return int(chosen.run(chosen))
+        status = int(chosen.run(chosen))
+        sys.stdout.flush()
     except RagHarnessError as error:
         print(error, file=sys.stderr)
         return CANNOT_RUN
+    except BrokenPipeError:
+        # Whoever read has left, as `| head` does; what is still to be written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CANNOT_RUN
+    return status
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:

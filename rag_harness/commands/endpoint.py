@@ -140,7 +140,7 @@ def _pretty(document: Any) -> Iterator[str]:
 
 def _read(field: Field) -> str:
     said = f"nothing: {field.problem}" if field.problem else _shown(field)
-    return f"{field.name:<17}{field.path:<24}{said}"
+    return f"{field.name:<17}{field.path:<23} {said}"
 
 
 def _shown(field: Field) -> str:

@@ -49,7 +49,7 @@ class Cleaner:
     def __init__(self, secrets: Iterable[str] = (), scrub: Scrub | None = None) -> None:
         self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST)
         self._scrub = scrub
-        written = {form for each in self._secrets for form in _forms(each)}
+        written = {form for each in self._secrets for form in forms_of(each)}
         self._pattern = (
             re.compile("|".join(map(re.escape, sorted(written, key=len, reverse=True)))) if written else None
         )
@@ -134,7 +134,7 @@ class Cleaner:
 _Path = tuple[str | int, ...]
 
 
-def _forms(secret: str) -> Iterator[str]:
+def forms_of(secret: str) -> Iterator[str]:
     """Yield the ways in which a secret is written: as it is, inside JSON, inside JSON inside JSON, in an address."""
     yield secret
     for ascii_only in (True, False):

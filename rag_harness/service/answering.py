@@ -9,6 +9,7 @@ from typing import Any
 
 from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.files.log import log
+from rag_harness.models.patience import somebody_waits
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.citing import cited
 from rag_harness.service.corpus.serving import Serving
@@ -43,29 +44,53 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
     strict = question.mode == "strict"
     experiment = serving.strict if strict and serving.strict is not None else serving.experiment
     try:
-        output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
+        with somebody_waits():
+            output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
     except (ModelCallError, ModelOutputError, DeadlineError) as error:
         output = _without_a_model(error)
     except (TimeoutError, asyncio.TimeoutError) as error:
-        raise ProblemError(504, "too_slow", f"No answer within {seconds:g} s. Ask again, or ask for less.") from error
+        output = _too_slow(error, seconds)
     except RagHarnessError as error:
         log.warning("Question %s: %s", question.trace_id, error)
         raise ProblemError(503, "cannot_answer", "Nothing can be answered now; the server's log says why.") from error
     return _held_back(output) if strict and outcome_of(output) == "warn" else output
 
 
+def _too_slow(error: Exception, seconds: float) -> PipelineOutput:
+    """Return that it abstains, for the time was over before its model had answered.
+
+    Raises:
+        ProblemError: it was over before anything was found.
+    """
+    trace = _trace_of(error.__cause__)
+    if trace is None:
+        raise ProblemError(504, "too_slow", f"No answer within {seconds:g} s. Ask again, or ask for less.") from error
+    log.warning("The model did not answer within %g s", seconds)
+    return _abstains(trace, "TooSlow")
+
+
 def _without_a_model(error: Exception) -> PipelineOutput:
     """Return that it abstains, for its model does not answer, or nothing that can be read."""
     log.warning("The model did not answer: %s", error)
-    trace = getattr(error, "rag_trace", None)
-    if not isinstance(trace, Trace) or not trace.context:
+    trace = _trace_of(error)
+    if trace is None:
         raise ProblemError(
             503,
             "model_unavailable",
             "The model does not answer, and nothing was found without it.",
             {"Retry-After": "5"},
         ) from error
-    trace.decisions.append(Decision("decision", "abstain", reason=f"MODEL_UNAVAILABLE: {type(error).__name__}"))
+    return _abstains(trace, type(error).__name__)
+
+
+def _trace_of(error: BaseException | None) -> Trace | None:
+    """Return what was done before an error; None where nothing was found yet."""
+    trace = getattr(error, "rag_trace", None)
+    return trace if isinstance(trace, Trace) and trace.context else None
+
+
+def _abstains(trace: Trace, why: str) -> PipelineOutput:
+    trace.decisions.append(Decision("decision", "abstain", reason=f"MODEL_UNAVAILABLE: {why}"))
     return trace.output(Answer(NOT_NOW, abstained=True), 0.0)
 
 

@@ -15,6 +15,9 @@ VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """How a value names a variable of the environment."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
 _RESERVED = ("golden", "queries")
+_PYTEST = ("filterwarnings", "parametrize", "rag_experiment", "skip", "skipif", "usefixtures", "xfail")
+"""Markers that do something: an experiment marks its tests with its name."""
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SECRET_VALUE = re.compile(
     r"(?i)^(bearer|basic|token)\s|^(sk|pk|ghp|xox[a-z]|AKIA|eyJ)[-_A-Za-z0-9]{8}|[A-Za-z0-9+/_=-]{32}"
 )
@@ -27,10 +30,10 @@ def check_name(name: Any, where: str) -> None:
     Raises:
         SettingsError: says what a name is.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in (*_RESERVED, *_PYTEST):
         raise SettingsError(
             f"{where}: {name!r} is no name for an experiment: a letter, then letters, digits, _ and - (not golden, "
-            f'queries). Say it in the file: name = "my_service".'
+            f'queries or a marker of pytest). Say it in the file: name = "my_service".'
         )
 
 
@@ -81,6 +84,26 @@ def check_url(where: str, url: str) -> None:
             raise SettingsError(f"{where}: url has a secret in {name!r}. Name its variable there: {_named(name)}")
 
 
+def check_filled(where: str, url: str, filled: str) -> None:
+    """Refuse an address that is none once its variables are filled in, or that holds a user or a password then.
+
+    Raises:
+        SettingsError: says what is wrong with it, and nothing of what the variables hold.
+    """
+    try:
+        parts = urlsplit(filled)
+        is_one = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise SettingsError(
+            f"{where}: url is {url!r}, and with its variables filled in it does not begin with http://HOST or "
+            f"https://HOST."
+        )
+    if parts.username or parts.password:
+        raise SettingsError(f"{where}: a variable of url {url!r} holds a user or a password. Put them into a header.")
+
+
 def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
     """Return headers.
 
@@ -90,8 +113,10 @@ def checked_headers(where: str, given: Any) -> tuple[tuple[str, str], ...]:
     if not isinstance(given, Mapping):
         raise SettingsError(f"{where}: headers is {type(given).__name__}: expected a table of names and strings.")
     for name, value in given.items():
-        if not isinstance(value, str) or "\n" in value or "\r" in value:
-            raise SettingsError(f"{where}: header {name!r} is no string of one line.")
+        if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+            raise SettingsError(f"{where}: header {name!r} is no string of one line of ASCII.")
+        if not _HEADER.fullmatch(name):
+            raise SettingsError(f"{where}: {name!r} is no name of a header: letters, digits and - make one.")
         literal = VARIABLE.sub("", value)
         if (SECRET_HEADER.search(name) and literal == value) or _SECRET_VALUE.search(literal.strip()):
             raise SettingsError(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,23 @@ def test_what_is_no_answer_is_shown_as_it_came(folder: Path, capsys: pytest.Capt
     assert "came  <html>Sign in, …</html>" in said.out
     assert "planted" not in said.out + said.err
     assert "no JSON but a page" in said.err
+
+
+def test_a_long_path_stands_apart_from_what_it_finds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json({"choices": [{"message": {"content": "45 days"}}]})) as server:
+        spec(folder, server.url, 'answer = "choices[0].message.content"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?"]) == 0
+    assert "answer           choices[0].message.content '45 days'\n" in capsys.readouterr().out
+
+
+def test_who_reads_may_leave(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with serving(as_json(SAID)) as server, os.fdopen(write_end, "w") as left:
+        spec(folder, server.url, "")
+        monkeypatch.setattr(sys, "stdout", left)
+        assert main(["endpoint", "try", "a.toml", "How long?"]) == 2
+    assert capfd.readouterr().err == ""
 
 
 def test_one_of_pyproject_is_named_by_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,10 +30,10 @@ class PassingError(Exception):
         asked = retry_after(response.headers) if response is not None else None
         return asked if asked is not None else _FIRST_WAIT * 2**retry * random.uniform(0.75, 1.25)
 
-    def explain(self, retry: int, pause: float) -> str:
+    def explain(self, retry: int, pause: float, longest: float = LONGEST_WAIT) -> str:
         what = f"{type(self.cause).__name__}: {self.cause}"
-        if pause > LONGEST_WAIT:
-            return f"{what}. The server asks to wait {pause:.0f} s, longer than the {LONGEST_WAIT:.0f} s we wait."
+        if pause > longest:
+            return f"{what}. The server asks to wait {pause:.0f} s, longer than the {longest:.0f} s we wait."
         return f"{what}. Gave up after {retry + 1} tries."
 
 

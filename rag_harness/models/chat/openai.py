@@ -18,7 +18,7 @@ from rag_harness.models.chat.connection import NO_KEY, completions_url, connect,
 from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
 from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import Streamed, StreamError
-from rag_harness.models.limits import LONGEST_WAIT
+from rag_harness.models.patience import patience
 from rag_harness.protocols import ChatParts
 from rag_harness.recording.cassettes import TOTAL, TTFT
 from rag_harness.registry import model_name
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from rag_harness.settings import Settings
 
-RETRIES = 3
 _LONGEST_END = 0.1
 """Seconds that a stream may go on after it said that it is done; as the SDK."""
 _HALTING = {"401", "402", "403", "404", "model_not_found", "invalid_api_key", "insufficient_quota"}
@@ -88,7 +87,8 @@ class OpenAIChat:
         Raises:
             BudgetError: the call could pass the budget.
             CriticalError: the key, the credit or the model is refused.
-            ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them.
+            ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them, or as many as
+                whoever asks has patience for.
             ModelOutputError: the server answered without any text.
         """
         return self._replayed(messages, response_format) or await self._called(messages, response_format)
@@ -100,15 +100,17 @@ class OpenAIChat:
 
     async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
         waited, _ = 0.0, self._client  # made now: no call's clock counts the SDK's import
-        for retry in range(RETRIES + 1):
+        asked = patience.get()
+        for retry in range(asked.retries + 1):
             time = Deadline(self.timeout, f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout")
             try:
                 completion = await self._once(messages, response_format, time)
                 return replace(completion, retries=retry, waited_ms=(waited + time.waited) * 1000)
             except PassingError as failure:
                 pause = failure.pause(retry)
-                if retry == RETRIES or pause > LONGEST_WAIT:
-                    raise ModelCallError(f"{self.model}: {failure.explain(retry, pause)}") from failure.cause
+                if retry == asked.retries or pause > asked.longest:
+                    why = failure.explain(retry, pause, asked.longest)
+                    raise ModelCallError(f"{self.model}: {why}") from failure.cause
             waited += time.waited + pause
             await self._wait(pause)
         raise AssertionError("unreachable")

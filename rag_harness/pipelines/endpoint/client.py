@@ -92,7 +92,7 @@ class Client:
     def _asked(self, request: Request) -> Asked:
         assert self._playback is not None
         headers = dict(request.headers)
-        return self._playback.cassettes.asked(self._spec.method, request.url, request.content, headers)
+        return self._playback.cassettes.asked(self._spec.method, request.known_as, request.content, headers)
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to ``request``.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -11,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.models.call import CALL
+from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
 from rag_harness.models.wire import AiohttpTransport
@@ -26,6 +28,8 @@ from rag_harness.types import Usage
 
 MOST_BYTES = 20 * 2**20
 """Of an answer; a service that sends more is cut off."""
+LONGEST_END = 0.1
+"""Seconds that a stream which is whole may take to end."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ class Exchange:
     def __init__(self, spec: EndpointSpec, meter: Meter, usage: Callable[[Any], Usage]) -> None:
         self._spec, self._usage = spec, usage
         address = urlsplit(spec.url)
-        limiter = meter.limiter(f"{address.scheme}://{address.netloc}", spec.concurrency, spec.rpm)
+        # Where a variable names the server, it is told from others by the variable.
+        server = f"{address.scheme}://{address.netloc}" if address.netloc else spec.url
+        limiter = meter.limiter(server, spec.concurrency, spec.rpm)
         self._transport = ChargedTransport(AiohttpTransport(), limiter, meter.money, spec.usd_per_call)
         self._session = McpSession(self._post) if spec.kind == "mcp" else None
         self.has_answered = False
@@ -69,16 +75,22 @@ class Exchange:
         response = await self._sent(request)
         call, kind = response.extensions[CALL], response.headers.get("content-type", "")
         try:
-            call.settle(Usage(calls=1))
+            if self._spec.usd_per_call is not None:
+                call.settle(Usage(calls=1))
             heard = heard_of(self._spec, kind)
             content = await self._whole(response, heard)
             found = document(heard)
-            call.settle(self._usage(found))
+            self._settle(call, self._usage(found))
         finally:
             await response.aclose()
         total, first = perf_counter() - call.started, heard.first
         ttft = None if first is None else (first - call.started) * 1000
         return Answered(found, Recorded(response.status_code, kind, content, total * 1000, ttft))
+
+    def _settle(self, call: Call, used: Usage) -> None:
+        # By tokens, an answer that does not say how many it used may cost all it could.
+        if self._spec.usd_per_call is not None or used.prompt_tokens or used.completion_tokens:
+            call.settle(used)
 
     async def _sent(self, request: Request) -> httpx2.Response:
         """Return the response as it begins, where it is a success."""
@@ -90,12 +102,12 @@ class Exchange:
         if response.is_success:
             return response
         try:
-            raise self._refusal(response, await self._whole(response))
+            raise self._refusal(request, response, await self._whole(response))
         finally:
             await response.aclose()
 
-    def _refusal(self, response: httpx2.Response, content: bytes) -> Exception:
-        if self._session is not None and self._session.forget() and response.status_code == 404:
+    def _refusal(self, request: Request, response: httpx2.Response, content: bytes) -> Exception:
+        if self._session is not None and response.status_code == 404 and self._session.forget(request):
             return PassingError(StatusError("404: the server has forgotten the session", response))
         return refused(response, content.decode("utf-8", "replace"), self._spec.name, self._spec.where)
 
@@ -110,8 +122,22 @@ class Exchange:
             await response.aclose()
 
     async def _whole(self, response: httpx2.Response, heard: Heard | None = None) -> bytes:
-        parts, size = list[bytes](), 0
-        async for part in response.aiter_bytes():
+        parts = list[bytes]()
+        coming = self._parts(response, heard)
+        async for part in coming:
+            parts.append(part)
+            if heard is not None and heard.is_done:
+                # A connection is used again only if it was read to its end, which some servers leave open.
+                with suppress(asyncio.TimeoutError, httpx2.HTTPError):
+                    await asyncio.wait_for(_rest(coming, parts), LONGEST_END)
+                break
+        return b"".join(parts)
+
+    async def _parts(self, response: httpx2.Response, heard: Heard | None) -> AsyncIterator[bytes]:
+        size = 0
+        # Read to its end a response closes itself, and the call is charged: before anybody has read what it used.
+        held = httpx2.Response(response.status_code, headers=response.headers, stream=_Held(response))
+        async for part in held.aiter_bytes():
             size += len(part)
             if size > MOST_BYTES:
                 raise ModelOutputError(
@@ -120,9 +146,24 @@ class Exchange:
                 )
             if heard is not None:
                 heard.add(part)
-            parts.append(part)
-        return b"".join(parts)
+            yield part
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._transport.aclose()
+
+
+class _Held(httpx2.AsyncByteStream):
+    """The bytes of a response that others close."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._response.stream:  # type: ignore[union-attr]
+            yield part
+
+
+async def _rest(coming: AsyncIterator[bytes], parts: list[bytes]) -> None:
+    async for part in coming:
+        parts.append(part)

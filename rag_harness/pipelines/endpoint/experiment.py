@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -98,13 +99,21 @@ def _playback(spec: EndpointSpec, parts: RunParts, requests: Requests) -> Playba
 
 def _check_budget(parts: RunParts, spec: EndpointSpec) -> None:
     """Refuse a budget where nobody knows what a call costs at most."""
-    budget, is_bounded = parts.settings.budget, "max_tokens" in spec.body and _price(parts, spec, "") is not None
-    if budget and spec.usd_per_call is None and not is_bounded:
+    budget = parts.settings.budget
+    if budget and spec.usd_per_call is None and not _is_bounded(parts, spec):
         raise PrerequisiteError(
             f"The budget is {budget:g} USD, but nobody knows what a call of {spec.name!r} costs. Say it in "
             f"{spec.where}: usd_per_call = …, 0 where it is free; a chat endpoint needs a model with a price, and "
             f"max_tokens in its body. Or leave the budget out."
         )
+
+
+def _is_bounded(parts: RunParts, spec: EndpointSpec) -> bool:
+    """Whether a call is charged by its tokens, and these have a limit."""
+    body = json.loads(spec.body) if spec.body else None
+    if not isinstance(body, dict) or not body.keys() >= {"model", "messages", "max_tokens"}:
+        return False
+    return prices_of(parts.settings).price(str(body["model"])) is not None
 
 
 def _cost(parts: RunParts, spec: EndpointSpec, model: str, usage: Usage) -> float | None:

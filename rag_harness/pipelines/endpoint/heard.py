@@ -10,9 +10,15 @@ from rag_harness.settings.endpoint_spec import EndpointSpec
 
 
 class Heard(Protocol):
-    """Takes an answer in as it comes. ``first`` is when its first token came, on perf_counter's clock."""
+    """Takes an answer in as it comes.
+
+    Attributes:
+        first: when its first token came, on perf_counter's clock.
+        is_done: whether it has said that it is whole, though its connection is open still.
+    """
 
     first: float | None
+    is_done: bool
 
     def add(self, part: bytes) -> None:
         """Take in a part.
@@ -46,6 +52,7 @@ class _Whole:
     """One JSON."""
 
     first: float | None = None
+    is_done = False
 
     def __init__(self, name: str, kind: str) -> None:
         self._name, self._kind = name, kind

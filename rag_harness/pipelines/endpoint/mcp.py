@@ -16,6 +16,7 @@ from rag_harness.pipelines.endpoint.parsing import parsed
 from rag_harness.pipelines.endpoint.request import Request
 
 VERSION = "2025-06-18"
+SESSION = "mcp-session-id"
 _HELLO = {
     "protocolVersion": VERSION,
     "capabilities": {},
@@ -50,17 +51,22 @@ class McpSession:
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _HELLO}
         headers, said = await self._post(replace(request, body=hello))
         result = _result_of(said, "the MCP server")
-        session = headers.get("mcp-session-id")
+        session = headers.get(SESSION)
         joins = (("mcp-protocol-version", str(result.get("protocolVersion", VERSION))),)
-        joins += (("mcp-session-id", session),) if session else ()
+        joins += ((SESSION, session),) if session else ()
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         await self._post(replace(request, body=ready, headers=(*request.headers, *joins)))
         return joins
 
-    def forget(self) -> bool:
-        """Say hello again before the next call; return whether there was a session."""
-        was_open, self._joins = self._joins is not None, None
-        return was_open
+    def forget(self, request: Request) -> bool:
+        """Say hello again before the next call; return whether ``request`` was one of a session.
+
+        Many calls learn at once that a session is over: the first that says hello again does it for all.
+        """
+        is_joined = SESSION in dict(request.headers)
+        if self._joins is not None and request.headers[-len(self._joins) :] == self._joins:
+            self._joins = None
+        return is_joined
 
 
 def content_of(response: Any, name: str) -> dict[str, Any]:

@@ -79,7 +79,9 @@ class Placing:
         if not name:
             return ""
         path = PurePosixPath(name.replace("\\", "/"))
-        return next((self._names[key] for key in (name, path.name, path.stem) if key in self._names), "")
+        # "3.12" is the twelfth chunk of something, and no file "3".
+        stem = "" if path.suffix[1:].isdecimal() else path.stem
+        return next((self._names[key] for key in (name, path.name, stem) if key in self._names), "")
 
     def _hit(self, context: Context, doc_id: str, how: str, rank: int, taken: set[str]) -> Hit:
         own = (context.id or text_digest(context.text)).replace("#", ".")

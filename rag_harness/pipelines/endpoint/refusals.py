@@ -6,6 +6,7 @@ from typing import Any
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
 from rag_harness.models.chat.failures import PassingError
+from rag_harness.recording.scrubbing import forms_of
 
 _HALTING = {
     401: "the key is missing or wrong",
@@ -28,8 +29,11 @@ class StatusError(Exception):
 
 def hidden(text: str, secrets: tuple[str, ...]) -> str:
     """Take secrets out of what a server or a library has said: messages go into rows and logs."""
-    for secret in secrets:
-        text = text.replace(secret, "…")
+    written = {form for secret in secrets for form in forms_of(secret)}
+    # Messages quote what was said, which writes each backslash twice.
+    written |= {form.replace("\\", "\\\\") for form in written}
+    for form in sorted(written, key=len, reverse=True):
+        text = text.replace(form, "…")
     return text
 
 

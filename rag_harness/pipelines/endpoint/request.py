@@ -9,7 +9,8 @@ from typing import Any
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.pipelines.endpoint.body import Template
-from rag_harness.settings.endpoint_checks import VARIABLE
+from rag_harness.recording.scrubbing import GONE
+from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Query
 
@@ -23,11 +24,19 @@ _ACCEPTED = {
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent for one query. ``body`` is its JSON, None where nothing is sent."""
+    """What is sent for one query.
+
+    Attributes:
+        url: the address.
+        body: its JSON, None where nothing is sent.
+        headers: names and values.
+        known_as: the address as recordings have it: without what variables hold, which a replay need not know.
+    """
 
     url: str
     body: Any = None
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    known_as: str = ""
 
     @property
     def content(self) -> bytes:
@@ -50,10 +59,15 @@ class Requests:
 
     def __init__(self, spec: EndpointSpec, rootdir: Any, must_know: bool = True) -> None:
         known = _Environment(spec, rootdir, must_know)
-        self._url = Template(known.filled(spec.url), f"{spec.name}: url")
+        url = known.filled(spec.url)
+        if must_know:
+            check_filled(spec.where, spec.url, url)
+        self._url, self._known_as = (
+            Template(each, f"{spec.name}: url") for each in (url, VARIABLE.sub(GONE, spec.url))
+        )
         body = json.loads(spec.body) if spec.body else None
         self._body = Template(_called(spec, body), f"{spec.name}: body")
-        own = {name.lower(): known.filled(value) for name, value in spec.headers}
+        own = {name.lower(): known.filled(value, in_header=True) for name, value in spec.headers}
         said = {"accept": _ACCEPTED[spec.kind], "accept-encoding": "identity", "user-agent": "rag-harness"}
         kind = {} if body is None else {"content-type": "application/json"}
         self._headers = tuple({**said, **kind, **own}.items())
@@ -67,7 +81,8 @@ class Requests:
         Raises:
             ModelCallError: the query lacks an input that the template wants.
         """
-        return Request(self._url.fill_url(query), self._body.fill(query), self._headers)
+        url, known_as = self._url.fill_url(query), self._known_as.fill_url(query)
+        return Request(url, self._body.fill(query), self._headers, known_as)
 
 
 class _Environment:
@@ -78,8 +93,17 @@ class _Environment:
         self._file: dict[str, str | None] | None = None
         self._rootdir = rootdir
 
-    def filled(self, text: str) -> str:
-        return VARIABLE.sub(lambda found: self.value(found[1]), text)
+    def filled(self, text: str, in_header: bool = False) -> str:
+        return VARIABLE.sub(lambda found: self._printable(found[1]) if in_header else self.value(found[1]), text)
+
+    def _printable(self, name: str) -> str:
+        value = self.value(name)
+        if value and not (value.isascii() and value.isprintable()):
+            raise PrerequisiteError(
+                f"{name}, a header of the endpoint {self._spec.name!r} ({self._spec.where}), holds a line break or "
+                f"another character that no header may have. Set it again without. Nothing was called."
+            )
+        return value
 
     def value(self, name: str) -> str:
         value = os.environ.get(name) or self._from_file().get(name) or ""

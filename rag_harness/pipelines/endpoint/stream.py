@@ -25,7 +25,7 @@ class Lines:
             if name == "data":
                 self._data.append(value)
             elif name == "event":
-                self._event = value
+                self._event = value or "message"
             elif not line.strip(b"\r"):
                 if self._data:
                     yield self._event, "\n".join(self._data)
@@ -40,7 +40,7 @@ class Streamed:
         self._lines = Lines()
         self.first: float | None = None
         self._texts: list[str] = []
-        self._is_whole = False
+        self.is_done = False
 
     def add(self, part: bytes) -> None:
         for event, data in self._lines.feed(part):

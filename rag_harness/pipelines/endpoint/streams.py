@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.pipelines.endpoint.parsing import parsed
-from rag_harness.pipelines.endpoint.paths import Path
+from rag_harness.pipelines.endpoint.paths import Path, described
 from rag_harness.pipelines.endpoint.stream import Streamed
 from rag_harness.settings.endpoint_spec import StreamReading
 
@@ -23,6 +23,7 @@ class NamedEvents(Streamed):
         self._reading = reading
         self._path = Path(reading.text, f"{name}: stream.text") if reading.text else None
         self._final: Any = {}
+        self._is_whole = False
         self._events: dict[str, list[Any]] = {}
 
     def _take(self, event: str, data: str) -> None:
@@ -30,6 +31,7 @@ class NamedEvents(Streamed):
         if event == reading.error:
             raise ModelCallError(f"{self._name} says that it failed: {data[:300]}")
         if data == _DONE:
+            self.is_done = True
             return
         if event == reading.final:
             self._is_whole, self._final = True, self._json(data)
@@ -56,7 +58,8 @@ class NamedEvents(Streamed):
 
     def document(self) -> Any:
         if self._reading.final and not self._is_whole:
-            raise self._broke_off(f"its event {self._reading.final!r}")
+            others = f" (of other names: {', '.join(map(repr, self._events))})" if self._events else ""
+            raise self._broke_off(f"its event {self._reading.final!r}{others}")
         final = self._final if isinstance(self._final, dict) else {"final": self._final}
         return {"streamed": "".join(self._texts), "events": self._events, **final}
 
@@ -72,7 +75,7 @@ class ChatChunks(Streamed):
 
     def _take(self, event: str, data: str) -> None:  # noqa: ARG002 - they have no names
         if data.startswith(_DONE):
-            self._end = self._end or "done"
+            self._end, self.is_done = self._end or "done", True
             return
         chunk = self._json(data)
         if not isinstance(chunk, dict):
@@ -80,14 +83,26 @@ class ChatChunks(Streamed):
         if chunk.get("error"):
             raise ModelCallError(f"{self._name} says that it failed: {json.dumps(chunk['error'])[:300]}")
         self._whole.update({key: value for key, value in chunk.items() if key != "choices" and value is not None})
-        for choice in (chunk.get("choices") or ())[:1]:
+        choices = chunk.get("choices") or []
+        if not isinstance(choices, list):
+            raise self._strange("choices", choices)
+        for choice in choices[:1]:
             self._choose(choice)
 
-    def _choose(self, choice: Mapping[str, Any]) -> None:
-        delta = choice.get("delta") or {}
+    def _choose(self, choice: Any) -> None:
+        delta = (choice.get("delta") or {}) if isinstance(choice, Mapping) else None
+        if not isinstance(delta, Mapping):
+            raise self._strange("choices[0]", choice)
+        content = delta.get("content") or ""
+        if not isinstance(content, str):
+            raise self._strange("choices[0].delta.content", content)
         self._end = choice.get("finish_reason") or self._end
-        self._say(delta.get("content") or "")
+        self._say(content)
         self._message.update({key: value for key, value in delta.items() if key != "content" and value is not None})
+
+    def _strange(self, where: str, value: Any) -> ModelOutputError:
+        said = f"{self._name}: {where} of an event of the stream is {described(value)}; that is no chat completion."
+        return ModelOutputError(said, json.dumps(value))
 
     def document(self) -> Any:
         if not self._end:
@@ -106,7 +121,7 @@ class Messages(Streamed):
     def _take(self, event: str, data: str) -> None:  # noqa: ARG002 - all have the same
         message = self._json(data)
         if isinstance(message, dict) and ("result" in message or "error" in message):
-            self._response = message
+            self._response, self.is_done = message, True
 
     def document(self) -> Any:
         if self._response is None:

@@ -179,7 +179,7 @@ class Collection:
     def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
-        _refuse_empty(prepared)
+        _refuse_empty(arrivals, prepared)
         held = self._database.write_now(lambda c: _filled(c, arrivals, prepared))
         points = [point for each in held for point in each.points]
         try:
@@ -225,16 +225,17 @@ class Collection:
         dropped = {each.row: _dropped(each, alike.count(each.document.doc_id)) for each in arrivals}
         files = {each.document.doc_id: each.digest for each in arrivals if each.digest}
 
-        def ready(connection: sqlite3.Connection) -> None:
+        def ready(connection: sqlite3.Connection) -> list[DocumentInfo]:
             rows.make_ready(connection, self.number, [each.row for each in held])
             rows.set_dropped(connection, dropped)
             rows.note_files(connection, self.number, files)
+            # Read here, before anybody can replace or delete them, and where a failure undoes the rest.
+            return rows.of_rows(connection, [each.row for each in held])
 
-        self._database.write_now(ready)
+        done = self._database.write_now(ready)
         self._contents, self.serving = contents, serving
         self._clear(old)
-        # Read before anybody else can replace or delete them.
-        return self._database.read(lambda c: rows.of_rows(c, [each.row for each in held]))
+        return done
 
     def _delete(self, doc_id: str) -> None:
         with self._changing:
@@ -280,9 +281,12 @@ def _filled(connection: sqlite3.Connection, arrivals: Sequence[Arrival], prepare
     ]
 
 
-def _refuse_empty(prepared: Sequence[Prepared]) -> None:
-    for each in prepared:
-        if not each.chunks:
+def _refuse_empty(arrivals: Sequence[Arrival], prepared: Sequence[Prepared]) -> None:
+    for arrival, each in zip(arrivals, prepared, strict=True):
+        if not each.chunks and arrival.digest:
+            # A run over the folder reads it, too: one empty page must not keep a server from starting.
+            log.warning("%s of the folder has no text: no question finds it", arrival.document.doc_id)
+        elif not each.chunks:
             raise ProblemError(422, "unreadable", "The file cannot be read: no chunk can be made of its text.")
 
 
@@ -293,5 +297,7 @@ def _dropped(arrival: Arrival, alike: int) -> dict[str, int]:
 def _quietly(work: Any) -> None:
     try:
         work()
-    except (RagHarnessError, OSError, sqlite3.Error) as error:
-        log.warning("Something that no question finds is left until the next start: %s", error)
+    except Exception as error:  # whatever it is: what was changed before stays changed
+        is_known = isinstance(error, (RagHarnessError, OSError, sqlite3.Error))
+        left = "Something that no question finds is left until the next start: %s"
+        log.warning(left, error, exc_info=None if is_known else error)

@@ -16,10 +16,11 @@ from rag_harness.service.corpus.folder_documents import FolderDocuments
 from rag_harness.service.corpus.incoming import Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
 from rag_harness.service.corpus.making import Wanted, wanted
+from rag_harness.service.corpus.models import Models
 from rag_harness.service.corpus.preparing import Preparer
 from rag_harness.service.corpus.reconciling import reconciled
 from rag_harness.service.corpus.remaking import remake
-from rag_harness.service.corpus.serving_parts import Lasting, Models
+from rag_harness.service.corpus.serving_parts import Lasting
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.options import Options
@@ -64,7 +65,7 @@ class Corpora:
         """
         with uncollected():
             await asyncio.to_thread(self._open)
-        # What is held now stays: each look through a million objects would hold up every question by 0.1 s.
+        # What is held now stays: the collector need not look through it again and again.
         gc.freeze()
 
     def get(self, name: str) -> Collection:

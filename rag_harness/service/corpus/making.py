@@ -10,9 +10,10 @@ from rag_harness.errors import SettingsError
 from rag_harness.pipelines import builder, experiment
 from rag_harness.protocols import Experiment
 from rag_harness.service.corpus.contents import Contents
+from rag_harness.service.corpus.models import Models
 from rag_harness.service.corpus.searching import LiveRetrieval
 from rag_harness.service.corpus.serving import Serving
-from rag_harness.service.corpus.serving_parts import CollectionParts, Lasting, Models
+from rag_harness.service.corpus.serving_parts import CollectionParts, Lasting
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.types import IndexSpec, Matrix, Vector
 

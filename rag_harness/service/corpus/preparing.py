@@ -10,7 +10,7 @@ from itertools import groupby
 from rag_harness.protocols import Stores
 from rag_harness.recording.store import key_of
 from rag_harness.retrieval.retrieval import Retrieval
-from rag_harness.service.corpus.serving_parts import Models
+from rag_harness.service.corpus.models import Models
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.settings import access_of

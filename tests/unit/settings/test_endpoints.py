@@ -119,6 +119,18 @@ def test_a_header_may_name_a_variable_or_say_what_is_no_secret(tmp_path: Path) -
     assert dict(spec.headers) == {"authorization": "Bearer ${MY_KEY}", "x-tenant": "study"}
 
 
+@pytest.mark.parametrize("header", ['x-name = "Müller"', '"x name" = "a"', '"" = "a"'])
+def test_what_can_be_no_header_is_refused(tmp_path: Path, header: str) -> None:
+    with pytest.raises(SettingsError, match=r"no string of one line of ASCII|no name of a header"):
+        read(tmp_path, f"{URL}[headers]\n{header}\n")
+
+
+@pytest.mark.parametrize("name", ["skip", "xfail", "parametrize"])
+def test_a_marker_that_does_something_is_no_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="is no name for an experiment"):
+        read(tmp_path, URL, name)
+
+
 @pytest.mark.parametrize("name", ["missing.toml", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):

@@ -125,6 +125,31 @@ def test_an_unset_variable_is_named_before_anything_is_called(tmp_path: Path) ->
     assert not server.requests
 
 
+@pytest.mark.parametrize("value", ["planted-0123\n", "plänted-0123"])
+def test_a_key_that_no_header_may_have_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("MY_KEY", value)
+    with pytest.raises(PrerequisiteError, match=r"^MY_KEY, a header of the endpoint 'my_service'") as error:
+        Service(tmp_path, 'url = "http://127.0.0.1:9/"\nheaders = {x-api-key = "${MY_KEY}"}')
+    assert value not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("127.0.0.1:9", "does not begin with http://HOST"),
+        ("http://[", "does not begin with http://HOST"),
+        ("http://me:planted@127.0.0.1:9", "holds a user or a password"),
+    ],
+)
+def test_an_address_that_is_none_once_it_is_filled_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, said: str
+) -> None:
+    monkeypatch.setenv("MY_BASE", value)
+    with pytest.raises(SettingsError, match=said) as error:
+        Service(tmp_path, 'url = "${MY_BASE}/query"')
+    assert "planted" not in str(error.value)
+
+
 def test_an_unknown_placeholder_is_named_before_anything_is_called(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="my_service: body: Unknown placeholder 'qeury'"):
         Service(tmp_path, 'url = "http://127.0.0.1:9/"\nbody = {q = "{{qeury}}"}')
@@ -140,6 +165,24 @@ def test_a_key_that_the_server_repeats_is_not_shown(tmp_path: Path, monkeypatch:
     error = failure(tmp_path, refusal(401, "sk-planted is no key"), more='[headers]\nx-api-key = "${MY_KEY}"')
     assert "… is no key" in str(error)
     assert "planted" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(302, headers={"location": "http://elsewhere/?key=planted%2F%22%C3%BC"}),
+        as_json({"error": 'planted/"ü'}, 401),
+        Reply(403, '{"error": "planted/\\"ü"}'.encode()),
+    ],
+)
+def test_a_key_is_not_shown_however_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
+    monkeypatch.setenv("MY_KEY", 'planted/"ü')
+    with serving(reply) as server, pytest.raises(CriticalError) as error:
+        Service(tmp_path, f'url = "{server.url}/query?key=${{MY_KEY}}"').ask()
+    assert "planted" not in str(error.value)
+    assert "…" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,11 @@ import pytest
 
 from rag_harness.errors import BudgetError, PrerequisiteError, RecordingMissError, SettingsError
 from rag_harness.models.anew import asked_again
-from rag_harness.types import Query
+from rag_harness.models.meter import Meter
+from rag_harness.pipelines.endpoint.exchange import Exchange
+from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import Query, Usage
 from tests.unit.pipelines.endpoint.services import QUERY, Service
 from tests.unit.server import Reply, as_json, serving
 
@@ -147,6 +151,19 @@ def test_no_key_reaches_disk_row_or_message(folder: Path, monkeypatch: pytest.Mo
     assert "REDACTED" in Service(folder, url + spec, mode="replay").ask().answer.text
 
 
+@pytest.mark.parametrize("value", ["planted-0123456789", "short"])
+def test_a_replay_needs_no_variable_of_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    with serving(as_json(SAID)) as server:
+        monkeypatch.setenv("MY_BASE", f"{server.url}/api")
+        monkeypatch.setenv("MY_CODE", value)
+        url = 'url = "${MY_BASE}/query?code=${MY_CODE}"\n'
+        first = Service(folder, url, mode="record").ask()
+    monkeypatch.delenv("MY_BASE")
+    monkeypatch.delenv("MY_CODE")
+    assert Service(folder, url, mode="replay").ask().answer == first.answer
+    assert value not in "".join(file.read_text() for file in (folder / "cassettes").rglob("*.yaml"))
+
+
 def test_calls_in_flight_are_capped_and_charged(folder: Path) -> None:
     queries = [Query(f"q{n}", f"question {n}") for n in range(6)]
     with serving(Reply(body=json.dumps(SAID).encode(), delay=0.02)) as server:
@@ -166,6 +183,41 @@ def test_a_chat_endpoint_is_charged_by_the_table_of_prices(folder: Path) -> None
             Service(folder, spec, budget=1.0, prices="prices.toml")
         service = Service(folder, f"{spec}body = {{max_tokens = 100}}", budget=1.0, prices="prices.toml")
         assert service.ask().calls[0].usd == pytest.approx((9 * 1000 + 2 * 2000) / 1e6)
+
+
+def test_a_chat_answer_that_breaks_off_is_charged_at_its_most(folder: Path) -> None:
+    (folder / "prices.toml").write_text('[models."m"]\ninput = 0.0\noutput = 2000.0\n')
+    half = Reply(body=CHAT.partition(b'"usage"')[0], kind="text/event-stream", length=5000, reset=True)
+    with serving(half, Reply(body=CHAT, kind="text/event-stream")) as server:
+        spec = f'url = "{server.url}/chat"\nkind = "openai"\nmodel = "m"\nbody = {{max_tokens = 100}}'
+        service = Service(folder, spec, budget=1.0, prices="prices.toml")
+        assert service.ask().calls[0].retries == 1
+    money = service.parts.endpoints.meter.money
+    assert money is not None
+    assert money.budget.spent == pytest.approx((100 + 2) * 2000 / 1e6)
+
+
+@pytest.mark.parametrize("body", ['{prompt = "{{query}}", max_tokens = 9}', '{model = "other", max_tokens = 9}'])
+def test_a_budget_needs_a_call_that_is_charged_by_the_table(folder: Path, body: str) -> None:
+    (folder / "prices.toml").write_text('[models."m"]\ninput = 1000.0\noutput = 2000.0\n')
+    kind = "openai" if "other" in body else "json"
+    spec = f'url = "http://127.0.0.1:9/"\nkind = "{kind}"\nmodel = "m"\nbody = {body}'
+    with pytest.raises(PrerequisiteError, match="nobody knows what a call"):
+        Service(folder, spec, budget=1.0, prices="prices.toml")
+
+
+def test_a_stream_that_is_whole_need_not_end(folder: Path) -> None:
+    left_open = Reply(body=CHAT + b":" * 20_000, kind="text/event-stream", drip=0.001)
+    with serving(left_open) as server:
+        spec = f'url = "{server.url}/chat"\nkind = "openai"\nmodel = "m"\ntimeout = 1.5'
+        assert Service(folder, spec).ask().answer.text == "45 days"
+
+
+def test_servers_that_variables_name_have_limits_of_their_own(folder: Path) -> None:
+    meter = Meter(load_settings(rootdir=folder))
+    for url in ("${ONE}/query", "${OTHER}/query", "${OTHER}/query"):
+        Exchange(EndpointSpec("a", url), meter, lambda _: Usage())
+    assert len(meter._limiters) == 2
 
 
 def test_data_that_nobody_named(folder: Path) -> None:

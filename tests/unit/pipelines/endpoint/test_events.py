@@ -56,7 +56,9 @@ def test_what_replaces_withdraws_what_was_streamed() -> None:
 
 
 def test_a_stream_that_breaks_off_before_its_end_is_no_answer() -> None:
-    with pytest.raises(ConnectionError, match="broke off before its event 'done'; 2 pieces of text had come"):
+    with pytest.raises(
+        ConnectionError, match=r"before its event 'done' \(of other names: 'retrieval', 'ping'\); 2 pieces"
+    ):
         heard(NAMED.partition(b"event: done")[0], text="t", final="done").document()
 
 
@@ -94,6 +96,10 @@ def test_a_streamed_completion_reads_as_a_plain_one(cut: int) -> None:
         (CHAT.partition(b'"days"')[0], ConnectionError, "broke off before its end"),
         (b'data: {"error": {"message": "busy"}}\n\n', ModelCallError, "busy"),
         (b"data: [1]\n\n", ModelOutputError, "is no object"),
+        (b'data: {"choices": {"a": 1}}\n\n', ModelOutputError, "choices of an event .* an object with 'a'"),
+        (b'data: {"choices": [1]}\n\n', ModelOutputError, r"choices\[0\] of an event .* the number 1"),
+        (b'data: {"choices": [{"delta": 5}]}\n\n', ModelOutputError, "an object with 'delta'"),
+        (b'data: {"choices": [{"delta": {"content": [1]}}]}\n\n', ModelOutputError, "delta.content of .* a list of 1"),
     ],
 )
 def test_a_completion_that_is_none(content: bytes, error: type[Exception], said: str) -> None:
@@ -113,3 +119,7 @@ def test_json_in_place_of_a_stream_is_read_as_json() -> None:
     found.add(b'{"a": ')
     found.add(b"1}")
     assert (found.document(), found.first) == ({"a": 1}, None)
+
+
+def test_an_event_of_an_empty_name_is_a_message() -> None:
+    assert heard(b"event:\ndata: 45 days\n\n", token="message").document()["streamed"] == "45 days"

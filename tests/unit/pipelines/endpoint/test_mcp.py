@@ -48,6 +48,12 @@ def test_a_session_that_was_forgotten_is_made_again(tmp_path: Path) -> None:
     assert [each["method"] for each in requests].count("initialize") == 2
 
 
+def test_calls_that_learn_at_once_that_the_session_is_over_go_on_in_a_new_one(tmp_path: Path) -> None:
+    outputs, requests = asked(tmp_path, text_result("45 days"), forgets=2)
+    assert [output.answer.text for output in outputs] == ["45 days", "45 days"]
+    assert [each["method"] for each in requests].count("initialize") in (2, 3)
+
+
 @pytest.mark.parametrize(
     ("result", "kind", "said"),
     [

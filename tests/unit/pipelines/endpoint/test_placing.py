@@ -55,6 +55,11 @@ def test_a_known_name_is_the_document(context: Context, document: str) -> None:
     assert found(context) == (document, "id")
 
 
+def test_a_number_with_a_point_is_no_file_with_a_suffix() -> None:
+    assert found(Context("x", id="3.12"), "3.md") == ("", "nothing")
+    assert found(Context("x", document="3.html"), "3.md") == ("3.md", "id")
+
+
 def test_a_name_that_two_documents_have_is_none() -> None:
     assert found(Context("x", document="shipping.md"), "us/shipping.md") == ("", "nothing")
     assert found(Context("x", document="us/shipping.md"), "us/shipping.md") == ("us/shipping.md", "id")

@@ -55,6 +55,23 @@ def test_a_document_replaces_the_one_of_its_name_and_one_deleted_is_not_found(tm
     asyncio.run(scenario())
 
 
+def test_what_fails_after_a_document_is_there_does_not_undo_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection = await corpora.create("acme")
+            await collection.ingest("a.md", b"# A\n\nThe tent is green.\n")
+            monkeypatch.setattr(collection._lasting.points, "remove", _broken)
+            assert (await collection.ingest("a.md", b"# A\n\nThe boot is brown.\n")).status == "ready"
+            monkeypatch.undo()
+            check_finds(collection, {"a.md": "# A\n\nThe boot is brown.\n"})
+
+    asyncio.run(scenario())
+
+
+def _broken(_points: object) -> None:
+    raise RuntimeError("something that nobody thought of")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "status", "said"),
     [
@@ -292,6 +309,8 @@ def test_documents_of_one_name_that_come_at_once_each_come_in(tmp_path: Path) ->
             await asyncio.sleep(0.05)
             held.set()
             blocking.result()
+            # All have come in before whoever sent the first is told.
+            corpora._thread.submit(0, list).result()
             done = await asked
             assert [each.status for each in done] == ["ready"] * 6
             assert len({each.doc_id for each in done}) == 6

@@ -10,7 +10,7 @@ from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Query
-from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, names, opened, write_pages
+from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
 
 NEW = "# Warranty\n\nA zip is mended for twelve years.\n"
 
@@ -109,5 +109,17 @@ def test_a_folder_that_is_named_and_not_there_is_an_error_and_one_that_nobody_na
             pass
         async with opened(tmp_path) as corpora:
             assert names(corpora.get(DEFAULT)) == sorted(PAGES)
+
+    asyncio.run(scenario())
+
+
+def test_a_page_without_text_keeps_no_server_from_starting(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        kb = write_pages(tmp_path / "kb", {**PAGES, "empty.md": "", "title.md": "---\ntitle: x\n---\n"})
+        for experiment_name in ("e2", "e2", "t1"):
+            async with opened(tmp_path, kb, experiment=experiment_name) as corpora:
+                collection = corpora.get(DEFAULT)
+                assert names(collection) == sorted([*PAGES, "empty.md", "title.md"])
+                assert (await found(collection, "How long is a zip mended?"))[0] == "warranty.md"
 
     asyncio.run(scenario())

