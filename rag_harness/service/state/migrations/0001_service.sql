@@ -18,17 +18,18 @@ CREATE TABLE documents (
     status TEXT NOT NULL CHECK (status IN ('pending', 'ready', 'failed', 'deleting')),
     why TEXT NOT NULL DEFAULT '',           -- of a failed one
     origin TEXT NOT NULL DEFAULT 'upload' CHECK (origin IN ('upload', 'folder')),
+    bytes INTEGER NOT NULL DEFAULT 0,
+    chunks INTEGER NOT NULL DEFAULT 0,
+    dropped TEXT NOT NULL DEFAULT '{}',     -- what was left out, by reason
+    coverage REAL,                          -- share of the text that chunks have
+    created TEXT NOT NULL,
+    -- What may be long stands last: SQLite reads through it to whatever stands behind it.
     text TEXT NOT NULL DEFAULT '',
     title TEXT NOT NULL DEFAULT '',
     metadata TEXT NOT NULL DEFAULT '{}',
     pages TEXT NOT NULL DEFAULT '[]',
     cuts TEXT NOT NULL DEFAULT '[]',        -- places of its chunks in the text, as JSON: see retrieval/cuts.py
-    windows TEXT NOT NULL DEFAULT '',       -- the same of what the index holds, where that is not the chunks
-    bytes INTEGER NOT NULL DEFAULT 0,
-    chunks INTEGER NOT NULL DEFAULT 0,
-    dropped TEXT NOT NULL DEFAULT '{}',     -- what was left out, by reason
-    coverage REAL,                          -- share of the text that chunks have
-    created TEXT NOT NULL
+    windows TEXT NOT NULL DEFAULT ''        -- the same of what the index holds, where that is not the chunks
 ) STRICT;
 CREATE UNIQUE INDEX one_ready_document_a_name ON documents (collection_id, name) WHERE status = 'ready';
 CREATE INDEX documents_by_status ON documents (collection_id, status);

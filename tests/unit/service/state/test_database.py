@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness.service.corpus.rows import _SHOWN
 from rag_harness.service.state.database import Database, Work
 from rag_harness.service.state.folder import DATABASE, StateFolder
 from rag_harness.service.state.problems import StateError
@@ -179,6 +180,15 @@ def test_a_folder_has_one_owner(tmp_path: Path) -> None:
         assert state.path.stat().st_mode & 0o077 == 0
     with StateFolder(tmp_path / "state"):
         pass
+
+
+def test_lists_and_counts_do_not_read_through_texts(database: Database) -> None:
+    """SQLite walks through a long column to whatever stands behind it: 1,500 texts of 0.4 MB made a list take 0.3 s."""
+    table = database.read(lambda connection: connection.execute("PRAGMA table_info(documents)").fetchall())
+    columns = [row["name"] for row in table]
+    listed = {name.strip() for name in _SHOWN.split(",")}
+    assert listed <= set(columns)
+    assert listed.isdisjoint(columns[columns.index("text") :])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are others there")
