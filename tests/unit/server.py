@@ -73,11 +73,16 @@ def serving(*replies: Reply) -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["content-length"]))
-            reply = server.take(json.loads(content))
+            reply, self._answers = server.take(json.loads(content)), True
             try:
                 with suppress(ConnectionError):  # the client has left
                     self._send(reply)
             finally:
+                self._leave()
+
+        def _leave(self) -> None:
+            if self._answers:
+                self._answers = False
                 server.leave()
 
         def _send(self, reply: Reply) -> None:
@@ -88,7 +93,11 @@ def serving(*replies: Reply) -> Iterator[Server]:
             for name, value in {"content-type": reply.kind, **length, **reply.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            for part in [bytes([byte]) for byte in reply.body] if reply.drip else [reply.body]:
+            parts = [bytes([byte]) for byte in reply.body] if reply.drip else [reply.body]
+            for number, part in enumerate(parts, 1):
+                if number == len(parts):
+                    # Whoever has the end of its answer may ask again at once, before this thread goes on.
+                    self._leave()
                 self.wfile.write(part)
                 if server.stopped.wait(reply.drip):
                     return

@@ -49,8 +49,9 @@ def test_what_is_added_is_found_and_what_is_removed_is_not(tmp_path: Path, opene
     assert (points.ids(), points.nearest(rows[0], 3), points.vectors([1])) == (set(), [], {})
     points.add(range(1, 201), rows)
     points.remove([7, 8, 4_000])
-    points.add([9], rows[:1])
-    known = {n: rows[n - 1] for n in range(1, 201) if n not in (7, 8)} | {9: rows[0]}
+    (anew,) = random_rows(1, seed=2)
+    points.add([9], anew[None])
+    known = {n: rows[n - 1] for n in range(1, 201) if n not in (7, 8)} | {9: anew}
     assert points.ids() == set(known)
     for query in random_rows(10, seed=1):
         assert [point for _, point in points.nearest(query, 5)] == nearest_of(known, query)[:5]
