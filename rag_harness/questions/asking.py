@@ -1,0 +1,53 @@
+"""A collection -> questions that pass the filters, as many of each kind as are asked for, and what was dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rag_harness.questions.collection import Collection
+from rag_harness.questions.direct import direct_drafts
+from rag_harness.questions.draft import Draft
+from rag_harness.questions.filters import fault_of
+from rag_harness.questions.likeness import Asked
+
+KINDS = ("direct", "multi_hop", "negative")
+
+
+@dataclass
+class Found:
+    """The questions, and how many drafts were dropped, by reason. ``short`` is what lacks of each kind."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    short: dict[str, int] = field(default_factory=dict)
+
+
+def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0) -> Found:
+    """Return the questions; fewer than wanted where the text bears no more. The same for the same seed."""
+    found, asked = Found(), Asked()
+    for kind in KINDS:
+        if wanted.get(kind):
+            _take(_drafts(kind, collection, seed), wanted[kind], collection, found, asked)
+            lacking = wanted[kind] - sum(draft.kind == kind for draft in found.drafts)
+            found.short |= {kind: lacking} if lacking else {}
+    return found
+
+
+def _drafts(kind: str, collection: Collection, seed: int) -> Iterable[Draft]:
+    return direct_drafts(collection, seed) if kind == "direct" else ()
+
+
+def _take(drafts: Iterable[Draft], wanted: int, collection: Collection, found: Found, asked: Asked) -> None:
+    taken = 0
+    for draft in drafts:
+        fault = fault_of(draft, collection) or asked.fault_of(draft)
+        if fault:
+            found.dropped[fault] += 1
+            continue
+        asked.add(draft)
+        found.drafts.append(draft)
+        taken += 1
+        if taken == wanted:
+            return

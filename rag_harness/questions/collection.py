@@ -1,0 +1,87 @@
+"""The documents that questions are asked of, and what is nearest to a question in them, by words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from rag_harness.chunking.markdown import read_sections
+from rag_harness.questions.editions import superseded_pages
+from rag_harness.reader.terms import terms
+from rag_harness.retrieval.lexical import Bm25Index
+from rag_harness.types import Chunk, Document, Hit
+
+CHUNK = 1_000
+"""Characters from which a chunk is closed: some paragraphs of one section."""
+NEAREST = 10
+
+
+class Collection:
+    """Documents and an index of their chunks by words.
+
+    Args:
+        documents: as they were read, in the order of their ids.
+    """
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.documents = documents
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Document]:
+        """The documents by their ids."""
+        return {document.doc_id: document for document in self.documents}
+
+    @cached_property
+    def superseded(self) -> Mapping[str, str]:
+        """The pages that another has replaced, with the page that did; "" where it is not known."""
+        return superseded_pages(self.documents)
+
+    @cached_property
+    def current(self) -> Sequence[Document]:
+        """The documents that no other has replaced."""
+        return [document for document in self.documents if document.doc_id not in self.superseded]
+
+    @cached_property
+    def chunks(self) -> Sequence[Chunk]:
+        """All chunks, in the order of the documents."""
+        return [chunk for document in self.documents for chunk in _chunks(document)]
+
+    @cached_property
+    def _index(self) -> Bm25Index:
+        return Bm25Index(lambda: self.chunks)
+
+    def nearest(self, question: str, k: int = NEAREST) -> list[Hit]:
+        """Return the ``k`` chunks that BM25 finds for a question, best first; superseded pages are among them."""
+        return self._index.search(question, k)
+
+    @cached_property
+    def _holders(self) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for chunk in self.chunks:
+            for term in terms(chunk.text):
+                found[term] = found.get(term, 0) + 1
+        return found
+
+    def rarity(self, term: str) -> float:
+        """Return how much a term tells chunks apart, in nats: 0 where each has it."""
+        return math.log((len(self.chunks) + 1) / (self._holders.get(term, 0) + 1))
+
+    def covered(self, wanted: frozenset[str], text: str) -> float:
+        """Return the share of ``wanted``, weighed by rarity, that stands in a text: 0 to 1."""
+        whole = sum(self.rarity(term) + 0.1 for term in wanted)
+        there = terms(text)
+        return sum(self.rarity(term) + 0.1 for term in wanted if term in there) / whole if whole else 0.0
+
+
+def _chunks(document: Document) -> Iterator[Chunk]:
+    number = 0
+    for section in read_sections(document.text):
+        start = section.start
+        for place, block in enumerate(section.blocks):
+            if block.end - start >= CHUNK or place == len(section.blocks) - 1:
+                text = document.text[start : block.end]
+                yield Chunk(
+                    f"{document.doc_id}#{number}", document.doc_id, text, start, block.end, section.path, number
+                )
+                number, start = number + 1, block.end
