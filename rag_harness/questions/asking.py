@@ -35,19 +35,28 @@ def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0) -> Fou
     return found
 
 
-def _drafts(kind: str, collection: Collection, seed: int) -> Iterable[Draft]:
+def _drafts(kind: str, collection: Collection, seed: int) -> Iterable[tuple[Draft, ...]]:
     return direct_drafts(collection, seed) if kind == "direct" else ()
 
 
-def _take(drafts: Iterable[Draft], wanted: int, collection: Collection, found: Found, asked: Asked) -> None:
+def _take(drafts: Iterable[tuple[Draft, ...]], wanted: int, collection: Collection, found: Found, asked: Asked) -> None:
     taken = 0
-    for draft in drafts:
-        fault = fault_of(draft, collection) or asked.fault_of(draft)
-        if fault:
+    for variants in drafts:
+        passed, fault = _first_that_passes(variants, collection, asked)
+        if passed is None:
             found.dropped[fault] += 1
             continue
-        asked.add(draft)
-        found.drafts.append(draft)
+        asked.add(passed)
+        found.drafts.append(passed)
         taken += 1
         if taken == wanted:
             return
+
+
+def _first_that_passes(variants: tuple[Draft, ...], collection: Collection, asked: Asked) -> tuple[Draft | None, str]:
+    fault = "says too little"
+    for draft in variants:
+        fault = fault_of(draft, collection) or asked.fault_of(draft) or ""
+        if not fault:
+            return draft, ""
+    return None, fault

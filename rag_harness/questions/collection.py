@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from rag_harness.chunking.markdown import read_sections
 from rag_harness.questions.editions import superseded_pages
@@ -15,6 +17,9 @@ from rag_harness.types import Chunk, Document, Hit
 CHUNK = 1_000
 """Characters from which a chunk is closed: some paragraphs of one section."""
 NEAREST = 10
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]*\)|\]\[[^\]]*\]|https?://\S+", re.S)
+_SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
+_GREAT = re.compile(r"(?<=[a-z,] )[A-Z][a-z'’]*\b")
 
 
 class Collection:
@@ -56,6 +61,17 @@ class Collection:
         return self._index.search(question, k)
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that are written with a capital inside of sentences more often than without."""
+        small: Counter[str] = Counter()
+        great: Counter[str] = Counter()
+        for chunk in self.chunks:
+            prose = _CODE.sub(" ", chunk.text)
+            small.update(_SMALL.findall(prose))
+            great.update(_GREAT.findall(prose))
+        return frozenset(word for word, count in great.items() if 2 * count > small[word.lower()])
+
+    @cached_property
     def _holders(self) -> Mapping[str, int]:
         found: dict[str, int] = {}
         for chunk in self.chunks:
@@ -70,8 +86,13 @@ class Collection:
     def covered(self, wanted: frozenset[str], text: str) -> float:
         """Return the share of ``wanted``, weighed by rarity, that stands in a text: 0 to 1."""
         whole = sum(self.rarity(term) + 0.1 for term in wanted)
-        there = terms(text)
+        there = _terms_of(text)
         return sum(self.rarity(term) + 0.1 for term in wanted if term in there) / whole if whole else 0.0
+
+
+@lru_cache(maxsize=256)
+def _terms_of(text: str) -> frozenset[str]:
+    return terms(text)
 
 
 def _chunks(document: Document) -> Iterator[Chunk]:

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from random import Random
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
+from rag_harness.questions.english import lower_first
 from rag_harness.questions.facts import Fact, read_facts
+from rag_harness.questions.paraphrase import in_other_words
 from rag_harness.questions.selecting import in_turn
+from rag_harness.questions.topics import draw_frame, needs_topic, topic_of, with_topic
 from rag_harness.questions.wording import question_of
-from rag_harness.types import Document, Evidence
+from rag_harness.types import Evidence
 
 KIND = "direct"
 
 
-def direct_drafts(collection: Collection, seed: int) -> Iterator[Draft]:
-    """Yield drafts, a page's turn after the other's; facts of a page are read when its first turn comes."""
+def direct_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+    """Yield drafts, a page's turn after the other's; facts of a page are read when its first turn comes.
+
+    Of a tuple, the first that passes is meant: the question as it is, and with its topic.
+    """
     chance = Random(f"{seed} direct")  # noqa: S311 - a draw that must repeat, no secret
-    for fact in in_turn(collection.current, lambda document: list(read_facts(document)), chance):
-        yield draft_of(fact, chance)
+    for fact in in_turn(collection.current, lambda page: list(read_facts(page, collection.names)), chance):
+        yield tuple(drafts_of(fact, collection, chance))
 
 
-def draft_of(fact: Fact, chance: Random) -> Draft:
-    """Return the question that asks for a fact."""
-    plain = question_of(fact, chance)
+def drafts_of(fact: Fact, collection: Collection, chance: Random) -> Iterator[Draft]:
+    """Yield the question that asks for a fact, unless it needs a topic, and the same with its topic."""
+    asked = question_of(fact, chance)
     evidence = (Evidence(fact.doc_id, fact.quote),)
-    return Draft(KIND, plain, plain, fact.said, fact.answer, evidence, (fact.kind,))
-
-
-__all__ = ["Counter", "Document", "Sequence", "direct_drafts", "draft_of"]
+    topic = topic_of(collection.by_id[fact.doc_id], fact.section, asked)
+    if not needs_topic(asked, collection):
+        yield Draft(KIND, asked, in_other_words(asked, chance), fact.said, fact.answer, evidence, (fact.kind,))
+    if topic:
+        about, frame = lower_first(topic, collection.names), draw_frame(topic, chance)
+        plain, text = (with_topic(said, about, frame) for said in (asked, in_other_words(asked, chance)))
+        yield Draft(KIND, plain, text, fact.said, fact.answer, evidence, (fact.kind,), {"topic": topic})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rag_harness.questions.passages import Passage, passages
+from rag_harness.questions.passages import passages
 from rag_harness.questions.sentences import read_sentence
 from rag_harness.questions.tables import read_row
 from rag_harness.types import Document
 
-KINDS = ("condition", "purpose", "definition", "property", "quantity", "permission", "cell", "labelled")
+KINDS = ("condition", "purpose", "definition", "property", "quantity", "permission", "cell")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +35,13 @@ class Fact:
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_facts(document: Document) -> Iterator[Fact]:
-    """Yield the facts of a document in their order; a passage may state several."""
+def read_facts(document: Document, names: Collection[str] = frozenset()) -> Iterator[Fact]:
+    """Yield the facts of a document in their order; a passage may state several.
+
+    ``names`` are words that keep their capital letter inside of a sentence.
+    """
     for passage in passages(document):
-        for kind, answer, parts, said in _read(passage, document.title):
+        for kind, answer, parts, said in read_row(passage, names) if passage.names else read_sentence(passage, names):
             quote = document.text[passage.start : passage.end]
             place = (document.doc_id, passage.section, kind, passage.start, passage.end)
             yield Fact(*place, quote, said, answer, parts)
-
-
-def _read(passage: Passage, title: str) -> Iterator[tuple[str, str, dict[str, str], str]]:
-    if passage.names:
-        yield from read_row(passage, title)
-    else:
-        yield from read_sentence(passage)

@@ -3,59 +3,128 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from rag_harness.questions.english import POINTING, clause, lower_first
 from rag_harness.questions.passages import Passage
 
-_EMPTY = re.compile(r"[\W_]*$|n/?a$|none$|unknown$|tbd$|same$|see\b|as above", re.I)
-_MARK = re.compile(r"^(?:[✓✔✅❌✗✘]|yes|no|x)\W{0,3}$", re.I)
-_MONEY = re.compile(r"[€$£¥]\s?\d|\d\s?(?:€|EUR|USD|GBP)")
-_TIME = re.compile(r"^\D{0,12}\d[\d–-]*\s?(?:working |business )?(?:second|minute|hour|day|night|week|month|year)s?\b", re.I)
-_WORDY = re.compile(r"^(what|when|how|where|why|who|which)\b", re.I)
-_WHAT_IT = re.compile(r"^what (?:it|they) (\w+?)(?:s)?\b(.*)$", re.I)
-_PASSIVE = re.compile(r"^([a-z]+(?:ed|en|t)) (with|by|for|in|on|from|as|to|under)$", re.I)
-_TELLS = re.compile(r"^(?:description|meaning|notes?|purpose|details?|explanation|what|remarks?|comments?|effect)s?$", re.I)
-_LONGEST = 8
+_EMPTY = re.compile(r"[\W_]*$|n/?a$|none$|unknown$|tbd$|same\b|see\b|as above|[✓✔✅❌✗✘]|(?:yes|no|x)\b", re.I)
+_MONEY = re.compile(r"(?:from |up to )?(?:[€$£¥]\s?\d[\d.,]*|\d[\d.,]*\s?(?:€|EUR|USD|GBP))(?: per [a-z]+)?$")
+_WHAT_IT = re.compile(r"what (?:it|they) ([a-z]+?)(s?)((?: [a-z]+)*)$", re.I)
+_TELLS = frozenset("meaning".split())
+_DOES = frozenset("description purpose effect behavior behaviour".split())
+_CONDITIONS = re.compile(r"(?:if|when|situation|case|problem|what happened|if …|when …)\W*$", re.I)
+_OUTCOMES = re.compile(r"(?:then|outcome|result|what happens|what we do|what to do|what you can do|remedy|solution)\W*$", re.I)
+_ATTRIBUTES = frozenset(
+    """address age amount author availability benefit budget capacity category charge code colour color condition
+    contact content cost country coverage currency date deadline default deductible deposit depth destination device
+    diameter dimensions discount distance duration email event extra extension fee field format frequency
+    fuel guarantee height hours interval kind language length level licence license limit link location
+    manager material maximum method minimum mode model name number output owner package pages parameter part penalty period
+    person phone plan platform port position power precedence price priority product protocol provider quantity range
+    rate rating ratio reason role room rule scope score season section service setting shape signature size speed
+    stage standard status store strength supplier surcharge team temperature term threshold time timeout tool
+    topic total type unit url validity value version voltage volume warranty weight width window year zone
+    surface dependency extra lifetime""".split()
+)
+"""What is said of things: heads of names that stand after "the … of"."""
+_OF = frozenset(
+    "address age capacity depth diameter height length weight width size role type unit voltage strength surface".split()
+)
+_FEATURES = frozenset("feature property attribute specification detail".split())
+_NO_THING = re.compile(r"(?:off|up to|from|over|under|after|before|until|within|more|less|signed|not)\b", re.I)
+_NO_COLUMN = frozenset("support supported notes note value values details comment comments remarks result yes no".split())
+_HANGS = re.compile(r"\b(?:from|until|to|of|for|with|in|on|at|by|as|per|…)$", re.I)
+_LONGEST = 6
 """Words of a row's name or of a column's: a longer one is a sentence."""
 
+Asked = tuple[str, str]
+"""Form of the question, and the words that go into it."""
 
-def read_row(passage: Passage, title: str) -> Iterator[tuple[str, str, dict[str, str], str]]:
+
+def read_row(passage: Passage, names_kept: Collection[str]) -> Iterator[tuple[str, str, dict[str, str], str]]:
     """Yield what the cells of a row state, as kind, answer, parts and what is said."""
     row, *cells = passage.cells
     first, *names = passage.names
-    if not _names_something(row) or len(set(names)) < len(names):
+    if len(set(names)) < len(names) or POINTING.search(row):
         return
     for name, cell in zip(names, cells, strict=True):
-        if _names_something(name) and not _EMPTY.match(cell) and not _MARK.match(cell) and cell != row:
-            parts = {"row": row, "column": name, "first": first, "how": _how(name, cell, first, names)}
+        if _EMPTY.match(cell) or cell == row or POINTING.search(name):
+            continue
+        asked = _asked(_called(row, first, names_kept), lower_first(name, names_kept), cell, first, names)
+        if asked:
             said = f"{row} – {name}: {cell}" if first else f"{name} – {row}: {cell}"
-            yield "cell", cell, {**parts, "title": title}, said
+            yield "cell", cell, {"asked": asked, "row": row, "column": name, "first": first}, said
+
+
+def _called(row: str, first: str, names_kept: Collection[str]) -> str:
+    """Return a row's name as it stands in a question: "the parameter stop" where it is one word of code."""
+    kind = first.casefold().removesuffix("s")
+    small = lower_first(row, names_kept) if " " in row else row
+    return f"the {kind} {row}" if kind in _CALLED and re.fullmatch(r"[a-z]+", row) else small
 
 
 def _names_something(name: str) -> bool:
-    return bool(re.search(r"[^\W\d_]", name)) and len(name.split()) <= _LONGEST
+    return bool(re.search(r"[^\W\d_]{2}", name)) and len(name.split()) <= _LONGEST and not re.search(r"[,;:/]|\band\b", name)
 
 
-def _how(name: str, cell: str, first: str, names: list[str]) -> str:
-    """Return the form of the question: what a name of a column is to its rows."""
-    if not first or first.casefold() in ("feature", "property", "attribute", "specification"):
-        return "turned" if len(names) > 1 or not first else "attribute"
-    if _WHAT_IT.match(name):
-        return "what it"
-    if _PASSIVE.match(name):
-        return "passive"
-    if _WORDY.match(name):
-        return "wordy"
-    if _TELLS.match(name):
-        return "tells"
-    if _is_entity(name, names):
-        return "money" if _MONEY.search(cell) else "time" if _TIME.match(cell) else "entity"
-    return "attribute"
+_CALLED = frozenset("parameter option field attribute setting argument event code method metric flag variable class".split())
 
 
-def _is_entity(name: str, names: list[str]) -> bool:
-    """Whether columns are things rather than what is said of things: Zone 1, Zone 2, …; Basic, Grove, Grove Plus."""
-    words = [set(re.findall(r"[^\W\d_]{3,}", each.casefold())) for each in names]
-    own = set(re.findall(r"[^\W\d_]{3,}", name.casefold()))
-    shared = sum(bool(own & other) for other in words)
-    return shared > 1
+def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> str:
+    """Return the question for a cell; empty where what its names are to each other is not sure."""
+    if _CONDITIONS.match(first) and _OUTCOMES.match(name):
+        return f"what happens if {row.removeprefix('if ')}" if clause(row) else ""
+    if not row[:1].isalpha() or _NO_THING.match(row) or not _names_something(row) or not _names_something(name):
+        return ""
+    told = _WHAT_IT.match(name)
+    if told:
+        return f"what does {row} {told[1]}{told[3]}"
+    if name.casefold() in _TELLS:
+        return f"what does {row} mean"
+    if name.casefold() in _DOES and not is_attribute(row):
+        return f"what is {row} for" if name.casefold() in ("purpose", "description") else f"what does {row} do"
+    if _NO_THING.match(name) or name.casefold() in _NO_COLUMN or _HANGS.search(name) or _HANGS.search(row):
+        return ""
+    turned = not first or first.casefold() in _FEATURES
+    if is_attribute(name) and not is_attribute(row) and first:
+        return _of(name, row)
+    if is_attribute(row) and not is_attribute(name) and turned:
+        return _of(row, name)
+    return _of_entities(row, name, cell, names)
+
+
+def _of(attribute: str, thing: str) -> str:
+    said = " ".join(word.lower() if word.istitle() else word for word in attribute.split())
+    joins = "of" if said.split()[-1] in _OF else "for"
+    be = "are" if said.split()[-1].endswith("s") and not said.endswith(("ss", "us", "is")) else "is"
+    return f"what {be} the {said.removeprefix('the ')} {joins} {_the(thing)}"
+
+
+def _of_entities(row: str, name: str, cell: str, names: Sequence[str]) -> str:
+    """Ask for what stands where two things meet: Standard in Zone 1."""
+    if not _alike(names):
+        return ""
+    return f"how much is {_the(row)} for {name}" if _MONEY.match(cell) else ""
+
+
+def is_attribute(name: str) -> bool:
+    """Whether a name says something of things, by its head: "opening hours", "price per day"."""
+    head = re.split(r" (?:of|per|in|for|from|to|with|by|at)\b|\s?\(", name.casefold(), maxsplit=1)[0].split()
+    return bool(head) and (head[-1] in _ATTRIBUTES or head[-1].removesuffix("s") in _ATTRIBUTES)
+
+
+def _alike(names: Sequence[str]) -> bool:
+    """Whether names are things of one kind, by a word that two of them share: Zone 1, Zone 2; Grove, Grove Plus."""
+    words = [set(re.findall(r"[^\W\d_]{3,}", name.casefold())) for name in names]
+    return any(one & other for number, one in enumerate(words) for other in words[:number])
+
+
+def _the(name: str) -> str:
+    """Return a name with an article, unless it has one, is many, or is a name or a code."""
+    word = name.split()[0]
+    bare = not word.islower() or not word.isalpha() or word in _ARTICLES or (name.endswith("s") and not name.endswith("ss"))
+    return name if bare else f"the {name}"
+
+
+_ARTICLES = frozenset("a an the my your each every any all no".split())

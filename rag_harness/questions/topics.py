@@ -1,0 +1,56 @@
+"""What a question is about, said where its own words leave that open."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from rag_harness.questions.collection import Collection
+from rag_harness.questions.english import BASES, asked_by_reader
+from rag_harness.questions.passages import seen
+from rag_harness.questions.verbs import TOLD_TO_DO
+from rag_harness.reader.terms import terms
+from rag_harness.types import Document
+
+ENOUGH = 4
+"""Content words with which a question may stand without a topic."""
+RARE = 3.0
+"""Nats: a word of fewer than 1 chunk in 20, two of which a question must have."""
+_CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]*-?\d")
+_GENERIC = frozenset("overview introduction index home readme welcome about guide basics summary misc general faq notes".split())
+_FRAMES = ("{about}: {asked}", "About {about}: {asked}", "Regarding {about}: {asked}", "{Asked} (Topic: {about})")
+_OF_THINGS = (
+    "I have a question about {about}. {Asked}", "{Asked} It's about {about}.", "I'm reading up on {about}. {Asked}",
+    "{Asked} (I mean {about}.)",
+)
+"""For titles that name a thing, not what is done with it."""
+
+
+def needs_topic(question: str, collection: Collection) -> bool:
+    """Whether a question says so little that one asks back: of what?"""
+    found = terms(question)
+    if any(_CODED.search(word) for word in question.split()):
+        return False
+    telling = sum(collection.rarity(term) >= RARE for term in found)
+    return len(found) < ENOUGH or telling < 2
+
+
+def topic_of(document: Document, section: tuple[str, ...], question: str) -> str:
+    """Return a title of the page, or of the section, that adds something to the question; empty where none does."""
+    for title in (seen(document.title), *reversed(section)):
+        words = terms(title)
+        if words - terms(question) and not words <= _GENERIC and len(title.split()) <= 6 and not title.endswith("?"):
+            return asked_by_reader(title.rstrip(".:") if " " in title else title.replace("-", " "))
+    return ""
+
+
+def draw_frame(topic: str, chance: Random) -> str:
+    """Draw how a topic is named: some ways suit only what is a thing."""
+    does = topic.split()[0].lower() in BASES | TOLD_TO_DO | {"how", "when", "what", "why", "where", "who", "missed"}
+    return chance.choice(_FRAMES if does else _FRAMES + _OF_THINGS)
+
+
+def with_topic(question: str, topic: str, frame: str) -> str:
+    """Return the question with its topic in front or behind, as people write."""
+    said = frame.format(about=topic, asked=question[:1].lower() + question[1:], Asked=question)
+    return said if re.match(r"\S*[_.]", said) else said[:1].upper() + said[1:]
