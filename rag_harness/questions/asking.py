@@ -11,7 +11,10 @@ from rag_harness.questions.direct import direct_drafts
 from rag_harness.questions.draft import Draft
 from rag_harness.questions.filters import fault_of
 from rag_harness.questions.likeness import Asked
+from rag_harness.questions.multi_hop import multi_hop_drafts
+from rag_harness.questions.negative import negative_drafts
 
+_MAKERS = {"direct": direct_drafts, "multi_hop": multi_hop_drafts, "negative": negative_drafts}
 KINDS = ("direct", "multi_hop", "negative")
 
 
@@ -36,7 +39,7 @@ def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0) -> Fou
 
 
 def _drafts(kind: str, collection: Collection, seed: int) -> Iterable[tuple[Draft, ...]]:
-    return direct_drafts(collection, seed) if kind == "direct" else ()
+    return _MAKERS[kind](collection, seed)
 
 
 def _take(drafts: Iterable[tuple[Draft, ...]], wanted: int, collection: Collection, found: Found, asked: Asked) -> None:

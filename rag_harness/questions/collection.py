@@ -17,6 +17,7 @@ from rag_harness.types import Chunk, Document, Hit
 CHUNK = 1_000
 """Characters from which a chunk is closed: some paragraphs of one section."""
 NEAREST = 10
+_LOOKED_AT = 5_000
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]*\)|\]\[[^\]]*\]|https?://\S+", re.S)
 _SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
 _GREAT = re.compile(r"(?<=[a-z,] )[A-Z][a-z'’]*\b")
@@ -31,6 +32,7 @@ class Collection:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
+        self._shares: dict[re.Pattern[str], float] = {}
 
     @cached_property
     def by_id(self) -> Mapping[str, Document]:
@@ -70,6 +72,13 @@ class Collection:
             small.update(_SMALL.findall(prose))
             great.update(_GREAT.findall(prose))
         return frozenset(word for word, count in great.items() if 2 * count > small[word.lower()])
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """Return the share of the chunks in which a pattern is found: of the first 5,000."""
+        if pattern not in self._shares:
+            looked = self.chunks[:_LOOKED_AT]
+            self._shares[pattern] = sum(bool(pattern.search(chunk.text)) for chunk in looked) / max(1, len(looked))
+        return self._shares[pattern]
 
     @cached_property
     def _holders(self) -> Mapping[str, int]:

@@ -174,7 +174,8 @@ def asked_by_reader(text: str) -> str:
     words = text.split(" ")
     found = [_person(words, place) for place in range(len(words))]
     said = " ".join(found)
-    for written, meant in (("I are", "I am"), ("are I", "am I"), ("I were", "I was"), ("were I", "was I")):
+    for written, meant in (("I are", "I am"), ("are I", "am I"), ("I were", "I was"), ("were I", "was I"),
+                           ("I aren['’]t", "I'm not"), ("I weren['’]t", "I wasn't")):
         said = re.sub(rf"\b{written}\b", meant, said)
     return said
 

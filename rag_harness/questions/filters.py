@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
 from rag_harness.questions.english import POINTING
+from rag_harness.questions.facts import Fact
 from rag_harness.questions.passages import seen
 from rag_harness.reader.terms import terms
+from rag_harness.types import Evidence
 
 Filter = Callable[[Draft, Collection], str | None]
 
 LEAST_TERMS = 2
 FOUND_WITHIN = 3
-"""Pages among which a search for the plain question must find its own."""
+"""Pages, for each page that is needed, among which a search for the plain question must find its own."""
+ALONE = 0.9
+"""Share of the words of evidence that another page must have to stand in for it."""
+ANSWERED = 0.95
+"""Share of a question, by rarity, from which a chunk may answer it."""
 SAME = 0.85
 """Share of the question, by rarity, that another page must hold to be a rival."""
 
@@ -55,7 +61,8 @@ def open_question(draft: Draft, _: Collection) -> str | None:
 
 def specific(draft: Draft, collection: Collection) -> str | None:
     """A question whose own words do not lead to its pages."""
-    pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain)))[:FOUND_WITHIN]
+    most = FOUND_WITHIN * len(draft.pages)
+    pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain, 10 * len(draft.pages))))[:most]
     return None if set(draft.pages) <= set(pages) else "its words lead to other pages"
 
 
@@ -71,9 +78,38 @@ def unambiguous(draft: Draft, collection: Collection) -> str | None:
     return None
 
 
-FILTERS: tuple[Filter, ...] = (exact, contained, readable, open_question, specific, unambiguous)
+def needs_all(draft: Draft, collection: Collection) -> str | None:
+    """A question of several pages that one of them answers alone."""
+    for each in draft.evidence:
+        wanted = terms(seen(each.quote))
+        others = (name for name in draft.pages if name != each.filename)
+        if any(len(wanted & terms(seen(collection.by_id[name].text))) >= ALONE * len(wanted) for name in others):
+            return "one page alone holds all evidence"
+    return "one page alone holds all evidence" if draft.kind == "multi_hop" and len(draft.pages) < 2 else None
+
+
+def unanswered(draft: Draft, collection: Collection) -> str | None:
+    """A question that nothing should answer, of which a chunk has nearly every word."""
+    wanted = terms(draft.plain)
+    if any(collection.covered(wanted, hit.chunk.text) >= ANSWERED for hit in collection.nearest(draft.plain)):
+        return "a passage may answer it"
+    return None
+
+
+def fault_of_half(fact: Fact, question: str, collection: Collection) -> str | None:
+    """Return the reason against asking for a fact as a part of a question, None where there is none."""
+    draft = Draft("direct", question, question, fact.said, fact.answer, (Evidence(fact.doc_id, fact.quote),), (fact.kind,))
+    return next((fault for check in _HALF if (fault := check(draft, collection))), None)
+
+
+_HALF: tuple[Filter, ...] = (exact, contained, readable, open_question, unambiguous)
+FILTERS: Mapping[str, tuple[Filter, ...]] = {
+    "direct": (exact, contained, readable, open_question, specific, unambiguous),
+    "multi_hop": (exact, contained, readable, specific, needs_all),
+    "negative": (readable, unanswered),
+}
 
 
 def fault_of(draft: Draft, collection: Collection) -> str | None:
     """Return the first reason against a draft, None where there is none."""
-    return next((fault for check in FILTERS if (fault := check(draft, collection))), None)
+    return next((fault for check in FILTERS[draft.kind] if (fault := check(draft, collection))), None)

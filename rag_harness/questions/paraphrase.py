@@ -10,6 +10,7 @@ from functools import lru_cache
 from random import Random
 
 from rag_harness.questions.inflection import Forms, read_forms
+from rag_harness.reader.terms import STOPWORDS
 
 TURNED = 0.7
 """Of the questions that could be turned, how many are: people ask in the plain way, too."""
@@ -36,6 +37,8 @@ _TURNS = tuple(
 _FREE = re.compile(r"(?<![\w.@/=_'\"“(:-])[a-z]+(?![\w(=/_@:'’\"-]|\.\w)")
 """A small word that is no part of a code, a path or a quote."""
 _VERBAL = frozenset("to i you we can could should must will would do does did not don't may might".split())
+_BEFORE_ING = frozenset("by when for of from without before after while is are not keep".split())
+_BEFORE_PAST = frozenset("is are was were be been has have had not i you get gets being".split())
 _NOMINAL = frozenset("the a an my your our its their this each every any some no of".split())
 
 
@@ -73,14 +76,18 @@ def _other(word: re.Match[str]) -> str:
         return word[0]
     last = before[-1].lower() if before else ""
     for kind, said in _known().words.get(word[0], ()):
-        if _fits(kind, last, bool(before and before[-1][:1].isupper() and len(before) > 1)):
+        if _fits(kind, last, after[0] if after else "", bool(before and before[-1][:1].isupper() and len(before) > 1)):
             return said
     return word[0]
 
 
-def _fits(kind: str, last: str, behind_name: bool) -> bool:
+def _fits(kind: str, last: str, following: str, behind_name: bool) -> bool:
     if kind == "base":
         return last in _VERBAL
+    if kind in ("ing", "past"):
+        return last in (_BEFORE_ING if kind == "ing" else _BEFORE_PAST)
+    if kind == "noun" and following and following.strip(".,;:?!)").lower() not in STOPWORDS:
+        return False  # a noun in front of another: "price match"
     if kind == "third":
         return last not in _NOMINAL and not behind_name
     return kind != "noun" or not behind_name

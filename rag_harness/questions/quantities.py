@@ -52,7 +52,7 @@ def quantity(found: Clause) -> tuple[str, str, dict[str, str]] | None:
     lone = _LONE.match(found.rest)
     if lone and found.auxiliary in ("is", "are", "was"):
         how = "how much" if re.match(_MONEY, lone["q"]) else "what"
-        return "quantity", lone["q"], {"asked": f"{how} {found.auxiliary} {found.subject}"}
+        return "quantity", lone["q"], {"asked": f"{how} {found.auxiliary} {found.subject}", "subject": found.subject}
     for pattern, asked in _ASKED:
         match = pattern.search(found.rest)
         if match:
@@ -73,4 +73,5 @@ def _question(found: Clause, match: re.Match[str], asked: str) -> tuple[str, str
     front = asked.format(**words)
     if after.startswith(("of ", "to ")) or (unit.rstrip("s") in _TIMES and after.startswith(("after ", "before "))):
         front, after = f"{front} {after}", ""
-    return "quantity", match["q"], {"asked": f"{front} {found.auxiliary} {found.subject} {before} {after}".strip()}
+    said = f"{front} {found.auxiliary} {found.subject} {before} {after}".strip()
+    return "quantity", match["q"], {"asked": said, "subject": found.subject}

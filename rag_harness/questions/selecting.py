@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import TypeVar
 
 from rag_harness.questions.facts import Fact
 from rag_harness.types import Document
@@ -16,10 +17,19 @@ WEIGHTS = {
 """How often a kind comes against the others, where pages have facts of all."""
 
 
+Thing = TypeVar("Thing")
+
+
+def shuffled(things: Sequence[Thing], chance: Random) -> list[Thing]:
+    """Return things in a drawn order."""
+    order = list(things)
+    chance.shuffle(order)
+    return order
+
+
 def in_turn(pages: Sequence[Document], facts: Callable[[Document], list[Fact]], chance: Random) -> Iterator[Fact]:
     """Yield the facts of all pages: each page gives one, in a drawn order, then each another, until none is left."""
-    order = list(pages)
-    chance.shuffle(order)
+    order = shuffled(pages, chance)
     left: dict[str, dict[str, list[Fact]]] = {}
     seen: Counter[str] = Counter()
     waiting = order

@@ -158,7 +158,7 @@ def _permission(text: str) -> Found:
         return None
     if not found.negated or len(found.rest.split()) < 3 or _HALF.search(found.rest):
         return None
-    return "permission", text, {"asked": found.asked}
+    return "permission", text, {"asked": found.asked, "subject": found.subject}
 
 
 _HALF = re.compile(r"^(?:just|only|necessarily|yet|even|always)\b|\b(?:and|because)\b")

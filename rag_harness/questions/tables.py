@@ -54,7 +54,7 @@ def read_row(passage: Passage, names_kept: Collection[str]) -> Iterator[tuple[st
         asked = _asked(_called(row, first, names_kept), lower_first(name, names_kept), cell, first, names)
         if asked:
             said = f"{row} – {name}: {cell}" if first else f"{name} – {row}: {cell}"
-            yield "cell", cell, {"asked": asked, "row": row, "column": name, "first": first}, said
+            yield "cell", cell, asked, said
 
 
 def _called(row: str, first: str, names_kept: Collection[str]) -> str:
@@ -71,21 +71,22 @@ def _names_something(name: str) -> bool:
 _CALLED = frozenset("parameter option field attribute setting argument event code method metric flag variable class".split())
 
 
-def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> str:
-    """Return the question for a cell; empty where what its names are to each other is not sure."""
+def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the parts of a question for a cell; none where what its names are to each other is not sure."""
     if _CONDITIONS.match(first) and _OUTCOMES.match(name):
-        return f"what happens if {row.removeprefix('if ')}" if clause(row) else ""
+        return {"asked": f"what happens if {row.removeprefix('if ')}"} if clause(row) else {}
     if not row[:1].isalpha() or _NO_THING.match(row) or not _names_something(row) or not _names_something(name):
-        return ""
+        return {}
     told = _WHAT_IT.match(name)
     if told:
-        return f"what does {row} {told[1]}{told[3]}"
+        return {"asked": f"what does {row} {told[1]}{told[3]}"}
     if name.casefold() in _TELLS:
-        return f"what does {row} mean"
+        return {"asked": f"what does {row} mean"}
     if name.casefold() in _DOES and not is_attribute(row):
-        return f"what is {row} for" if name.casefold() in ("purpose", "description") else f"what does {row} do"
+        aim = name.casefold() in ("purpose", "description")
+        return {"asked": f"what is {row} for" if aim else f"what does {row} do"}
     if _NO_THING.match(name) or name.casefold() in _NO_COLUMN or _HANGS.search(name) or _HANGS.search(row):
-        return ""
+        return {}
     turned = not first or first.casefold() in _FEATURES
     if is_attribute(name) and not is_attribute(row) and first:
         return _of(name, row)
@@ -94,18 +95,22 @@ def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> 
     return _of_entities(row, name, cell, names)
 
 
-def _of(attribute: str, thing: str) -> str:
+def _of(attribute: str, thing: str) -> dict[str, str]:
     said = " ".join(word.lower() if word.istitle() else word for word in attribute.split())
-    joins = "of" if said.split()[-1] in _OF else "for"
-    be = "are" if said.split()[-1].endswith("s") and not said.endswith(("ss", "us", "is")) else "is"
-    return f"what {be} the {said.removeprefix('the ')} {joins} {_the(thing)}"
+    return {"asked": question_of(said.removeprefix("the "), _the(thing)), "attribute": said, "thing": _the(thing)}
 
 
-def _of_entities(row: str, name: str, cell: str, names: Sequence[str]) -> str:
+def question_of(attribute: str, thing: str) -> str:
+    """Return the question for an attribute of a thing."""
+    joins = "of" if attribute.split()[-1] in _OF else "for"
+    be = "are" if attribute.endswith("s") and not attribute.endswith(("ss", "us", "is")) else "is"
+    return f"what {be} the {attribute} {joins} {thing}"
+
+
+def _of_entities(row: str, name: str, cell: str, names: Sequence[str]) -> dict[str, str]:
     """Ask for what stands where two things meet: Standard in Zone 1."""
-    if not _alike(names):
-        return ""
-    return f"how much is {_the(row)} for {name}" if _MONEY.match(cell) else ""
+    fits = _alike(names) and _MONEY.match(cell)
+    return {"asked": f"how much is {_the(row)} for {name}"} if fits else {}
 
 
 def is_attribute(name: str) -> bool:

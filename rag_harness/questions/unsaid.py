@@ -1,0 +1,113 @@
+"""What a statement leaves open: how long, at what charge, how often, whether one is told.
+
+Asked only where the collection speaks of such things, and no passage that is near the statement does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from rag_harness.questions.collection import Collection
+from rag_harness.questions.english import asked_by_reader, clause
+from rag_harness.questions.facts import Fact
+from rag_harness.questions.selecting import shuffled
+from rag_harness.questions.sentences import is_imperative
+from rag_harness.questions.wording import sentence
+from rag_harness.reader.terms import terms
+
+SPOKEN_OF = 0.03
+"""Share of the chunks that must speak of a thing, for a question after it to be near the topic."""
+NEAR = 0.4
+"""Share of the statement, by rarity, from which a chunk is near it."""
+
+
+class Open(NamedTuple):
+    """What may be left open: the question, of what part of a fact, what a collection must speak of, what tells it."""
+
+    asked: str
+    part: str
+    spoken: re.Pattern[str]
+    tells: re.Pattern[str]
+
+
+_TIME = r"\b(?:minutes?|hours?|days?|weeks?|months?|years?|seconds?)\b"
+_OPEN = tuple(
+    Open(asked, part, re.compile(spoken, re.I), re.compile(tells, re.I))
+    for asked, part, spoken, tells in (
+        ("how long until {0}", "outcome", _TIME, rf"{_TIME}|\b(?:immediat|at once|soon|instant)"),
+        (
+            "is there a charge if {0}",
+            "condition",
+            r"[€$£]\s?\d|\d\s?€",
+            r"[€$£]|\b(?:free|fee|charg|cost|pric|pay|paid|refund|money|surcharge)",
+        ),
+        (
+            "how many tokens are used up when {0}",
+            "condition",
+            r"\b(?:input|output|prompt|cache|reasoning) tokens?\b",
+            r"\b(?:tokens?|cost|billed|usage)",
+        ),
+        (
+            "is there a limit on how often {0}",
+            "outcome",
+            r"\b(?:limit(?:s|ed)?|at most|maximum)\b",
+            r"\b(?:limit|times|max|most|once|often|every|each|retr)",
+        ),
+        (
+            "can I get an email when {0}",
+            "condition",
+            r"\be-?mails?\b",
+            r"\b(?:e-?mail|notif|text|alert|remind|message|inform|tell|writ)",
+        ),
+        (
+            "which log message shows that {0}",
+            "outcome",
+            r"\blog(?:s|ged|ging|file)\b",
+            r"\b(?:log|logs|logged|logging|warning|message|span|trace|logfire)",
+        ),
+    )
+)
+_PERSONAL = re.compile(r"(?:I\b|I'|you\b|my\b|there\b)")
+_STATE = re.compile(r"^(?:is|are|was|were|can|may|might|could|must|should|will be|does|do)$")
+
+
+def unsaid(fact: Fact, collection: Collection, chance: Random) -> Iterator[str]:
+    """Yield questions after what a condition's statement leaves open, in a drawn order."""
+    if fact.kind != "condition":
+        return
+    near = _near(fact, collection)
+    told = fact.parts["condition"]
+    parts = {"condition": "" if _PERSONAL.match(told) or clause(told) is None else told, "outcome": _outcome(fact)}
+    for each in shuffled(_OPEN, chance):
+        if parts[each.part] and _is_spoken_of(each, collection) and not any(map(each.tells.search, near)):
+            yield sentence(each.asked.format(parts[each.part]))
+
+
+def _outcome(fact: Fact) -> str:
+    """Return the statement as it stands behind "until"; empty where it is none of something that happens."""
+    said = asked_by_reader(re.split(r"[,;:—–(]", fact.answer.strip().rstrip("."))[0].strip())
+    found = clause(said)
+    happens = found is not None and not found.negated and not _STATE.match(found.auxiliary) or _does_something(said)
+    return said if happens and not is_imperative(said) and 3 <= len(said.split()) <= 16 else ""
+
+
+def _does_something(said: str) -> bool:
+    found = clause(said)
+    return found is not None and not found.negated and found.auxiliary in ("does", "do") and not found.rest.startswith("have")
+
+
+def _near(fact: Fact, collection: Collection) -> list[str]:
+    wanted = terms(fact.said)
+    hits = [hit.chunk for hit in collection.nearest(fact.said, 20)]
+    return [
+        chunk.text
+        for chunk in hits
+        if collection.covered(wanted, chunk.text) >= NEAR or (chunk.doc_id == fact.doc_id and chunk.section == fact.section)
+    ]
+
+
+def _is_spoken_of(each: Open, collection: Collection) -> bool:
+    return collection.share(each.spoken) >= SPOKEN_OF
