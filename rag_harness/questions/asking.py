@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.direct import direct_drafts
 from rag_harness.questions.draft import Draft
 from rag_harness.questions.filters import fault_of
+from rag_harness.questions.interleaved import direct_and_versions, hops_and_versions
 from rag_harness.questions.likeness import Asked
-from rag_harness.questions.multi_hop import multi_hop_drafts
 from rag_harness.questions.negative import negative_drafts
 
-_MAKERS = {"direct": direct_drafts, "multi_hop": multi_hop_drafts, "negative": negative_drafts}
+_MAKERS = {"direct": direct_and_versions, "multi_hop": hops_and_versions, "negative": negative_drafts}
 KINDS = ("direct", "multi_hop", "negative")
 
 

@@ -19,8 +19,8 @@ FOUND_WITHIN = 3
 """Pages, for each page that is needed, among which a search for the plain question must find its own."""
 ALONE = 0.9
 """Share of the words of evidence that another page must have to stand in for it."""
-ANSWERED = 0.95
-"""Share of a question, by rarity, from which a chunk may answer it."""
+ANSWERED = 0.999
+"""Share of a question, by rarity, from which a chunk may answer it: all of it, but for rounding."""
 SAME = 0.85
 """Share of the question, by rarity, that another page must hold to be a rival."""
 

@@ -32,9 +32,11 @@ IN_COMMON = 2
 """Attributes that two things share, for what is told of the one to be asked of the other."""
 SHOWN = 3
 """Nearest passages in a row's metadata."""
-_OF_EACH = 2
+USUAL = 3
+"""Pages whose tables tell an attribute, from which people may ask it of anything like."""
+_OF_EACH = 3
 _TRIED = 12
-_KINDS = frozenset(("cell", "quantity", "property", "permission", "condition"))
+_KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose"))
 _ALIKE = tuple(
     frozenset(map(term, words.split()))
     for words in (
@@ -54,7 +56,7 @@ _ALIKE = tuple(
 def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield drafts, a page after the other: of each one about a sibling, and one after what is left open."""
     chance = Random(f"{seed} negative")  # noqa: S311 - a draw that must repeat, no secret
-    told: list[frozenset[str]] = []
+    told: list[tuple[frozenset[str], str]] = []
     of_kind = siblings(_near(collection, chance), collection.names)
     for page in shuffled(collection.current, chance):
         facts = shuffled([fact for fact in read_facts(page, collection.names) if fact.kind in _KINDS], chance)
@@ -62,7 +64,7 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
         for found in (_siblings(facts, of_kind, collection, chance), _open(facts, collection, chance),
                       _usual(facts, things, told, collection, chance)):  # fmt: skip
             yield from ((draft,) for draft, _ in zip(found, range(_OF_EACH), strict=False))
-        told += things.values()
+        told += [(attributes, page.doc_id) for attributes in things.values()]
 
 
 def _siblings(
@@ -90,7 +92,7 @@ def _attributes(facts: Sequence[Fact]) -> dict[str, frozenset[str]]:
 def _usual(
     facts: Sequence[Fact],
     things: dict[str, frozenset[str]],
-    told: Sequence[frozenset[str]],
+    told: Sequence[tuple[frozenset[str], str]],
     collection: Collection,
     chance: Random,
 ) -> Iterator[Draft]:
@@ -98,7 +100,8 @@ def _usual(
     for fact in facts:
         own = things.get(fact.parts.get("thing", ""), frozenset())
         known = frozenset().union(*things.values())
-        asked = sorted({name for other in told if len(own & other) >= IN_COMMON for name in other} - known)
+        near = {name for other, _ in told if len(own & other) >= IN_COMMON for name in other}
+        asked = sorted(name for name in near - known if len({page for names, page in told if name in names}) >= USUAL)
         for attribute in shuffled(asked, chance)[:_TRIED]:
             if nothing_says(fact.parts["thing"], terms(attribute), collection):
                 yield _draft(sentence(question_of_cell(attribute, fact.parts["thing"])), fact, collection, chance)

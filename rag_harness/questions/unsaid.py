@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.english import asked_by_reader, clause
+from rag_harness.questions.english import asked_by_reader, clause, lower_first
 from rag_harness.questions.facts import Fact
 from rag_harness.questions.selecting import shuffled
 from rag_harness.questions.sentences import is_imperative
@@ -70,25 +70,33 @@ _OPEN = tuple(
         ),
     )
 )
-_PERSONAL = re.compile(r"(?:I\b|I'|you\b|my\b|there\b)")
+_OPENING = re.compile(r"(?:you|there)\b")
 _STATE = re.compile(r"^(?:is|are|was|were|can|may|might|could|must|should|will be|does|do)$")
 
 
 def unsaid(fact: Fact, collection: Collection, chance: Random) -> Iterator[str]:
     """Yield questions after what a condition's statement leaves open, in a drawn order."""
-    if fact.kind != "condition":
-        return
-    near = _near(fact, collection)
-    told = fact.parts["condition"]
-    parts = {"condition": "" if _PERSONAL.match(told) or clause(told) is None else told, "outcome": _outcome(fact)}
+    parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
+    near = _near(fact, collection) if any(parts.values()) else []
     for each in shuffled(_OPEN, chance):
         if parts[each.part] and _is_spoken_of(each, collection) and not any(map(each.tells.search, near)):
             yield sentence(each.asked.format(parts[each.part]))
 
 
-def _outcome(fact: Fact) -> str:
+def _condition(fact: Fact) -> str:
+    """Return what may be so, or what somebody may want to do; empty where the fact has neither."""
+    if fact.kind == "purpose":
+        return f"I {fact.parts['purpose']}"
+    told = fact.parts.get("condition", "")
+    return told if told and not _OPENING.match(told) and (clause(told) or told.startswith("I ")) else ""
+
+
+def _outcome(fact: Fact, collection: Collection) -> str:
     """Return the statement as it stands behind "until"; empty where it is none of something that happens."""
-    said = asked_by_reader(re.split(r"[,;:—–(]", fact.answer.strip().rstrip("."))[0].strip())
+    if fact.kind not in ("condition", "property"):
+        return ""
+    whole = fact.answer if fact.kind == "condition" else lower_first(fact.said, collection.names)
+    said = asked_by_reader(re.split(r"[,;:—–(]", whole.strip().rstrip("."))[0].strip())
     found = clause(said)
     happens = found is not None and not found.negated and not _STATE.match(found.auxiliary) or _does_something(said)
     return said if happens and not is_imperative(said) and 3 <= len(said.split()) <= 16 else ""
