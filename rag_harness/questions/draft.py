@@ -9,6 +9,10 @@ from typing import Any
 from rag_harness.types import Evidence
 
 
+LEFT_OPEN = "left open"
+"""What a question is made of that asks for what a statement does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A question with its gold.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.draft import Draft
+from rag_harness.questions.draft import LEFT_OPEN, Draft
 from rag_harness.questions.english import POINTING
 from rag_harness.questions.facts import Fact
 from rag_harness.questions.passages import seen
@@ -91,6 +91,8 @@ def needs_all(draft: Draft, collection: Collection) -> str | None:
 def unanswered(draft: Draft, collection: Collection) -> str | None:
     """A question that nothing should answer, of which a chunk has nearly every word."""
     wanted = terms(draft.plain)
+    if draft.made_of == (LEFT_OPEN,):
+        return None  # it repeats a statement; what is asked of it was looked for where it was made
     if any(collection.covered(wanted, hit.chunk.text) >= ANSWERED for hit in collection.nearest(draft.plain)):
         return "a passage may answer it"
     return None

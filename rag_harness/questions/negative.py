@@ -7,11 +7,13 @@ too many name it to be sure, it is not asked. The nearest passages go into the r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.draft import Draft
+from rag_harness.questions.draft import LEFT_OPEN, Draft
 from rag_harness.questions.facts import Fact, read_facts
 from rag_harness.questions.paraphrase import in_other_words
 from rag_harness.questions.passages import seen
@@ -57,11 +59,12 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
     """Yield drafts, a page after the other: of each one about a sibling, and one after what is left open."""
     chance = Random(f"{seed} negative")  # noqa: S311 - a draw that must repeat, no secret
     told: list[tuple[frozenset[str], str]] = []
+    used: Counter[str] = Counter()
     of_kind = siblings(_near(collection, chance), collection.names)
     for page in shuffled(collection.current, chance):
         facts = shuffled([fact for fact in read_facts(page, collection.names) if fact.kind in _KINDS], chance)
         things = _attributes(facts)
-        for found in (_siblings(facts, of_kind, collection, chance), _open(facts, collection, chance),
+        for found in (_siblings(facts, of_kind, collection, chance), _open(facts, collection, used, chance),
                       _usual(facts, things, told, collection, chance)):  # fmt: skip
             yield from ((draft,) for draft, _ in zip(found, range(_OF_EACH), strict=False))
         told += [(attributes, page.doc_id) for attributes in things.values()]
@@ -73,11 +76,11 @@ def _siblings(
     return (draft for fact in facts for draft in _of_fact(fact, of_kind, collection, chance))
 
 
-def _open(facts: Sequence[Fact], collection: Collection, chance: Random) -> Iterator[Draft]:
+def _open(facts: Sequence[Fact], collection: Collection, used: Counter[str], chance: Random) -> Iterator[Draft]:
     for fact in facts:
-        for asked in unsaid(fact, collection, chance):
-            yield _draft(asked, fact, collection, chance)
-            break
+        asked = unsaid(fact, collection, used)
+        if asked:
+            yield replace(_draft(asked, fact, collection, chance), made_of=(LEFT_OPEN,))
 
 
 def _attributes(facts: Sequence[Fact]) -> dict[str, frozenset[str]]:

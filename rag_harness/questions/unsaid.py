@@ -6,20 +6,19 @@ Asked only where the collection speaks of such things, and no passage that is ne
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from random import Random
+from collections import Counter
 from typing import NamedTuple
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.english import asked_by_reader, clause, lower_first
 from rag_harness.questions.facts import Fact
-from rag_harness.questions.selecting import shuffled
-from rag_harness.questions.sentences import is_imperative
 from rag_harness.questions.wording import sentence
 from rag_harness.reader.terms import terms
 
 SPOKEN_OF = 0.03
 """Share of the chunks that must speak of a thing, for a question after it to be near the topic."""
+MOST = 15
+"""Times that one question may be asked: a hundred that begin alike teach a reader to decline by their beginning."""
 NEAR = 0.4
 """Share of the statement, by rarity, from which a chunk is near it."""
 
@@ -71,16 +70,19 @@ _OPEN = tuple(
     )
 )
 _OPENING = re.compile(r"(?:you|there)\b")
-_STATE = re.compile(r"^(?:is|are|was|were|can|may|might|could|must|should|will be|does|do)$")
 
 
-def unsaid(fact: Fact, collection: Collection, chance: Random) -> Iterator[str]:
-    """Yield questions after what a condition's statement leaves open, in a drawn order."""
+def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None:
+    """Return the question after what a statement leaves open that was ``used`` least; None where nothing can be asked."""
     parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
     near = _near(fact, collection) if any(parts.values()) else []
-    for each in shuffled(_OPEN, chance):
-        if parts[each.part] and _is_spoken_of(each, collection) and not any(map(each.tells.search, near)):
-            yield sentence(each.asked.format(parts[each.part]))
+    for each in sorted(_OPEN, key=lambda each: used[each.asked]):
+        part = parts[each.part]
+        told = any(map(each.tells.search, near)) or (each.asked.startswith("can I get") and part.startswith("I "))
+        if used[each.asked] < MOST and part and _is_spoken_of(each, collection) and not told:
+            used[each.asked] += 1
+            return sentence(each.asked.format(part))
+    return None
 
 
 def _condition(fact: Fact) -> str:
@@ -93,18 +95,22 @@ def _condition(fact: Fact) -> str:
 
 def _outcome(fact: Fact, collection: Collection) -> str:
     """Return the statement as it stands behind "until"; empty where it is none of something that happens."""
-    if fact.kind not in ("condition", "property"):
+    if fact.kind != "condition":
         return ""
-    whole = fact.answer if fact.kind == "condition" else lower_first(fact.said, collection.names)
+    whole = lower_first(fact.answer, collection.names)
     said = asked_by_reader(re.split(r"[,;:—–(]", whole.strip().rstrip("."))[0].strip())
     found = clause(said)
-    happens = found is not None and not found.negated and not _STATE.match(found.auxiliary) or _does_something(said)
-    return said if happens and not is_imperative(said) and 3 <= len(said.split()) <= 16 else ""
+    happens = found is not None and not found.negated and bool(_HAPPENS & set(found.rest.split()[:2]))
+    return said if happens and 3 <= len(said.split()) <= 16 else ""
 
 
-def _does_something(said: str) -> bool:
-    found = clause(said)
-    return found is not None and not found.negated and found.auxiliary in ("does", "do") and not found.rest.startswith("have")
+_HAPPENS = frozenset(
+    """add added arrive arrives book booked bring cancel cancelled charge charged close closed come comes create created
+    delete deleted deliver delivered end ends fail fetch finish get give go goes lifted move moves pay paid receive
+    refund refunded release released remove removed replace replaced replay resume resumes retry return returned send
+    sent start starts stop stops swap transfer transferred update updated write""".split()
+)
+"""Verbs of what happens at a time, for which one can wait."""
 
 
 def _near(fact: Fact, collection: Collection) -> list[str]:
