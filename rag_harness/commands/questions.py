@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,15 @@ from rag_harness.commands import FOUND
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
-    from rag_harness.questions.asking import Found
+    from rag_harness.questions import Collection, Found
 
 DEFAULT = 200
 SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 """Of the questions, where the command line says only how many there are to be."""
+
+
+_WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
+_OPTIONS = ("writer_model", "writer_base_url", "profile", "mode", "budget")
 
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +33,10 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
     for name in SHARES:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
+    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
+    for name in _OPTIONS:
+        flag = name.replace("_", "-")
+        parser.add_argument(f"--{flag}", dest=name, help=f"as --rag-{flag} of a test run, for --writer llm")
     parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
     parser.add_argument("--force", action="store_true", help="write over questions that somebody has reviewed")
 
@@ -36,19 +45,55 @@ def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions import Collection, ask, lines, rows
+    from rag_harness.questions import EMBEDDED, Collection, ask, lines, rows
 
     file = chosen.file or chosen.folder / "queries.jsonl"
     wanted = _wanted(chosen)
     _spare_reviewed(file, chosen.force)
     library = read_folder(chosen.folder)
     collection = Collection(library.documents)
-    found = ask(collection, wanted, chosen.seed)
+    if chosen.writer == "llm":
+        by, found = _written_by_model(chosen, collection, wanted)
+    else:
+        by, found = EMBEDDED, ask(collection, wanted, chosen.seed)
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
-    write_atomically(file, lines(rows(found.drafts, collection)).encode())
+    write_atomically(file, lines(rows(found.drafts, collection, by)).encode())
     print("\n".join([*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file)]))
     return FOUND if found.short and _is_asked(chosen) else 0
+
+
+def _written_by_model(chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int]) -> tuple[str, Found]:
+    """Return the model, and the questions that it wrote."""
+    from rag_harness.errors import SettingsError
+    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.models.keys import check_keys
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.questions.asked_of_llm import Writer
+    from rag_harness.settings.loading import load_settings
+    from rag_harness.settings.profiles import EMBEDDED_URL
+
+    settings = load_settings({name: said for name in _OPTIONS if (said := getattr(chosen, name)) is not None})
+    asked = endpoint_of(settings, "writer")
+    if asked.base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
+            "Name one with --writer-model and --writer-base-url, or leave --writer out."
+        )
+    check_keys(settings)
+    parts = RunParts(settings)
+    chat = parts.chat("writer")
+
+    async def written() -> Found:
+        try:
+            return await Writer(chat, parts.prompts("questions"), collection, settings.concurrency).ask(wanted, chosen.seed)
+        finally:
+            await parts.endpoints.aclose()
+
+    try:
+        return chat.model, asyncio.run(written())
+    finally:
+        parts.flush()
 
 
 def _count(text: str) -> int:
@@ -108,8 +153,10 @@ def _told(found: Found, wanted: Mapping[str, int], file: Path) -> list[str]:
         f"Asked for {wanted[kind]} {kind} questions; the text bears {counts[kind]} that pass the filters."
         for kind in found.short
     ]
+    stopped = [f"stopped: {found.stopped}"] if found.stopped else []
     return [
         f"wrote {file}: {len(found.drafts)} questions ({parts}), unreviewed",
         *([f"dropped {sum(found.dropped.values())} drafts:", *dropped] if dropped else []),
         *short,
+        *stopped,
     ]

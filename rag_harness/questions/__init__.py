@@ -10,6 +10,6 @@ from __future__ import annotations
 from rag_harness.questions.asking import KINDS, Found, ask
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
-from rag_harness.questions.written import lines, rows
+from rag_harness.questions.written import EMBEDDED, lines, rows
 
-__all__ = ["KINDS", "Collection", "Draft", "Found", "ask", "lines", "rows"]
+__all__ = ["EMBEDDED", "KINDS", "Collection", "Draft", "Found", "ask", "lines", "rows"]

@@ -19,11 +19,15 @@ KINDS = ("direct", "multi_hop", "negative")
 
 @dataclass
 class Found:
-    """The questions, and how many drafts were dropped, by reason. ``short`` is what lacks of each kind."""
+    """The questions, and how many drafts were dropped, by reason.
+
+    ``short`` is what lacks of each kind; ``stopped`` says why no more were asked for.
+    """
 
     drafts: list[Draft] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     short: dict[str, int] = field(default_factory=dict)
+    stopped: str = ""
 
 
 def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0) -> Found:

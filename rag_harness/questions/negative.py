@@ -143,9 +143,13 @@ def nothing_says(thing: str, asked: frozenset[str], collection: Collection) -> b
     return 0 < len(naming) <= MANY and not any(near & found for found in naming)
 
 
+def nearest_to(question: str, collection: Collection) -> list[dict[str, str]]:
+    """Return the nearest passages to a question, for who reviews that none answers it."""
+    hits = collection.nearest(question, SHOWN)
+    return [{"filename": hit.chunk.doc_id, "text": seen(hit.chunk.text)[:240]} for hit in hits]
+
+
 def _draft(plain: str, fact: Fact, collection: Collection, chance: Random) -> Draft:
-    hits = collection.nearest(plain, SHOWN)
-    nearest = [{"filename": hit.chunk.doc_id, "text": seen(hit.chunk.text)[:240]} for hit in hits]
     truth = f"The documents do not answer this: {fact.doc_id} is about something near, and does not say it."
-    metadata = {"nearest_page": fact.doc_id, "nearest": nearest}
+    metadata = {"nearest_page": fact.doc_id, "nearest": nearest_to(plain, collection)}
     return Draft(KIND, plain, in_other_words(plain, chance), truth, "", (), (fact.kind,), metadata)
