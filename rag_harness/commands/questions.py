@@ -29,7 +29,9 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", dest="file", type=Path, metavar="FILE", help="the questions; default: queries.jsonl in the folder"
     )
-    parser.add_argument("-n", dest="count", type=_count, metavar="N", help=f"questions of all kinds; default: {DEFAULT}")
+    parser.add_argument(
+        "-n", dest="count", type=_count, metavar="N", help=f"questions of all kinds; default: {DEFAULT}"
+    )
     for name in SHARES:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
@@ -63,7 +65,9 @@ def run_queries(chosen: argparse.Namespace) -> int:
     return FOUND if found.short and _is_asked(chosen) else 0
 
 
-def _written_by_model(chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int]) -> tuple[str, Found]:
+def _written_by_model(
+    chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int]
+) -> tuple[str, Found]:
     """Return the model, and the questions that it wrote."""
     from rag_harness.errors import SettingsError
     from rag_harness.models.endpoints import endpoint_of
@@ -86,7 +90,9 @@ def _written_by_model(chosen: argparse.Namespace, collection: Collection, wanted
 
     async def written() -> Found:
         try:
-            return await Writer(chat, parts.prompts("questions"), collection, settings.concurrency).ask(wanted, chosen.seed)
+            return await Writer(chat, parts.prompts("questions"), collection, settings.concurrency).ask(
+                wanted, chosen.seed
+            )
         finally:
             await parts.endpoints.aclose()
 
@@ -117,7 +123,9 @@ def _wanted(chosen: argparse.Namespace) -> dict[str, int]:
     if chosen.count is not None and sum(wanted.values()) != chosen.count:
         if told["direct"] is not None or sum(wanted.values()) > chosen.count:
             parts = " + ".join(f"{number} {kind}" for kind, number in wanted.items())
-            raise DataError(f"-n {chosen.count}, but {parts} are {sum(wanted.values())}. Leave -n out, or make them agree.")
+            raise DataError(
+                f"-n {chosen.count}, but {parts} are {sum(wanted.values())}. Leave -n out, or make them agree."
+            )
         wanted["direct"] = chosen.count - sum(wanted.values())
     return wanted
 
@@ -132,7 +140,9 @@ def _spare_reviewed(file: Path, force: bool) -> None:
     try:
         kept = [case for case in read_queries(file) if case.metadata.get("reviewed") != "no"]
     except DataError as error:
-        raise DataError(f"{error}\n{file} is there and is no file of questions. Name another, or say --force.") from error
+        raise DataError(
+            f"{error}\n{file} is there and is no file of questions. Name another, or say --force."
+        ) from error
     if kept:
         raise DataError(
             f"{file} holds {len(kept)} questions that somebody wrote or reviewed. Name another file with -o, or say --force."

@@ -27,7 +27,9 @@ from rag_harness.types import Message
 
 TRIES = 3
 """Times that a question is asked for, with the faults of the last reply."""
-_REPEAT = "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
+_REPEAT = (
+    "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
+)
 
 
 class Writer:
@@ -98,5 +100,3 @@ class Writer:
         if draft.kind != "negative":
             return draft
         return replace(draft, metadata={**draft.metadata, "nearest": nearest_to(draft.plain, self._collection)})
-
-

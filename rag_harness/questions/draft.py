@@ -8,7 +8,6 @@ from typing import Any
 
 from rag_harness.types import Evidence
 
-
 BY_LLM = "llm"
 """What a question is made of that a model wrote."""
 LEFT_OPEN = "left open"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import BY_LLM, LEFT_OPEN, Draft
-from rag_harness.questions.english import POINTING
 from rag_harness.questions.facts import Fact
 from rag_harness.questions.passages import seen
+from rag_harness.questions.pointing import POINTING
 from rag_harness.reader.terms import terms
 from rag_harness.types import Evidence
 
@@ -21,7 +21,8 @@ FOUND_WITHIN = 3
 HELD = 0.4
 """Share of the words of a model's answer, which is in its own words, that evidence must have."""
 _ON_PAGE = re.compile(
-    r"\b(?:this|the) (?:page|section|text|passage|document|source|excerpt|article)s?\b|\baccording to\b|\b(?:above|below)\b", re.I
+    r"\b(?:this|the) (?:page|section|text|passage|document|source|excerpt|article)s?\b|\baccording to\b|\b(?:above|below)\b",
+    re.I,
 )
 ALONE = 0.9
 """Share of the words of evidence that another page must have to stand in for it."""
@@ -71,14 +72,23 @@ def open_question(draft: Draft, _: Collection) -> str | None:
 def specific(draft: Draft, collection: Collection) -> str | None:
     """A question whose own words do not lead to its pages."""
     most = FOUND_WITHIN * len(draft.pages)
-    pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain, 10 * len(draft.pages))))[:most]
+    pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain, 10 * len(draft.pages))))[
+        :most
+    ]
     return None if set(draft.pages) <= set(pages) else "its words lead to other pages"
 
 
 def unambiguous(draft: Draft, collection: Collection) -> str | None:
     """A question that a current page answers which is none of its own."""
     wanted = terms(draft.plain)
-    own = max((collection.covered(wanted, h.chunk.text) for h in collection.nearest(draft.plain) if h.chunk.doc_id in draft.pages), default=1.0)
+    own = max(
+        (
+            collection.covered(wanted, h.chunk.text)
+            for h in collection.nearest(draft.plain)
+            if h.chunk.doc_id in draft.pages
+        ),
+        default=1.0,
+    )
     for hit in collection.nearest(draft.plain):
         other = hit.chunk.doc_id
         if other not in draft.pages and other not in collection.superseded:
@@ -109,7 +119,9 @@ def unanswered(draft: Draft, collection: Collection) -> str | None:
 
 def fault_of_half(fact: Fact, question: str, collection: Collection) -> str | None:
     """Return the reason against asking for a fact as a part of a question, None where there is none."""
-    draft = Draft("direct", question, question, fact.said, fact.answer, (Evidence(fact.doc_id, fact.quote),), (fact.kind,))
+    draft = Draft(
+        "direct", question, question, fact.said, fact.answer, (Evidence(fact.doc_id, fact.quote),), (fact.kind,)
+    )
     return next((fault for check in _HALF if (fault := check(draft, collection))), None)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import NamedTuple
 
+from rag_harness.questions.wordlists import listed
+
 _PAST = {
     "make": "made", "put": "put", "keep": "kept", "bring": "brought", "hold": "held", "send": "sent", "get": "got",
     "deal": "dealt", "find": "found", "buy": "bought", "set": "set", "tell": "told", "cap": "capped", "stop": "stopped",
 }  # fmt: skip
-_NO_PAST = frozenset("take begin go break spell choose give die rid stand turn lose buy be get".split())
+_NO_PAST = listed("take begin go break spell choose give die rid stand turn lose buy be get")
 """Verbs of which the participle is another form than the past, or is not said: their "-ed" form is left as it is."""
 
 
@@ -76,4 +78,4 @@ def past(verb: str) -> str:
     return f"{verb}d" if verb.endswith("e") else f"{verb}{verb[-1]}ed" if verb in _DOUBLED else f"{verb}ed"
 
 
-_DOUBLED = frozenset("get put set stop submit begin cap wrap ship log swap cancel permit quit occur".split()) - {"cancel"}
+_DOUBLED = listed("get put set stop submit begin cap wrap ship log swap cancel permit quit occur") - {"cancel"}

@@ -18,13 +18,13 @@ EVERY = 6
 
 def direct_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield direct drafts, with some that a stale answer fails between them."""
-    chance = Random(f"{seed} versions")  # noqa: S311 - a draw that must repeat, no secret
+    chance = Random(f"{seed} versions")
     return _between(direct_drafts(collection, seed), version_drafts(collection, chance))
 
 
 def hops_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield multi-hop drafts, with some that ask for old and new between them."""
-    chance = Random(f"{seed} old and new")  # noqa: S311 - a draw that must repeat, no secret
+    chance = Random(f"{seed} old and new")
     return _between(multi_hop_drafts(collection, seed), old_and_new_drafts(collection, chance))
 
 

@@ -27,7 +27,9 @@ def neighbours(document: Document, collection: Collection) -> list[str]:
 def are_linked(first: Document, second: Document) -> bool:
     """Whether one of two documents links to the other."""
     pairs = ((first, second), (second, first))
-    return any(_resolved(one.doc_id, target) == two.doc_id for one, two in pairs for target in _TARGET.findall(one.text))
+    return any(
+        _resolved(one.doc_id, target) == two.doc_id for one, two in pairs for target in _TARGET.findall(one.text)
+    )
 
 
 def leads_to(quote: str, doc_id: str, other: str) -> bool:

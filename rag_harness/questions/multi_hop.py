@@ -37,7 +37,7 @@ _OF_PAGE = 3
 
 def multi_hop_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield drafts, a pair of pages after the other, each pair once."""
-    chance = Random(f"{seed} multi-hop")  # noqa: S311 - a draw that must repeat, no secret
+    chance = Random(f"{seed} multi-hop")
     read: dict[str, list[Fact]] = {}
     paired: set[frozenset[str]] = set()
     uses: Counter[str] = Counter()

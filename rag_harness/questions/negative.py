@@ -57,7 +57,7 @@ _ALIKE = tuple(
 
 def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
     """Yield drafts, a page after the other: of each one about a sibling, and one after what is left open."""
-    chance = Random(f"{seed} negative")  # noqa: S311 - a draw that must repeat, no secret
+    chance = Random(f"{seed} negative")
     told: list[tuple[frozenset[str], str]] = []
     used: Counter[str] = Counter()
     of_kind = siblings(_near(collection, chance), collection.names)

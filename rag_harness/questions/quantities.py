@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 
-from rag_harness.questions.english import POINTING, THIRD, Clause
+from rag_harness.questions.clauses import Clause
+from rag_harness.questions.pointing import POINTING
+from rag_harness.questions.verbs import THIRD
+from rag_harness.questions.wordlists import listed
 
 _NUMBER = r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen|fifteen|twenty|thirty|sixty)"
-_TIME = r"(?:(?:working |business |calendar )?(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?))"
+_TIME = (
+    r"(?:(?:working |business |calendar )?(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|seasons?))"
+)
 _DURATION = rf"{_NUMBER}(?: to {_NUMBER}|[–-]{_NUMBER})?[ -]{_TIME}"
 _MONEY = r"(?:[€$£] ?\d[\d.,]*|\d[\d.,]* ?(?:€|euros?|dollars?|pounds?|EUR|USD|GBP|cents?))"
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -36,7 +41,7 @@ _ASKED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"^have (?:only |at least )?(?P<q>{_NUMBER} (?P<noun>[a-z]+s)){_LAST}", "how many {noun}"),
     )
 )
-_TIMES = frozenset("second minute hour day night week month year".split())
+_TIMES = listed("second minute hour day night week month year")
 _LONE = re.compile(rf"(?:about |only |{_MOST} |at least )?(?P<q>{_MONEY}|{_DURATION}|\d[\d.,]*(?: [a-z]+)?)$", re.I)
 _OPEN = re.compile(
     r"\b(?:of|with|to|from|by|in|at|and|or|than|the|a|an|for|only|per|least|most|until|after|on|over|under|within|into"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from rag_harness.questions.english import BASES, POINTING, asked_by_reader, clause, lower_first
+from rag_harness.questions.clauses import clause
 from rag_harness.questions.passages import Passage
+from rag_harness.questions.persons import asked_by_reader, lower_first
+from rag_harness.questions.pointing import POINTING
 from rag_harness.questions.quantities import quantity
-from rag_harness.questions.verbs import ASKED_OF, TOLD_TO_DO
+from rag_harness.questions.verbs import ASKED_OF, BASES, TOLD_TO_DO
 from rag_harness.reader.terms import terms
 
 Stated = tuple[str, str, dict[str, str], str]
@@ -38,13 +40,21 @@ _POINTER = re.compile(
 _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
 _NO_MAIN = re.compile(r"(?:or|and|but|then|though|that|which|who|where|as|not|so|because|for example|e\.g\.)\b", re.I)
 _WISH = re.compile(r"you(?:'d| would)? (?:want|need|like|prefer|wish)\b", re.I)
-_SPOKEN = re.compile(r"\b(?:we(?:'re|’re| are|'ll|'ve| have| run| want| need| see| look| start| use| can| now)|let's|say)\b", re.I)
+_SPOKEN = re.compile(
+    r"\b(?:we(?:'re|’re| are|'ll|'ve| have| run| want| need| see| look| start| use| can| now)|let's|say)\b", re.I
+)
 
 
 def read_sentence(passage: Passage, names: Collection[str]) -> Iterator[Stated]:
     """Yield what a sentence states, as kind, answer, parts and what is said."""
     text = lower_first(_ASIDE.sub("", passage.text), names)
-    if not text.endswith((".", "!")) or text.endswith((" .", "…", "...")) or not SHORTEST <= len(text.split()) <= LONGEST or _POINTER.search(text) or _CONTEXT.search(text):
+    if (
+        not text.endswith((".", "!"))
+        or text.endswith((" .", "…", "..."))
+        or not SHORTEST <= len(text.split()) <= LONGEST
+        or _POINTER.search(text)
+        or _CONTEXT.search(text)
+    ):
         return
     for reads in _READERS:
         found = reads(text)
@@ -71,7 +81,11 @@ def _condition_behind(text: str) -> Found:
     match = _CONDITION_BEHIND.match(text)
     if not match or not _asks(match[3]) or POINTING.search(match[1]):
         return None
-    if clause(match[1]) is None or _NO_OUTCOME.search(match[1]) or not (clause(match[3]) or match[3].startswith(("you ", "we "))):
+    if (
+        clause(match[1]) is None
+        or _NO_OUTCOME.search(match[1])
+        or not (clause(match[3]) or match[3].startswith(("you ", "we ")))
+    ):
         return None
     return "condition", match[1], {"when": match[2], "condition": match[3], "asked": _asked_of(match[1])}
 
@@ -114,14 +128,21 @@ _IF = re.compile(r"\b(?:if|when|because|rather than)\b")
 
 def _by(text: str) -> Found:
     match = _BY.match(text)
-    return ("purpose", match[2], {"purpose": match[1]}) if match and _does(match[1]) and " to " not in match[1] else None
+    return (
+        ("purpose", match[2], {"purpose": match[1]}) if match and _does(match[1]) and " to " not in match[1] else None
+    )
 
 
 def _definition(text: str) -> Found:
     found = clause(text)
     if found is None or found.auxiliary not in ("is", "are") or found.negated or not _DEFINING.match(found.rest):
         return None
-    if not _tells_apart(found.subject) or len(found.subject.split()) > 5 or len(found.rest.split()) < 5 or found.subject.startswith(("the ", "you")):
+    if (
+        not _tells_apart(found.subject)
+        or len(found.subject.split()) > 5
+        or len(found.rest.split()) < 5
+        or found.subject.startswith(("the ", "you"))
+    ):
         return None
     _, _, answer = text.partition(f" {found.auxiliary} ")
     return "definition", answer, {"term": found.subject, "be": found.auxiliary}
@@ -134,7 +155,13 @@ def _property(text: str) -> Found:
     verb, _, thing = found.rest.partition(" ")
     if verb in _AFTER:
         thing = thing.removeprefix(f"{_AFTER[verb]} ") if thing.startswith(f"{_AFTER[verb]} ") else ""
-    if verb not in ASKED_OF or _PLACE.match(thing) or len(thing.split()) < 2 or POINTING.search(thing) or not _tells_apart(found.subject):
+    if (
+        verb not in ASKED_OF
+        or _PLACE.match(thing)
+        or len(thing.split()) < 2
+        or POINTING.search(thing)
+        or not _tells_apart(found.subject)
+    ):
         return None
     parts = re.split(r" (?=(?:when|if|unless|while|until) )", thing, maxsplit=1)
     when = parts[1] if len(parts) == 2 and _asks(parts[1]) else ""
@@ -171,18 +198,29 @@ def _quantity(text: str) -> Found:
 
 def _does(part: str) -> bool:
     """Whether a part begins with a verb and can stand in a question."""
-    return part.split()[0] in BASES | TOLD_TO_DO and _asks(part)
+    return part.split(maxsplit=1)[0] in BASES | TOLD_TO_DO and _asks(part)
 
 
 def _asks(part: str) -> bool:
     """Whether a part can stand in a question: it points nowhere, is no fragment, and is no author's "we"."""
-    whole = not part.startswith("whether") and "—" not in part and "–" not in part and part.count("(") == part.count(")") and part.count('"') % 2 == 0
+    whole = (
+        not part.startswith("whether")
+        and "—" not in part
+        and "–" not in part
+        and part.count("(") == part.count(")")
+        and part.count('"') % 2 == 0
+    )
     return whole and not POINTING.search(part) and not _SPOKEN.search(part) and 2 <= len(part.split()) <= 18
 
 
 def is_imperative(text: str) -> bool:
     """Whether a clause tells its reader to do something."""
-    first = re.sub(r"^(?:(?:please|simply|just|always|never|do not|don't) )*", "", text).split(" ", 1)[0].lower().rstrip(".,")
+    first = (
+        re.sub(r"^(?:(?:please|simply|just|always|never|do not|don't) )*", "", text)
+        .split(" ", 1)[0]
+        .lower()
+        .rstrip(".,")
+    )
     return first in BASES | TOLD_TO_DO
 
 

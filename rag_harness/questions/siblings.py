@@ -61,7 +61,9 @@ def _put(name: str, question: str, span: tuple[int, int]) -> str:
 
 def _named_in(question: str, of_kind: Mapping[str, Iterable[str]]) -> list[str]:
     words = re.findall(r"[\w.&+-]+", question.rstrip("?"))
-    runs = (" ".join(words[at : at + length]) for length in range(_LONGEST, 0, -1) for at in range(len(words) - length + 1))
+    runs = (
+        " ".join(words[at : at + length]) for length in range(_LONGEST, 0, -1) for at in range(len(words) - length + 1)
+    )
     return [run for run in dict.fromkeys(runs) if run in of_kind]
 
 
@@ -119,7 +121,7 @@ def _folders(documents: Sequence[Document], names: Collection[str]) -> list[list
 
 def _is_name(text: str) -> bool:
     """Whether a text is a short name with a capital; "up to €50" is none."""
-    return bool(_NAME.fullmatch(text)) and len(text.split()) <= _LONGEST and text[0].isupper() or _is_code(text)
+    return (bool(_NAME.fullmatch(text)) and len(text.split()) <= _LONGEST and text[0].isupper()) or _is_code(text)
 
 
 def _is_code(text: str) -> bool:

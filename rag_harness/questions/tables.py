@@ -5,35 +5,41 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from rag_harness.questions.english import POINTING, clause, lower_first
+from rag_harness.questions.clauses import clause
 from rag_harness.questions.passages import Passage
+from rag_harness.questions.persons import lower_first
+from rag_harness.questions.pointing import POINTING
+from rag_harness.questions.wordlists import listed
 
 _EMPTY = re.compile(r"[\W_]*$|n/?a$|none$|unknown$|tbd$|same\b|see\b|as above|[✓✔✅❌✗✘]|(?:yes|no|x)\b", re.I)
 _MONEY = re.compile(r"(?:from |up to )?(?:[€$£¥]\s?\d[\d.,]*|\d[\d.,]*\s?(?:€|EUR|USD|GBP))(?: per [a-z]+)?$")
 _WHAT_IT = re.compile(r"what (?:it|they) ([a-z]+?)(s?)((?: [a-z]+)*)$", re.I)
-_TELLS = frozenset("meaning".split())
-_DOES = frozenset("description purpose effect behavior behaviour".split())
+_TELLS = listed("meaning")
+_DOES = listed("description purpose effect behavior behaviour")
 _CONDITIONS = re.compile(r"(?:if|when|situation|case|problem|what happened|if …|when …)\W*$", re.I)
-_OUTCOMES = re.compile(r"(?:then|outcome|result|what happens|what we do|what to do|what you can do|remedy|solution)\W*$", re.I)
-_ATTRIBUTES = frozenset(
-    """address age amount author availability benefit budget capacity category charge code colour color condition
-    contact content cost country coverage currency date deadline default deductible deposit depth destination device
-    diameter dimensions discount distance duration email event extra extension fee field format frequency
-    fuel guarantee height hours interval kind language length level licence license limit link location
-    manager material maximum method minimum mode model name number output owner package pages parameter part penalty period
-    person phone plan platform port position power precedence price priority product protocol provider quantity range
-    rate rating ratio reason role room rule scope score season section service setting shape signature size speed
-    stage standard status store strength supplier surcharge team temperature term threshold time timeout tool
-    topic total type unit url validity value version voltage volume warranty weight width window year zone
-    surface dependency extra lifetime""".split()
+_OUTCOMES = re.compile(
+    r"(?:then|outcome|result|what happens|what we do|what to do|what you can do|remedy|solution)\W*$", re.I
+)
+_ATTRIBUTES = listed(
+    """
+    address age amount author availability benefit budget capacity category charge code colour color condition contact
+    content cost country coverage currency date deadline default deductible deposit depth destination device diameter
+    dimensions discount distance duration email event extra extension fee field format frequency fuel guarantee height
+    hours interval kind language length level licence license limit link location manager material maximum method
+    minimum mode model name number output owner package pages parameter part penalty period person phone plan platform
+    port position power precedence price priority product protocol provider quantity range rate rating ratio reason
+    role room rule scope score season section service setting shape signature size speed stage standard status store
+    strength supplier surcharge team temperature term threshold time timeout tool topic total type unit url validity
+    value version voltage volume warranty weight width window year zone surface dependency extra lifetime
+    """
 )
 """What is said of things: heads of names that stand after "the … of"."""
-_OF = frozenset(
-    "address age capacity depth diameter height length weight width size role type unit voltage strength surface".split()
+_OF = listed(
+    "address age capacity depth diameter height length weight width size role type unit voltage strength surface"
 )
-_FEATURES = frozenset("feature property attribute specification detail".split())
+_FEATURES = listed("feature property attribute specification detail")
 _NO_THING = re.compile(r"(?:off|up to|from|over|under|after|before|until|within|more|less|signed|not)\b", re.I)
-_NO_COLUMN = frozenset("support supported notes note value values details comment comments remarks result yes no".split())
+_NO_COLUMN = listed("support supported notes note value values details comment comments remarks result yes no")
 _HANGS = re.compile(r"\b(?:from|until|to|of|for|with|in|on|at|by|as|per|…)$", re.I)
 _LONGEST = 6
 """Words of a row's name or of a column's: a longer one is a sentence."""
@@ -65,10 +71,14 @@ def _called(row: str, first: str, names_kept: Collection[str]) -> str:
 
 
 def _names_something(name: str) -> bool:
-    return bool(re.search(r"[^\W\d_]{2}", name)) and len(name.split()) <= _LONGEST and not re.search(r"[,;:/]|\band\b", name)
+    return (
+        bool(re.search(r"[^\W\d_]{2}", name))
+        and len(name.split()) <= _LONGEST
+        and not re.search(r"[,;:/]|\band\b", name)
+    )
 
 
-_CALLED = frozenset("parameter option field attribute setting argument event code method metric flag variable class".split())
+_CALLED = listed("parameter option field attribute setting argument event code method metric flag variable class")
 
 
 def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> dict[str, str]:
@@ -102,7 +112,7 @@ def _of(attribute: str, thing: str) -> dict[str, str]:
 
 def question_of(attribute: str, thing: str) -> str:
     """Return the question for an attribute of a thing."""
-    joins = "of" if attribute.split()[-1] in _OF else "for"
+    joins = "of" if attribute.rsplit(maxsplit=1)[-1] in _OF else "for"
     be = "are" if attribute.endswith("s") and not attribute.endswith(("ss", "us", "is")) else "is"
     return f"what {be} the {attribute} {joins} {thing}"
 
@@ -127,9 +137,14 @@ def _alike(names: Sequence[str]) -> bool:
 
 def _the(name: str) -> str:
     """Return a name with an article, unless it has one, is many, or is a name or a code."""
-    word = name.split()[0]
-    bare = not word.islower() or not word.isalpha() or word in _ARTICLES or (name.endswith("s") and not name.endswith("ss"))
+    word = name.split(maxsplit=1)[0]
+    bare = (
+        not word.islower()
+        or not word.isalpha()
+        or word in _ARTICLES
+        or (name.endswith("s") and not name.endswith("ss"))
+    )
     return name if bare else f"the {name}"
 
 
-_ARTICLES = frozenset("a an the my your each every any all no".split())
+_ARTICLES = listed("a an the my your each every any all no")

@@ -41,7 +41,7 @@ class Task:
 
 def tasks(kind: str, collection: Collection, seed: int) -> Iterator[Task]:
     """Yield tasks of a kind, a page after the other in a drawn order, then each page again with another part."""
-    chance = Random(f"{seed} {kind} llm")  # noqa: S311 - a draw that must repeat, no secret
+    chance = Random(f"{seed} {kind} llm")
     parts = _parts(collection)
     pages = shuffled([page for page in collection.current if parts.get(page.doc_id)], chance)
     for turn in range(ROUNDS):

@@ -6,9 +6,10 @@ import re
 from random import Random
 
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.english import BASES, asked_by_reader
 from rag_harness.questions.passages import seen
-from rag_harness.questions.verbs import TOLD_TO_DO
+from rag_harness.questions.persons import asked_by_reader
+from rag_harness.questions.verbs import BASES, TOLD_TO_DO
+from rag_harness.questions.wordlists import listed
 from rag_harness.reader.terms import terms
 from rag_harness.types import Document
 
@@ -17,10 +18,12 @@ ENOUGH = 4
 RARE = 3.0
 """Nats: a word of fewer than 1 chunk in 20, two of which a question must have."""
 _CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]*-?\d")
-_GENERIC = frozenset("overview introduction index home readme welcome about guide basics summary misc general faq notes".split())
+_GENERIC = listed("overview introduction index home readme welcome about guide basics summary misc general faq notes")
 _FRAMES = ("{about}: {asked}", "About {about}: {asked}", "Regarding {about}: {asked}", "{Asked} (Topic: {about})")
 _OF_THINGS = (
-    "I have a question about {about}. {Asked}", "{Asked} It's about {about}.", "I'm reading up on {about}. {Asked}",
+    "I have a question about {about}. {Asked}",
+    "{Asked} It's about {about}.",
+    "I'm reading up on {about}. {Asked}",
     "{Asked} (I mean {about}.)",
 )
 """For titles that name a thing, not what is done with it."""
@@ -46,7 +49,15 @@ def topic_of(document: Document, section: tuple[str, ...], question: str) -> str
 
 def draw_frame(topic: str, chance: Random) -> str:
     """Draw how a topic is named: some ways suit only what is a thing."""
-    does = topic.split()[0].lower() in BASES | TOLD_TO_DO | {"how", "when", "what", "why", "where", "who", "missed"}
+    does = topic.split(maxsplit=1)[0].lower() in BASES | TOLD_TO_DO | {
+        "how",
+        "when",
+        "what",
+        "why",
+        "where",
+        "who",
+        "missed",
+    }
     return chance.choice(_FRAMES if does else _FRAMES + _OF_THINGS)
 
 

@@ -9,10 +9,12 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from rag_harness.questions.clauses import clause
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.english import asked_by_reader, clause, lower_first
 from rag_harness.questions.facts import Fact
+from rag_harness.questions.persons import asked_by_reader, lower_first
 from rag_harness.questions.wording import sentence
+from rag_harness.questions.wordlists import listed
 from rag_harness.reader.terms import terms
 
 SPOKEN_OF = 0.03
@@ -104,11 +106,13 @@ def _outcome(fact: Fact, collection: Collection) -> str:
     return said if happens and 3 <= len(said.split()) <= 16 else ""
 
 
-_HAPPENS = frozenset(
-    """add added arrive arrives book booked bring cancel cancelled charge charged close closed come comes create created
+_HAPPENS = listed(
+    """
+    add added arrive arrives book booked bring cancel cancelled charge charged close closed come comes create created
     delete deleted deliver delivered end ends fail fetch finish get give go goes lifted move moves pay paid receive
     refund refunded release released remove removed replace replaced replay resume resumes retry return returned send
-    sent start starts stop stops swap transfer transferred update updated write""".split()
+    sent start starts stop stops swap transfer transferred update updated write
+    """
 )
 """Verbs of what happens at a time, for which one can wait."""
 
@@ -119,7 +123,8 @@ def _near(fact: Fact, collection: Collection) -> list[str]:
     return [
         chunk.text
         for chunk in hits
-        if collection.covered(wanted, chunk.text) >= NEAR or (chunk.doc_id == fact.doc_id and chunk.section == fact.section)
+        if collection.covered(wanted, chunk.text) >= NEAR
+        or (chunk.doc_id == fact.doc_id and chunk.section == fact.section)
     ]
 
 

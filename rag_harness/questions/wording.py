@@ -7,6 +7,7 @@ from random import Random
 
 from rag_harness.questions.facts import Fact
 
+
 def question_of(fact: Fact, chance: Random) -> str:
     """Return the question in the words of the page, with a capital and a question mark."""
     return sentence(_FORMS[fact.kind](fact, chance))

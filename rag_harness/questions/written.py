@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
 from rag_harness.questions.overlap import difficulty, overlap
-from rag_harness.questions.collection import Collection
 
 EMBEDDED = "embedded/templates"
 """What rows say of who wrote them, where no model did."""

@@ -1,0 +1,23 @@
+"""Words that point at what stands elsewhere: a question that has one cannot be asked alone."""
+
+from __future__ import annotations
+
+import re
+
+_WORDS = (
+    r"it|its|it's|itself|they|them|their|theirs|he|she|him|his|her|this|these|those|such|former|latter|both|either|neither"
+    r"|above|below|following|here|there|other|another|none|same|said|respective(?:ly)?|ones|earlier example|example|now"
+    r"|therefore|thus|hence|instead|too|again|already|meanwhile|anyway|accordingly|two kinds|as follows|as shown"
+    r"|in (?:general|turn)|for now|by default|so far"
+)
+_THAT = (
+    r"that(?= (?:is|was|way|case|page|point|time|day|order|one|amount|fee|value|means)\b)|(?:the|this|that|which) one"
+    r"|(?:if|when|once|unless|of|for|in|to|on|allow) that"
+)
+_PLACES = (
+    r"previous(?:ly)? (?:section|step|example|page)|(?:all|the|these) (?:two|three|four|five|six)"
+    r"|the (?:rest|list|chart|table|diagram|figure|hour|first|second|third|last|note|page|section|answer|question|reason"
+    r"|difference|point|idea|result|problem|issue|rule|step|case|exception)(?! of\b)"
+)
+POINTING = re.compile(rf"\b(?:{_WORDS}|{_THAT}|{_PLACES})\b", re.I)
+"""Words that say nothing without what stands before them."""
