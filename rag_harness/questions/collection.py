@@ -7,9 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from rag_harness.chunking.markdown import read_sections
 from rag_harness.questions.editions import superseded_pages
+from rag_harness.questions.facts import Fact, read_facts
+from rag_harness.questions.passages import seen
 from rag_harness.reader.terms import terms
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.types import Chunk, Document, Hit
@@ -17,6 +20,8 @@ from rag_harness.types import Chunk, Document, Hit
 CHUNK = 1_000
 """Characters from which a chunk is closed: some paragraphs of one section."""
 NEAREST = 10
+MOST_FACTS = 2_000
+"""Of a page: one of 10 MB would else be read for minutes."""
 _LOOKED_AT = 5_000
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]*\)|\]\[[^\]]*\]|https?://\S+", re.S)
 _SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
@@ -33,6 +38,8 @@ class Collection:
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
         self._shares: dict[re.Pattern[str], float] = {}
+        self._facts = lru_cache(maxsize=256)(self._read_facts)
+        self._page_terms = lru_cache(maxsize=256)(lambda doc_id: terms(seen(self.by_id[doc_id].text)))
 
     @cached_property
     def by_id(self) -> Mapping[str, Document]:
@@ -53,6 +60,17 @@ class Collection:
     def chunks(self) -> Sequence[Chunk]:
         """All chunks, in the order of the documents."""
         return [chunk for document in self.documents for chunk in _chunks(document)]
+
+    def facts(self, doc_id: str) -> Sequence[Fact]:
+        """Return the facts of a document in their order: the first ``MOST_FACTS``."""
+        return self._facts(doc_id)
+
+    def _read_facts(self, doc_id: str) -> Sequence[Fact]:
+        return list(islice(read_facts(self.by_id[doc_id], self.names), MOST_FACTS))
+
+    def page_terms(self, doc_id: str) -> frozenset[str]:
+        """Return the content words of a document, stemmed."""
+        return self._page_terms(doc_id)
 
     @cached_property
     def _index(self) -> Bm25Index:

@@ -7,7 +7,7 @@ from random import Random
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
-from rag_harness.questions.facts import Fact, read_facts
+from rag_harness.questions.facts import Fact
 from rag_harness.questions.paraphrase import in_other_words
 from rag_harness.questions.persons import lower_first
 from rag_harness.questions.selecting import in_turn
@@ -24,7 +24,7 @@ def direct_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ..
     Of a tuple, the first that passes is meant: the question as it is, and with its topic.
     """
     chance = Random(f"{seed} direct")
-    for fact in in_turn(collection.current, lambda page: list(read_facts(page, collection.names)), chance):
+    for fact in in_turn(collection.current, lambda page: collection.facts(page.doc_id), chance):
         yield tuple(drafts_of(fact, collection, chance))
 
 

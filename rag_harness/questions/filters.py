@@ -102,7 +102,7 @@ def needs_all(draft: Draft, collection: Collection) -> str | None:
     for each in draft.evidence:
         wanted = terms(seen(each.quote))
         others = (name for name in draft.pages if name != each.filename)
-        if any(len(wanted & terms(seen(collection.by_id[name].text))) >= ALONE * len(wanted) for name in others):
+        if any(len(wanted & collection.page_terms(name)) >= ALONE * len(wanted) for name in others):
             return "one page alone holds all evidence"
     return "one page alone holds all evidence" if draft.kind == "multi_hop" and len(draft.pages) < 2 else None
 

@@ -11,7 +11,7 @@ from random import Random
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.compared import comparison
 from rag_harness.questions.draft import Draft
-from rag_harness.questions.facts import Fact, read_facts
+from rag_harness.questions.facts import Fact
 from rag_harness.questions.filters import fault_of_half
 from rag_harness.questions.links import are_linked, leads_to, neighbours
 from rag_harness.questions.paraphrase import in_other_words
@@ -69,7 +69,7 @@ def _of_page(
 
 def _facts(page: Document, collection: Collection, read: dict[str, list[Fact]], chance: Random) -> list[Fact]:
     if page.doc_id not in read:
-        read[page.doc_id] = shuffled(list(read_facts(page, collection.names)), chance)
+        read[page.doc_id] = shuffled(collection.facts(page.doc_id), chance)
     return read[page.doc_id]
 
 

@@ -14,7 +14,7 @@ from random import Random
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import LEFT_OPEN, Draft
-from rag_harness.questions.facts import Fact, read_facts
+from rag_harness.questions.facts import Fact
 from rag_harness.questions.paraphrase import in_other_words
 from rag_harness.questions.passages import seen
 from rag_harness.questions.selecting import shuffled
@@ -62,7 +62,7 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
     used: Counter[str] = Counter()
     of_kind = siblings(_near(collection, chance), collection.names)
     for page in shuffled(collection.current, chance):
-        facts = shuffled([fact for fact in read_facts(page, collection.names) if fact.kind in _KINDS], chance)
+        facts = shuffled([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS], chance)
         things = _attributes(facts)
         for found in (_siblings(facts, of_kind, collection, chance), _open(facts, collection, used, chance),
                       _usual(facts, things, told, collection, chance)):  # fmt: skip

@@ -16,9 +16,9 @@ def overlap(draft: Draft, collection: Collection) -> float:
     Of a question that nothing answers, the share that stands in the nearest chunk.
     """
     asked = terms(draft.text)
-    pages = [collection.by_id[name].text for name in draft.pages if name in collection.by_id]
-    pages = pages or [hit.chunk.text for hit in collection.nearest(draft.text, 1)]
-    return len(asked & terms(" ".join(pages))) / len(asked) if asked else 0.0
+    pages = [collection.page_terms(name) for name in draft.pages]
+    pages = pages or [terms(hit.chunk.text) for hit in collection.nearest(draft.text, 1)]
+    return len(asked & frozenset().union(*pages)) / len(asked) if asked else 0.0
 
 
 def difficulty(draft: Draft, collection: Collection, shared: float) -> str:

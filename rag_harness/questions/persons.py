@@ -26,8 +26,13 @@ _PERSONS = {
 }  # fmt: skip
 
 
+_ANY = re.compile(r"\b(?:you|we|us|our|let's)", re.I)
+
+
 def asked_by_reader(text: str) -> str:
     """Return what the page says to its reader as the reader says it: "you" is I or me, "we" is you."""
+    if not _ANY.search(text):
+        return text
     words = text.split(" ")
     found = [_person(words, place) for place in range(len(words))]
     said = " ".join(found)

@@ -27,7 +27,7 @@ def shuffled(things: Sequence[Thing], chance: Random) -> list[Thing]:
     return order
 
 
-def in_turn(pages: Sequence[Document], facts: Callable[[Document], list[Fact]], chance: Random) -> Iterator[Fact]:
+def in_turn(pages: Sequence[Document], facts: Callable[[Document], Sequence[Fact]], chance: Random) -> Iterator[Fact]:
     """Yield the facts of all pages: each page gives one, in a drawn order, then each another, until none is left."""
     order = shuffled(pages, chance)
     left: dict[str, dict[str, list[Fact]]] = {}

@@ -82,11 +82,11 @@ def _tables(found: Iterable[Passage]) -> list[list[str]]:
 def _labels(document: Document) -> list[list[str]]:
     """Return what begins the items of each list: in bold or as code, then a colon or a dash."""
     groups: dict[int, list[str]] = {}
-    last = -1
+    last = begins = 0
     for match in _LABEL.finditer(document.text):
-        line = document.text.count("\n", 0, match.start())
-        begins = line if not groups or line - last > _APART else max(groups)
-        last = line
+        apart = document.text.count("\n", last, match.start()) > _APART
+        begins = match.start() if apart or not groups else begins
+        last = match.start()
         if _is_name(name := seen(match[1]).rstrip(":")):
             groups.setdefault(begins, []).append(name)
     return [list(dict.fromkeys(group)) for group in groups.values()]

@@ -10,7 +10,7 @@ from rag_harness.contradictions import Quote, contradictions
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.direct import drafts_of
 from rag_harness.questions.draft import Draft
-from rag_harness.questions.facts import Fact, read_facts
+from rag_harness.questions.facts import Fact
 from rag_harness.questions.passages import seen
 from rag_harness.questions.wording import question_of, sentence
 from rag_harness.types import Document, Evidence
@@ -48,7 +48,7 @@ def _pairs(collection: Collection) -> list[tuple[Document, Document]]:
 
 def _changed(old: Document, new: Document, collection: Collection) -> list[tuple[Fact, Fact]]:
     """Return the facts of a page that the page before contradicts, each once, with what that page says."""
-    before, now = ([fact for fact in read_facts(page, collection.names) if fact.kind in _KINDS] for page in (old, new))
+    before, now = ([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS] for page in (old, new))
     changed: dict[int, tuple[Fact, Fact]] = {}
     for each in contradictions([old.text, new.text]):
         for fact in (fact for fact in now if _stands_in(fact, each.second) and each.differs[1] in fact.said):
