@@ -133,6 +133,8 @@ def _wanted(chosen: argparse.Namespace) -> dict[str, int]:
 def _spare_reviewed(file: Path, force: bool) -> None:
     if file.is_dir():
         raise DataError(f"{file} is a folder. Name the file of the questions: -o {file / 'queries.jsonl'}")
+    if not file.absolute().parent.is_dir():
+        raise DataError(f"No folder {file.parent} to write {file.name} into. Make it, or name another file with -o.")
     if force or not file.exists():
         return
     from rag_harness.dataset.queries import read_queries
@@ -145,7 +147,8 @@ def _spare_reviewed(file: Path, force: bool) -> None:
         ) from error
     if kept:
         raise DataError(
-            f"{file} holds {len(kept)} questions that somebody wrote or reviewed. Name another file with -o, or say --force."
+            f"{file} holds {len(kept)} questions that somebody wrote or reviewed. Name another file with -o, or say "
+            "--force."
         )
 
 

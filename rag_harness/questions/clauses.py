@@ -17,8 +17,8 @@ _NOT = {
 }  # fmt: skip
 _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
 _ADDED = (
-    r"but|and|or|so|which|because|while|since|although|even|not|as|e\.g\.|i\.e\.|for example|such as|including|with|then"
-    r"|though"
+    r"but|and|or|so|which|because|while|since|although|even|not|as|e\.g\.|i\.e\.|for example|such as|including|with"
+    r"|then|though"
 )
 _CUT = re.compile(rf"(?:,? — |,? – |; |: |, (?:{_ADDED})\b).*$")
 _RELATIVE = listed("that which who whose whom where when if because while unless although though since as")

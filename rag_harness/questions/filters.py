@@ -21,7 +21,8 @@ FOUND_WITHIN = 3
 HELD = 0.4
 """Share of the words of a model's answer, which is in its own words, that evidence must have."""
 _ON_PAGE = re.compile(
-    r"\b(?:this|the) (?:page|section|text|passage|document|source|excerpt|article)s?\b|\baccording to\b|\b(?:above|below)\b",
+    r"\b(?:this|the) (?:page|section|text|passage|document|source|excerpt|article)s?\b|\baccording to\b"
+    r"|\b(?:above|below)\b",
     re.I,
 )
 ALONE = 0.9
@@ -71,6 +72,8 @@ def open_question(draft: Draft, _: Collection) -> str | None:
 
 def specific(draft: Draft, collection: Collection) -> str | None:
     """A question whose own words do not lead to its pages."""
+    if draft.made_of == (BY_LLM,):
+        return None  # few shared words are what a model was asked for; whether its evidence answers, it is asked, too
     most = FOUND_WITHIN * len(draft.pages)
     pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain, 10 * len(draft.pages))))[
         :most
@@ -79,22 +82,14 @@ def specific(draft: Draft, collection: Collection) -> str | None:
 
 
 def unambiguous(draft: Draft, collection: Collection) -> str | None:
-    """A question that a current page answers which is none of its own."""
-    wanted = terms(draft.plain)
-    own = max(
-        (
-            collection.covered(wanted, h.chunk.text)
-            for h in collection.nearest(draft.plain)
-            if h.chunk.doc_id in draft.pages
-        ),
-        default=1.0,
-    )
-    for hit in collection.nearest(draft.plain):
-        other = hit.chunk.doc_id
-        if other not in draft.pages and other not in collection.superseded:
-            if collection.covered(wanted, hit.chunk.text) >= min(SAME, own):
-                return "another page may answer it too"
-    return None
+    """A question that a current page answers which is none of its own: one that has its words, or its evidence's."""
+    probe = " ".join(seen(each.quote) for each in draft.evidence) if draft.made_of == (BY_LLM,) else draft.plain
+    wanted = terms(probe)
+    found = [hit.chunk for hit in collection.nearest(probe) if hit.chunk.doc_id not in collection.superseded]
+    held = [(collection.covered(wanted, chunk.text), chunk.doc_id in draft.pages) for chunk in found]
+    own = max((share for share, is_own in held if is_own), default=1.0)
+    rivals = any(share >= min(SAME, own) for share, is_own in held if not is_own)
+    return "another page may answer it too" if rivals else None
 
 
 def needs_all(draft: Draft, collection: Collection) -> str | None:

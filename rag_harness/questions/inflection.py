@@ -46,7 +46,7 @@ def _inflected(kind: str, written: str, said: str) -> Iterator[tuple[str, str, s
     if kind == "V":
         yield "third", third(written), f"{third(first)}{blank}{rest}"
         yield "ing", ing(written), f"{ing(first)}{blank}{rest}"
-        if first not in _NO_PAST and not rest.startswith(("of", "with")):
+        if first not in _NO_PAST and rest.split(" ")[0] not in ("of", "with"):
             yield "past", past(written), f"{past(first)}{blank}{rest}"
 
 
@@ -78,4 +78,4 @@ def past(verb: str) -> str:
     return f"{verb}d" if verb.endswith("e") else f"{verb}{verb[-1]}ed" if verb in _DOUBLED else f"{verb}ed"
 
 
-_DOUBLED = listed("get put set stop submit begin cap wrap ship log swap cancel permit quit occur") - {"cancel"}
+_DOUBLED = listed("get put set stop submit begin cap wrap ship log swap cancel permit quit occur")

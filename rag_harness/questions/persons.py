@@ -66,5 +66,5 @@ def lower_first(text: str, names: Collection[str]) -> str:
     first, _, others = text.partition(" ")
     word = first.strip("\"'“(,.:")
     following = others.split(" ", 1)[0]
-    named = following[:1].isupper() and not following.isupper() and word not in _OPENING
+    named = (following[:1].isupper() or following[:1].isdigit()) and word not in _OPENING
     return text if named or word in names or not (word.istitle() or len(word) == 1) else text[:1].lower() + text[1:]

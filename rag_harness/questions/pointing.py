@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 _WORDS = (
-    r"it|its|it's|itself|they|them|their|theirs|he|she|him|his|her|this|these|those|such|former|latter|both|either|neither"
-    r"|above|below|following|here|there|other|another|none|same|said|respective(?:ly)?|ones|earlier example|example|now"
-    r"|therefore|thus|hence|instead|too|again|already|meanwhile|anyway|accordingly|two kinds|as follows|as shown"
-    r"|in (?:general|turn)|for now|by default|so far"
+    r"it|its|it's|itself|they|them|their|theirs|he|she|him|his|her|this|these|those|such|former|latter|both"
+    r"|either|neither|above|below|following|here|there|other|another|none|same|said|respective(?:ly)?|ones"
+    r"|earlier example|example|now|therefore|thus|hence|instead|too|again|already|meanwhile|anyway|accordingly"
+    r"|two kinds|as follows|as shown|in (?:general|turn)|for now|by default|so far"
 )
 _THAT = (
     r"that(?= (?:is|was|way|case|page|point|time|day|order|one|amount|fee|value|means)\b)|(?:the|this|that|which) one"
@@ -16,8 +16,8 @@ _THAT = (
 )
 _PLACES = (
     r"previous(?:ly)? (?:section|step|example|page)|(?:all|the|these) (?:two|three|four|five|six)"
-    r"|the (?:rest|list|chart|table|diagram|figure|hour|first|second|third|last|note|page|section|answer|question|reason"
-    r"|difference|point|idea|result|problem|issue|rule|step|case|exception)(?! of\b)"
+    r"|the (?:rest|list|chart|table|diagram|figure|hour|first|second|third|last|note|page|section|answer|question"
+    r"|reason|difference|point|idea|result|problem|issue|rule|step|case|exception)(?! of\b)"
 )
 POINTING = re.compile(rf"\b(?:{_WORDS}|{_THAT}|{_PLACES})\b", re.I)
 """Words that say nothing without what stands before them."""

@@ -32,9 +32,9 @@ _USED = re.compile(
 _BY = re.compile(r"you can(?: also)? ([a-z]+ [^,;:]{4,100}?) ((?:by [a-z]+ing|with|using|via|through) [^;]{4,160})\.$")
 _DEFINING = re.compile(r"(?:an? |one of |the (?:process|way|time|part|place|number|amount|name|share|sum|set) )")
 _POINTER = re.compile(
-    r"^(?:please )?(?:see|refer to|check out|read|visit|have a look|look at|follow|check)\b|\b(?:see|refer to) (?:also )?"
-    r"(?:the |our )?[A-Z\[]|\bfor (?:more|details|further|full|an? (?:complete|full))\b|\bdocs?\b|\bdocumentation\b"
-    r"|\bexample\b|\bsection\b|\bguide\b|\bthis page\b",
+    r"^(?:please )?(?:see|refer to|check out|read|visit|have a look|look at|follow|check)\b|\b(?:see|refer to) "
+    r"(?:also )?(?:the |our )?[A-Z\[]|\bfor (?:more|details|further|full|an? (?:complete|full))\b|\bdocs?\b"
+    r"|\bdocumentation\b|\bexample\b|\bsection\b|\bguide\b|\bthis page\b",
     re.I,
 )
 _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
@@ -91,8 +91,8 @@ def _condition_behind(text: str) -> Found:
 
 
 _NO_OUTCOME = re.compile(
-    r"\b(?:only|not|never)\b|n['’]t\b|\b(?:wonder|check|ask|asks|know|see|tell|tells|decide|decides|determines?|sure|find out|say"
-    r"|controls?|unclear|matter|choose|chooses|let us know)$"
+    r"\b(?:only|not|never)\b|n['’]t\b|\b(?:wonder|check|ask|asks|know|see|tell|tells|decide|decides|determines?|sure"
+    r"|find out|say|controls?|unclear|matter|choose|chooses|let us know)$"
 )
 """Of "… if …" that asks whether, or says when alone something is so."""
 _ASKED_BY = (

@@ -87,22 +87,30 @@ def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> 
         return {"asked": f"what happens if {row.removeprefix('if ')}"} if clause(row) else {}
     if not row[:1].isalpha() or _NO_THING.match(row) or not _names_something(row) or not _names_something(name):
         return {}
-    told = _WHAT_IT.match(name)
+    told = _told(row, name)
     if told:
-        return {"asked": f"what does {row} {told[1]}{told[3]}"}
+        return {"asked": told}
+    hangs = _NO_THING.match(name) or name.casefold() in _NO_COLUMN or _HANGS.search(name) or _HANGS.search(row)
+    return {} if hangs else _attribute(row, name, first) or _of_entities(row, name, cell, names)
+
+
+def _told(row: str, name: str) -> str:
+    """Return the question that a column's name is half of: what it does, its meaning, its purpose."""
+    does = _WHAT_IT.match(name)
+    if does:
+        return f"what does {row} {does[1]}{does[3]}"
     if name.casefold() in _TELLS:
-        return {"asked": f"what does {row} mean"}
-    if name.casefold() in _DOES and not is_attribute(row):
-        aim = name.casefold() in ("purpose", "description")
-        return {"asked": f"what is {row} for" if aim else f"what does {row} do"}
-    if _NO_THING.match(name) or name.casefold() in _NO_COLUMN or _HANGS.search(name) or _HANGS.search(row):
-        return {}
-    turned = not first or first.casefold() in _FEATURES
+        return f"what does {row} mean"
+    if name.casefold() not in _DOES or is_attribute(row):
+        return ""
+    return f"what is {row} for" if name.casefold() in ("purpose", "description") else f"what does {row} do"
+
+
+def _attribute(row: str, name: str, first: str) -> dict[str, str]:
     if is_attribute(name) and not is_attribute(row) and first:
         return _of(name, row)
-    if is_attribute(row) and not is_attribute(name) and turned:
-        return _of(row, name)
-    return _of_entities(row, name, cell, names)
+    turned = not first or first.casefold() in _FEATURES
+    return _of(row, name) if turned and is_attribute(row) and not is_attribute(name) else {}
 
 
 def _of(attribute: str, thing: str) -> dict[str, str]:

@@ -75,7 +75,7 @@ _OPENING = re.compile(r"(?:you|there)\b")
 
 
 def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None:
-    """Return the question after what a statement leaves open that was ``used`` least; None where nothing can be asked."""
+    """Return the question after what a statement leaves open that was ``used`` least; None where there is none."""
     parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
     near = _near(fact, collection) if any(parts.values()) else []
     for each in sorted(_OPEN, key=lambda each: used[each.asked]):

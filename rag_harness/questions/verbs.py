@@ -23,14 +23,15 @@ THIRD = {third(base): base for base in sorted(BASES)}
 """Third person -> base form."""
 TOLD_TO_DO = listed(
     """
-    avoid access ask attach authenticate be bring build buy cancel cap choose click collect combine comment compare
-    compute confirm configure consider contact count create customize customise debug define deploy do don't download
-    edit enter evaluate export fetch file filter find fix force format forward get give have hide hold install
-    instrument integrate invite keep know learn leave list look manage mark measure migrate mock note opt order pause
-    pay pick place plug prefer press prevent print provide publish put query reduce register remember reopen replace
-    report retry return review ring scan search see share sign simplify skip specify speed spend start stop subclass
-    submit subscribe switch take talk tell test think track try tune turn understand unpack upgrade upload use verify
-    view visit want wash wire withdraw write
+    access air ask attach authenticate avoid be bring brush build buy cancel cap charge choose clean click collect
+    combine comment compare compute configure confirm consider contact count create customise customize debug define
+    deploy descale do don't download dry edit empty enter evaluate export fetch file fill filter find fix force format
+    forward get give hang have hide hold install instrument integrate invite keep know learn leave list look manage
+    mark measure migrate mock note opt order pause pay pick place plug prefer press prevent print provide publish put
+    query reduce register remember reopen replace report retry return review ring rinse scan seal search see share
+    sign simplify skip specify speed spend start stop subclass submit subscribe switch take talk tell test think track
+    try tune turn understand unpack unplug upgrade upload use verify view visit wait want wash wipe wire withdraw
+    write
     """
 )
 ASKED_OF = listed(
