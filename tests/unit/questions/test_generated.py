@@ -100,7 +100,8 @@ def test_negative_questions_say_what_is_nearest_and_quote_nothing(of_retail: lis
     negative = [query for query in of_retail if query.query_type == "negative"]
     assert negative
     for query in negative:
-        assert query.evidence == query.context_reference == ()
+        assert not query.evidence
+        assert not query.context_reference
         assert query.metadata["nearest"][0]["text"]
 
 
