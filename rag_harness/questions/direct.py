@@ -13,6 +13,7 @@ from rag_harness.questions.persons import lower_first
 from rag_harness.questions.selecting import in_turn
 from rag_harness.questions.topics import draw_frame, needs_topic, topic_of, with_topic
 from rag_harness.questions.wording import question_of
+from rag_harness.reader.terms import terms
 from rag_harness.types import Evidence
 
 KIND = "direct"
@@ -28,8 +29,20 @@ def direct_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ..
         yield tuple(drafts_of(fact, collection, chance))
 
 
+COMMON = 2.0
+"""Nats: a thing all of whose words are in 1 chunk of 8 is what the whole collection is about."""
+
+
+def is_everywhere(subject: str, collection: Collection) -> bool:
+    """Whether a subject is what all pages speak of: what it does, many of them say."""
+    found = terms(subject)
+    return bool(found) and all(collection.rarity(term) < min(COMMON, 0.3 * len(collection.chunks)) for term in found)
+
+
 def drafts_of(fact: Fact, collection: Collection, chance: Random) -> Iterator[Draft]:
     """Yield the question that asks for a fact, unless it needs a topic, and the same with its topic."""
+    if is_everywhere(fact.parts.get("subject", ""), collection):
+        return
     asked = question_of(fact, chance)
     evidence = (Evidence(fact.doc_id, fact.quote),)
     topic = topic_of(collection.by_id[fact.doc_id], fact.section, asked)

@@ -17,6 +17,7 @@ _REFERENCE = re.compile(r"!?\[([^\[\]]{0,300})\](?:\([^()\s]{0,500}(?:\s\"[^\"]{
 _MARKS = re.compile(r"<(?!https?:)[^<>]{1,200}>|\{[^{}]{0,200}\}|\[\^[\w-]{1,40}\]|\(\d{1,2}\)!?$")
 _EMPHASIS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_])_(?=[^\W_])|(?<=[^\W_])_(?![\w_])")
 _ITEM = re.compile(r"\s*(?:>\s?)*(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)?(?:>\s?)*")
+_NUMBERED = re.compile(r"\s*\d{1,3}[.)] ")
 _END = re.compile(r"[.!?][\"'”’)\]*_`]*(?=\s+[\"'“(\[*_`]*[A-Z0-9])|[。！？]")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min|fig|al|[A-Z])\.)$", re.I)
 _CELL = re.compile(r"(?<!\\)\|")
@@ -51,7 +52,12 @@ def passages(document: Document, sections: Sequence[Section] | None = None) -> I
     """Yield the passages of a document in their order; code and HTML are left out."""
     for section in read_sections(document.text) if sections is None else sections:
         path = tuple(map(seen, section.path))
+        after_code = False
         for block in section.blocks:
+            explains = after_code and _NUMBERED.match(document.text, block.start) is not None
+            after_code = block.code or explains
+            if explains:
+                continue  # numbered notes on the lines of a listing say nothing without it
             if block.header is not None:
                 yield from _row(document.text, block, path)
             elif not block.code:

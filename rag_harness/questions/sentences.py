@@ -17,6 +17,8 @@ Stated = tuple[str, str, dict[str, str], str]
 """Kind, answer, parts and what is said: see ``facts.Fact``."""
 Found = tuple[str, str, dict[str, str]] | None
 
+LEAST_SAID = 3
+"""Content words of a question that is answered by yes or no: "do I have to do anything" asks for nothing."""
 SHORTEST, LONGEST = 5, 45
 """Words of a sentence that is read."""
 _CONDITION = re.compile(r"(if|when|whenever|once|as soon as|unless) ([^,;:]{6,140}), (?:then )?(\S[^\n]{8,300})$")
@@ -34,7 +36,7 @@ _DEFINING = re.compile(r"(?:an? |one of |the (?:process|way|time|part|place|numb
 _POINTER = re.compile(
     r"^(?:please )?(?:see|refer to|check out|read|visit|have a look|look at|follow|check)\b|\b(?:see|refer to) "
     r"(?:also )?(?:the |our )?[A-Z\[]|\bfor (?:more|details|further|full|an? (?:complete|full))\b|\bdocs?\b"
-    r"|\bdocumentation\b|\bexample\b|\bsection\b|\bguide\b|\bthis page\b",
+    r"|\bdocumentation\b|\bread (?:how|that|the|about)\b|\b(?:that|the|this) page\b|\bexample\b|\bsection\b|\bguide\b",
     re.I,
 )
 _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
@@ -72,6 +74,8 @@ def _wanted(text: str) -> Found:
 def _condition(text: str) -> Found:
     match = _CONDITION.match(text)
     if not match or not _asks(match[2]) or POINTING.match(match[3]) or _NO_MAIN.match(match[3]):
+        return None
+    if match[1] == "if" and re.match(r"\w+ing\b", match[2]):
         return None
     asked = "what should I do" if _WISH.match(match[2]) else _asked_of(match[3])
     return "condition", match[3], {"when": match[1], "condition": match[2], "asked": asked}
@@ -155,13 +159,7 @@ def _property(text: str) -> Found:
     verb, _, thing = found.rest.partition(" ")
     if verb in _AFTER:
         thing = thing.removeprefix(f"{_AFTER[verb]} ") if thing.startswith(f"{_AFTER[verb]} ") else ""
-    if (
-        verb not in ASKED_OF
-        or _PLACE.match(thing)
-        or len(thing.split()) < 2
-        or POINTING.search(thing)
-        or not _tells_apart(found.subject)
-    ):
+    if verb not in ASKED_OF or not _is_thing(thing, verb) or not _tells_apart(found.subject):
         return None
     parts = re.split(r" (?=(?:when|if|unless|while|until) )", thing, maxsplit=1)
     when = parts[1] if len(parts) == 2 and _asks(parts[1]) else ""
@@ -169,7 +167,14 @@ def _property(text: str) -> Found:
     return "property", parts[0] if when else thing, asked
 
 
+def _is_thing(thing: str, verb: str) -> bool:
+    """Whether what stands behind a verb is its object, and says something by itself."""
+    elsewhere = POINTING.search(thing) or _PLACE.match(thing) or (thing.startswith("that ") and verb not in _SAYING)
+    return not elsewhere and len(thing.split()) > 1
+
+
 _AFTER = {"default": "to", "depend": "on", "refer": "to", "lead": "to", "stand": "for"}
+_SAYING = frozenset(("mean", "say", "tell", "show", "indicate", "suggest", "ensure", "require"))
 _PLACE = re.compile(r"(?:to|in|on|at|for|with|from|by|as|of|how|into|over|out|up|per|when|only)\b")
 
 
@@ -184,6 +189,8 @@ def _permission(text: str) -> Found:
     if found is None or found.auxiliary in ("was", "were", "did", "had", "would") or not _asks(found.rest):
         return None
     if not found.negated or len(found.rest.split()) < 3 or _HALF.search(found.rest):
+        return None
+    if len(terms(found.asked)) < LEAST_SAID:
         return None
     return "permission", text, {"asked": found.asked, "subject": found.subject}
 

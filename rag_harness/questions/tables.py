@@ -84,6 +84,8 @@ _CALLED = listed("parameter option field attribute setting argument event code m
 def _asked(row: str, name: str, cell: str, first: str, names: Sequence[str]) -> dict[str, str]:
     """Return the parts of a question for a cell; none where what its names are to each other is not sure."""
     if _CONDITIONS.match(first) and _OUTCOMES.match(name):
+        if len(cell.split()) < 2:
+            return {}
         return {"asked": f"what happens if {row.removeprefix('if ')}"} if clause(row) else {}
     if not row[:1].isalpha() or _NO_THING.match(row) or not _names_something(row) or not _names_something(name):
         return {}

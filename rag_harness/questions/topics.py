@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from random import Random
 
@@ -15,8 +16,9 @@ from rag_harness.types import Document
 
 ENOUGH = 4
 """Content words with which a question may stand without a topic."""
-RARE = 3.0
-"""Nats: a word of fewer than 1 chunk in 20, two of which a question must have."""
+RARE, VERY_RARE = 4.0, 5.5
+"""Nats: words of fewer than 1 chunk in 55, of which a question must have two, or one of fewer than 1 in 245. In a small
+collection, in which no word is so rare, 0.6 and 0.8 of what the rarest have."""
 _CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]*-?\d")
 _GENERIC = listed("overview introduction index home readme welcome about guide basics summary misc general faq notes")
 _FRAMES = ("{about}: {asked}", "About {about}: {asked}", "Regarding {about}: {asked}", "{Asked} (Topic: {about})")
@@ -34,8 +36,11 @@ def needs_topic(question: str, collection: Collection) -> bool:
     found = terms(question)
     if any(_CODED.search(word) for word in question.split()):
         return False
-    telling = sum(collection.rarity(term) >= RARE for term in found)
-    return len(found) < ENOUGH or telling < 2
+    rarest = math.log(len(collection.chunks) + 1)
+    weights = [collection.rarity(term) for term in found]
+    telling = sum(weight >= min(RARE, 0.6 * rarest) for weight in weights)
+    single = any(weight >= min(VERY_RARE, 0.8 * rarest) for weight in weights)
+    return len(found) < ENOUGH or not (telling > 1 or single)
 
 
 def topic_of(document: Document, section: tuple[str, ...], question: str) -> str:

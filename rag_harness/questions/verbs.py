@@ -37,9 +37,9 @@ TOLD_TO_DO = listed(
 ASKED_OF = listed(
     """
     accept add charge check contain control convert cost create default define delete depend determine disable emit
-    enforce ensure exclude expose generate get give handle hold ignore indicate inherit inject lead limit match mean
+    enforce ensure exclude expose generate get handle hold ignore indicate inherit inject lead limit match mean
     need offer omit override perform prevent produce protect provide raise receive record refer refuse reject remove
-    render replace represent require reset return save say send set stand store suggest tell throw track translate
+    render replace represent require reset return save say set stand store suggest tell throw track translate
     trigger update validate wrap yield
     """
 )
