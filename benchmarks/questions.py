@@ -80,7 +80,8 @@ def measured(pages: int, count: int, folder: str, said: multiprocessing.Queue[st
     shared = [row["metadata"]["overlap"] for row in written if row["query_type"] == "direct"]
     overlap = sum(shared) / max(1, len(shared))
     said.put(
-        f"{len(documents):6} pages, {size:6.1f} MB: {took:6.1f} s ({worked:.1f} s of a core), peak {peak:5.0f} MB ({before:.0f} before), "
+        f"{len(documents):6} pages, {size:6.1f} MB: {took:6.1f} s ({worked:.1f} s of a core), "
+        f"peak {peak:5.0f} MB ({before:.0f} before), "
         f"{json.dumps(kinds)}, {overlap:.2f} of the words shared (direct)"
     )
 

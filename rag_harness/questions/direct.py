@@ -33,6 +33,11 @@ COMMON = 2.0
 """Nats: a thing all of whose words are in 1 chunk of 8 is what the whole collection is about."""
 
 
+def _is_vague(subject: str) -> bool:
+    """Whether a subject is one small word, of which there may be others elsewhere: "the agent", "codes"."""
+    return len(terms(subject)) == 1 and subject.islower() and subject.isascii() and "_" not in subject
+
+
 def is_everywhere(subject: str, collection: Collection) -> bool:
     """Whether a subject is what all pages speak of: what it does, many of them say."""
     found = terms(subject)
@@ -46,7 +51,7 @@ def drafts_of(fact: Fact, collection: Collection, chance: Random) -> Iterator[Dr
     asked = question_of(fact, chance)
     evidence = (Evidence(fact.doc_id, fact.quote),)
     topic = topic_of(collection.by_id[fact.doc_id], fact.section, asked)
-    if not needs_topic(asked, collection):
+    if not needs_topic(asked, collection) and not _is_vague(fact.parts.get("subject", "")):
         yield Draft(KIND, asked, in_other_words(asked, chance), fact.said, fact.answer, evidence, (fact.kind,))
     if topic:
         about, frame = lower_first(topic, collection.names), draw_frame(topic, chance)

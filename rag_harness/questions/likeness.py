@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from rag_harness.questions.draft import Draft
 from rag_harness.reader.terms import term, tokens
 from rag_harness.stats.minhash import PERMUTATIONS, Hashing, Runs, resemblance, signature
+from rag_harness.types import Evidence
 
 ALIKE = 0.6
 """Jaccard similarity of the runs of three words from which two questions are one."""
@@ -21,6 +22,7 @@ class Asked:
 
     def __init__(self) -> None:
         self._hashing = Hashing()
+        self._shown: set[tuple[tuple[Evidence, ...], str]] = set()
         self._runs: list[Runs] = []
         self._words: list[Counter[str]] = []
         self._bands: dict[tuple[int, bytes], list[int]] = defaultdict(list)
@@ -28,6 +30,8 @@ class Asked:
 
     def fault_of(self, draft: Draft) -> str | None:
         """Return the reason against a draft that asks what was asked already."""
+        if draft.evidence and (draft.evidence, draft.answer) in self._shown:
+            return "asked already"
         runs, words = self._hashing.runs(draft.text), _words(draft.text)
         near = {number for band in _bands(runs) for number in self._bands.get(band, ())}
         if any(resemblance(runs, self._runs[number]) >= ALIKE for number in sorted(near)):
@@ -40,6 +44,7 @@ class Asked:
         """Remember a question."""
         runs, words = self._hashing.runs(draft.text), _words(draft.text)
         number = len(self._runs)
+        self._shown.add((draft.evidence, draft.answer))
         self._runs.append(runs)
         self._words.append(words)
         for band in _bands(runs):

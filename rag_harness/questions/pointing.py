@@ -8,7 +8,8 @@ _WORDS = (
     r"it|its|it's|itself|they|them|their|theirs|he|she|him|his|her|this|these|those|such|former|latter|both"
     r"|either|neither|above|below|following|here|there|other|another|none|same|said|respective(?:ly)?|ones"
     r"|earlier example|example|now|therefore|thus|hence|instead|too|again|already|meanwhile|anyway|accordingly"
-    r"|two kinds|as follows|as shown|in (?:general|turn)|for now|by default|so far"
+    r"|two kinds|as follows|as shown|in (?:general|turn)|for now|by default|so far|still"
+    r"|(?:after|before|by) (?:that|then)"
 )
 _THAT = (
     r"that(?= (?:is|was|way|case|page|point|time|day|order|one|amount|fee|value|means)\b)|(?:the|this|that|which) one"

@@ -161,7 +161,7 @@ def _property(text: str) -> Found:
         thing = thing.removeprefix(f"{_AFTER[verb]} ") if thing.startswith(f"{_AFTER[verb]} ") else ""
     if verb not in ASKED_OF or not _is_thing(thing, verb) or not _tells_apart(found.subject):
         return None
-    parts = re.split(r" (?=(?:when|if|unless|while|until) )", thing, maxsplit=1)
+    parts = re.split(r" (?=(?:when|if|unless|until) )", thing, maxsplit=1)
     when = parts[1] if len(parts) == 2 and _asks(parts[1]) else ""
     asked = {"do": found.auxiliary, "subject": found.subject, "verb": verb, "after": _AFTER.get(verb, ""), "when": when}
     return "property", parts[0] if when else thing, asked
@@ -188,6 +188,8 @@ def _permission(text: str) -> Found:
     found = clause(text)
     if found is None or found.auxiliary in ("was", "were", "did", "had", "would") or not _asks(found.rest):
         return None
+    if found.auxiliary == "may" and _PERCEIVED.match(found.rest):
+        return None
     if not found.negated or len(found.rest.split()) < 3 or _HALF.search(found.rest):
         return None
     if len(terms(found.asked)) < LEAST_SAID:
@@ -195,6 +197,8 @@ def _permission(text: str) -> Found:
     return "permission", text, {"asked": found.asked, "subject": found.subject}
 
 
+_PERCEIVED = re.compile(r"(?:hear|see|notice|be|have|get|need|want|know|find)\b")
+"""What "may not" is said of where something is possible, not forbidden."""
 _HALF = re.compile(r"^(?:just|only|necessarily|yet|even|always)\b|\b(?:and|because)\b")
 
 

@@ -123,7 +123,8 @@ def _of(attribute: str, thing: str) -> dict[str, str]:
 def question_of(attribute: str, thing: str) -> str:
     """Return the question for an attribute of a thing."""
     joins = "of" if attribute.rsplit(maxsplit=1)[-1] in _OF else "for"
-    be = "are" if attribute.endswith("s") and not attribute.endswith(("ss", "us", "is")) else "is"
+    head = re.split(r" (?:of|per|in|for|from|to|with|by|at)\b", attribute, maxsplit=1)[0]
+    be = "are" if head.endswith("s") and not head.endswith(("ss", "us", "is")) else "is"
     return f"what {be} the {attribute} {joins} {thing}"
 
 

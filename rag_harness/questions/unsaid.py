@@ -77,14 +77,19 @@ _OPENING = re.compile(r"(?:you|there)\b")
 def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None:
     """Return the question after what a statement leaves open that was ``used`` least; None where there is none."""
     parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
-    near = _near(fact, collection) if any(parts.values()) else []
-    for each in sorted(_OPEN, key=lambda each: used[each.asked]):
-        part = parts[each.part]
-        told = any(map(each.tells.search, near)) or (each.asked.startswith("can I get") and part.startswith("I "))
-        if used[each.asked] < MOST and part and _is_spoken_of(each, collection) and not told:
+    fitting = [each for each in _OPEN if parts[each.part] and used[each.asked] < MOST and _fits(each, parts[each.part])]
+    fitting = [each for each in fitting if _is_spoken_of(each, collection)]
+    near = _near(fact, collection) if fitting else []
+    for each in sorted(fitting, key=lambda each: used[each.asked]):
+        if not any(map(each.tells.search, near)):
             used[each.asked] += 1
-            return sentence(each.asked.format(part))
+            return sentence(each.asked.format(parts[each.part]))
     return None
+
+
+def _fits(each: Open, part: str) -> bool:
+    """Whether it can be asked of a part: nobody is told by email of what they do themselves."""
+    return not (each.asked.startswith("can I get") and part.startswith("I "))
 
 
 def _condition(fact: Fact) -> str:

@@ -15,7 +15,7 @@ from rag_harness.questions.passages import seen
 from rag_harness.questions.wording import question_of, sentence
 from rag_harness.types import Document, Evidence
 
-OF_PAIR = 3
+OF_PAIR = 2
 """Questions of a pair of pages, at most."""
 
 

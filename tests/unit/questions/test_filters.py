@@ -98,5 +98,7 @@ def test_a_model_may_say_it_in_its_own_words_but_not_of_another_thing(collection
 def test_what_was_asked_is_not_asked_again(again: str) -> None:
     asked = Asked()
     asked.add(GOOD)
-    assert asked.fault_of(replace(GOOD, text=again)) == "asked already"
-    assert asked.fault_of(replace(GOOD, text="How heavy is Brass Lantern?")) is None
+    other = replace(GOOD, evidence=(FERRY,))
+    assert asked.fault_of(replace(other, text=again)) == "asked already"
+    assert asked.fault_of(replace(other, text="How heavy is Brass Lantern?")) is None
+    assert asked.fault_of(replace(GOOD, text="How heavy is Brass Lantern?")) == "asked already"

@@ -12,8 +12,8 @@ from rag_harness.dataset.knowledge_base import read_folder
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.questions import Collection, Found, ask, lines, rows
 from rag_harness.questions.editions import superseded_pages
-from rag_harness.questions.negative import nothing_says
 from rag_harness.questions.siblings import siblings, swapped
+from rag_harness.questions.silence import nothing_says
 from rag_harness.reader.terms import terms
 from rag_harness.types import Document
 from tests.unit.questions.shop import documents
@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(retail: Colle
 
 def test_no_page_dominates(of_retail: list[QueryLine]) -> None:
     pages = Counter(query.context_reference[0] for query in of_retail if query.query_type == "direct")
-    assert max(pages.values()) <= 2
+    assert max(pages.values()) <= 3  # a page that replaced another has some more
     assert len(pages) >= 40
 
 
