@@ -17,7 +17,7 @@ _NOT = {
 }  # fmt: skip
 _ASIDE = re.compile(r"\s\([^()]{1,200}\)")
 _ADDED = (
-    r"but|and|or|so|which|because|while|since|although|even|not|as|e\.g\.|i\.e\.|for example|such as|including|with"
+    r"but|and|or|nor|so|which|because|while|since|although|even|not|as|e\.g\.|i\.e\.|for example|such as|including|with"
     r"|then|though"
 )
 _CUT = re.compile(rf"(?:,? — |,? – |; |: |, (?:{_ADDED})\b).*$")

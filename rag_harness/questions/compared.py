@@ -11,6 +11,8 @@ from rag_harness.questions.facts import Fact
 from rag_harness.questions.wording import sentence
 from rag_harness.types import Evidence
 
+IN_COMMON = 2
+"""Attributes that two things share from which they are alike: a price, all have."""
 NEAR = 3.0
 """Times that the greater of two compared values may be the lesser."""
 _FIGURE = re.compile(r"[^\d]{0,3}(\d+(?:[.,]\d+)*)\s?\S*")
@@ -21,13 +23,20 @@ _MORE = {
 
 
 def comparison(mine: Sequence[Fact], theirs: Sequence[Fact], chance: Random) -> Draft | None:
-    """Return a question which of two things has more of an attribute; None where no two cells can be compared."""
+    """Return a question which of two like things has more of an attribute; None where no two cells can be compared."""
     for first in mine:
         for second in theirs:
             one, other = _comparable(first), _comparable(second)
-            if one and other and one[:2] == other[:2] and _near(one[2], other[2]) and _differ(first, second):
+            if not one or not other or len(_told_of(first, mine) & _told_of(second, theirs)) < IN_COMMON:
+                continue
+            if one[:2] == other[:2] and _near(one[2], other[2]) and _differ(first, second):
                 return _draft(first, second, one[2] > other[2], chance)
     return None
+
+
+def _told_of(fact: Fact, facts: Sequence[Fact]) -> set[str]:
+    """Return the attributes that tables of its page tell of a fact's thing."""
+    return {each.parts["attribute"] for each in facts if each.parts.get("thing") == fact.parts["thing"]}
 
 
 def _near(one: float, other: float) -> bool:

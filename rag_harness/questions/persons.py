@@ -12,8 +12,8 @@ _OBJECT_AFTER = listed(
     """
     to for from with by of on at between about around against give gives gave send sends let lets ask asks allow
     allows help helps tell tells show shows pay pays charge charges contact reach reaches call calls email text owe
-    costs save saves refund refunds notify warn inform enable enables require requires want wants than like beside
-    near remind reminds invite invites
+    costs earn earned earns save saves refund refunds notify warn inform enable enables require requires want wants
+    than like beside near remind reminds invite invites
     """
 )
 """Words behind which "you" is "me"."""

@@ -69,7 +69,7 @@ def _question(found: Clause, match: re.Match[str], asked: str) -> tuple[str, str
     before, after = found.rest[: match.start()].strip(), found.rest[match.end() :].strip()
     if not before:
         before = match[0].split()[0]
-    if _OPEN.search(before) or re.search(r"\d|\band\b", f"{before} {after}"):
+    if _OPEN.search(before) or re.search(r"\d|\b(?:and|does|do|is|are)\b", f"{before} {after}"):
         return None
     if match.groupdict().get("noun") in THIRD:
         return None

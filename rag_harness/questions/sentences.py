@@ -75,7 +75,7 @@ def _condition(text: str) -> Found:
     match = _CONDITION.match(text)
     if not match or not _asks(match[2]) or POINTING.match(match[3]) or _NO_MAIN.match(match[3]):
         return None
-    if match[1] == "if" and re.match(r"\w+ing\b", match[2]):
+    if len(terms(match[2])) < 2 or (match[1] == "if" and re.match(r"\w+ing\b", match[2])):
         return None
     asked = "what should I do" if _WISH.match(match[2]) else _asked_of(match[3])
     return "condition", match[3], {"when": match[1], "condition": match[2], "asked": asked}
@@ -208,8 +208,9 @@ def _quantity(text: str) -> Found:
 
 
 def _does(part: str) -> bool:
-    """Whether a part begins with a verb and can stand in a question."""
-    return part.split(maxsplit=1)[0] in BASES | TOLD_TO_DO and _asks(part)
+    """Whether a part begins with a verb, names what it is done to, and can stand in a question."""
+    verb, thing, *_ = [*part.split(), "", ""]
+    return verb in BASES | TOLD_TO_DO and thing != "that" and _asks(part)
 
 
 def _asks(part: str) -> bool:

@@ -19,7 +19,7 @@ from rag_harness.reader.terms import terms
 
 SPOKEN_OF = 0.03
 """Share of the chunks that must speak of a thing, for a question after it to be near the topic."""
-MOST = 15
+MOST = 8
 """Times that one question may be asked: a hundred that begin alike teach a reader to decline by their beginning."""
 NEAR = 0.4
 """Share of the statement, by rarity, from which a chunk is near it."""

@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(retail: Colle
 
 def test_no_page_dominates(of_retail: list[QueryLine]) -> None:
     pages = Counter(query.context_reference[0] for query in of_retail if query.query_type == "direct")
-    assert max(pages.values()) <= 3  # a page that replaced another has some more
+    assert max(pages.values()) <= 4  # two rounds, and two more for a page that replaced another
     assert len(pages) >= 40
 
 
