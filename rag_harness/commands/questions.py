@@ -40,6 +40,8 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
         flag = name.replace("_", "-")
         parser.add_argument(f"--{flag}", dest=name, help=f"as --rag-{flag} of a test run, for --writer llm")
     parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
+    shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
+    parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)
     parser.add_argument("--force", action="store_true", help="write over questions that somebody has reviewed")
 
 
@@ -57,7 +59,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
     if chosen.writer == "llm":
         by, found = _written_by_model(chosen, collection, wanted)
     else:
-        by, found = EMBEDDED, ask(collection, wanted, chosen.seed)
+        by, found = EMBEDDED, ask(collection, wanted, chosen.seed, chosen.most_shared)
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
     write_atomically(file, lines(rows(found.drafts, collection, by)).encode())
@@ -90,9 +92,8 @@ def _written_by_model(
 
     async def written() -> Found:
         try:
-            return await Writer(chat, parts.prompts("questions"), collection, settings.concurrency).ask(
-                wanted, chosen.seed
-            )
+            writer = Writer(chat, parts.prompts("questions"), collection, settings.concurrency)
+            return await writer.ask(wanted, chosen.seed, chosen.most_shared)
         finally:
             await parts.endpoints.aclose()
 
@@ -107,6 +108,13 @@ def _count(text: str) -> int:
     if not 0 <= number <= 1_000_000:
         raise ValueError
     return number
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise ValueError
+    return share
 
 
 def _is_asked(chosen: argparse.Namespace) -> bool:

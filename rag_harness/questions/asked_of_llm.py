@@ -46,9 +46,9 @@ class Writer:
         self._chat, self._prompts, self._collection = chat, prompts, collection
         self._at_once = max(1, at_once)
 
-    async def ask(self, wanted: Mapping[str, int], seed: int) -> Found:
+    async def ask(self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0) -> Found:
         """Return the questions; fewer than wanted where the pages, or the budget, bear no more."""
-        found, asked = Found(), Asked()
+        found, asked = Found(), Asked(most_shared, self._collection)
         for kind in KINDS:
             if wanted.get(kind) and not found.stopped:
                 await self._take(tasks(kind, self._collection, seed), wanted[kind], found, asked)

@@ -30,9 +30,12 @@ class Found:
     stopped: str = ""
 
 
-def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0) -> Found:
-    """Return the questions; fewer than wanted where the text bears no more. The same for the same seed."""
-    found, asked = Found(), Asked()
+def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0, most_shared: float = 1.0) -> Found:
+    """Return the questions; fewer than wanted where the text bears no more. The same for the same seed.
+
+    ``most_shared`` is the share of its words that a question may have in common with the pages that answer it.
+    """
+    found, asked = Found(), Asked(most_shared, collection)
     for kind in KINDS:
         if wanted.get(kind):
             _take(_drafts(kind, collection, seed), wanted[kind], collection, found, asked)

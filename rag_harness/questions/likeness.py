@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 
+from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
+from rag_harness.questions.overlap import overlap
 from rag_harness.reader.terms import term, tokens
 from rag_harness.stats.minhash import PERMUTATIONS, Hashing, Runs, resemblance, signature
 from rag_harness.types import Evidence
@@ -18,9 +20,15 @@ _BAND = 2
 
 
 class Asked:
-    """The questions that were taken."""
+    """The questions that were taken.
 
-    def __init__(self) -> None:
+    Args:
+        most_shared: the share of its words that a question may have in common with the pages that answer it.
+        collection: those pages are of; none is needed where all may be shared.
+    """
+
+    def __init__(self, most_shared: float = 1.0, collection: Collection | None = None) -> None:
+        self._most_shared, self._collection = most_shared, collection
         self._hashing = Hashing()
         self._shown: set[tuple[tuple[Evidence, ...], str]] = set()
         self._runs: list[Runs] = []
@@ -29,7 +37,9 @@ class Asked:
         self._holding: dict[str, list[int]] = defaultdict(list)
 
     def fault_of(self, draft: Draft) -> str | None:
-        """Return the reason against a draft that asks what was asked already."""
+        """Return the reason against a draft that asks what was asked already, or copies its page."""
+        if draft.evidence and self._collection and overlap(draft, self._collection) > self._most_shared:
+            return "shares too many words with its page"
         if draft.evidence and (draft.evidence, draft.answer) in self._shown:
             return "asked already"
         runs, words = self._hashing.runs(draft.text), _words(draft.text)

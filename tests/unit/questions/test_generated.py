@@ -125,3 +125,9 @@ def test_pages_that_name_a_year_are_told_from_those_that_live() -> None:
     pages = [Document(name, f"# Rates\n\nEffective 1 March {year}.\n", "Rates") for name, year in years.items()]
     assert superseded_pages(pages) == {"rates-2024.md": "rates.md"}
     assert superseded_pages(documents()) == {}
+
+
+def test_questions_may_be_held_to_share_few_words(retail: Collection) -> None:
+    found = ask(retail, {"direct": 10}, most_shared=0.75)
+    assert found.dropped["shares too many words with its page"]
+    assert all(row["metadata"]["overlap"] <= 0.75 for row in rows(found.drafts, retail))
