@@ -51,6 +51,19 @@ def test_direct_questions_of_a_small_shop() -> None:
         assert 0 <= query.metadata["overlap"] <= 1
 
 
+def test_pages_that_tempt_are_counted() -> None:
+    few = Collection(documents())
+    twin = Document("twin.md", "# Twin\n\nA parcel seal that is broken by rain is our courier's business.\n", "Twin")
+    more = Collection([*documents(), twin])
+    counts = []
+    for collection in (few, more):
+        found = ask(collection, {"direct": 50})
+        counts += [
+            row["metadata"]["distractors"] for row in rows(found.drafts, collection) if "seal is broken" in row["query"]
+        ]
+    assert counts == [0, 1]
+
+
 def test_a_question_of_two_pages_quotes_both() -> None:
     _, queries = made(Collection(documents()), multi_hop=3)
     assert queries
