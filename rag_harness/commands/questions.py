@@ -161,6 +161,8 @@ def _spare_reviewed(file: Path, force: bool) -> None:
 
 
 def _nothing(folder: Path, found: Found) -> str:
+    if found.stopped:
+        return f"No question was written: {found.stopped}"
     why = ", ".join(f"{count} × {reason}" for reason, count in found.dropped.most_common(3))
     found_any = f"The facts found were dropped: {why}." if why else "No sentence or table states a fact in English."
     return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"

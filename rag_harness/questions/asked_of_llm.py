@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from rag_harness.errors import BudgetError, ModelCallError
+from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
 from rag_harness.prompts import Prompts
 from rag_harness.protocols import ChatModel
 from rag_harness.questions.asking import KINDS, Found
@@ -27,6 +27,9 @@ from rag_harness.types import Message
 
 TRIES = 3
 """Times that a question is asked for, with the faults of the last reply."""
+PATIENCE = 4
+"""Tasks for each question that is wanted, and as many on top, after which a model is asked no more."""
+_FAILED = (ModelCallError, ModelOutputError, DeadlineError)
 _REPEAT = (
     "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
 )
@@ -58,28 +61,34 @@ class Writer:
 
     async def _take(self, todo: Iterator[Task], wanted: int, found: Found, asked: Asked) -> None:
         # In waves: the order of what came back decides nothing, so that the same replies give the same questions.
+        failing = 0
+        left = islice(todo, PATIENCE + PATIENCE * wanted)
         while wanted and not found.stopped:
-            wave = list(islice(todo, min(wanted, self._at_once)))
+            wave = list(islice(left, min(wanted, self._at_once)))
             if not wave:
                 return
-            for result in await asyncio.gather(*map(self._written, wave), return_exceptions=True):
-                if isinstance(result, BudgetError):
-                    found.stopped = str(result)
-                elif isinstance(result, ModelCallError):
-                    found.dropped[f"the writer could not be asked: {result}"[:160]] += 1
-                elif isinstance(result, BaseException):
-                    raise result
-                else:
-                    wanted -= self._kept(result, found, asked)
+            results = await asyncio.gather(*map(self._written, wave), return_exceptions=True)
+            for result in results:
+                wanted -= self._kept(result, found, asked)
+            failing = failing + len(wave) if all(isinstance(result, _FAILED) for result in results) else 0
+            if failing >= PATIENCE:
+                found.stopped = found.stopped or f"the writer could not be asked: {results[0]}"
 
-    def _kept(self, result: Draft | str, found: Found, asked: Asked) -> int:
-        fault = result if isinstance(result, str) else asked.fault_of(result)
-        if fault or isinstance(result, str):
-            found.dropped[fault or ""] += 1
-            return 0
-        asked.add(result)
-        found.drafts.append(result)
-        return 1
+    def _kept(self, result: Draft | str | BaseException, found: Found, asked: Asked) -> int:
+        """Keep a question, or count why there is none; return how many were kept."""
+        if isinstance(result, BudgetError):
+            found.stopped = str(result)
+        elif isinstance(result, _FAILED):
+            found.dropped[f"the writer could not be asked: {result}"[:160]] += 1
+        elif isinstance(result, BaseException):
+            raise result
+        elif fault := result if isinstance(result, str) else asked.fault_of(result):
+            found.dropped[fault] += 1
+        elif isinstance(result, Draft):
+            asked.add(result)
+            found.drafts.append(result)
+            return 1
+        return 0
 
     async def _written(self, task: Task) -> Draft | str:
         """Return a question that passes, or the fault of the last that did not."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.__main__ import main
+from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import BudgetError, ModelCallError
 from rag_harness.prompts import load_prompts
 from rag_harness.questions import Collection, Found
-from rag_harness.questions.asked_of_llm import TRIES, Writer
+from rag_harness.questions.asked_of_llm import PATIENCE, TRIES, Writer
 from rag_harness.questions.known_without import gives
 from rag_harness.types import Completion, Message, Usage
 from tests.plugin.counting_server import CountingServer, counting_server
@@ -170,6 +170,25 @@ def test_a_call_that_failed_costs_its_question_alone() -> None:
     assert found.dropped["the writer could not be asked: 503"] >= 1
 
 
+def test_a_server_that_is_gone_is_not_asked_for_every_page() -> None:
+    model = Model(lambda *_: ModelCallError("connection refused"))
+    found = ask(model, at_once=1, direct=3)
+    assert found.stopped == "the writer could not be asked: connection refused"
+    assert len(model.asked) == 1
+
+
+def test_a_writer_that_never_learns_is_asked_no_more() -> None:
+    pages = {
+        f"page{number}": f"# Page {number}\n\n" + "A harbour pass lets a driver enter the quay. " * 8
+        for number in range(40)
+    }
+    model = Model(lambda *_: PROSE)
+    collection = Collection(documents(**pages))
+    found = asyncio.run(Writer(model, load_prompts("questions"), collection, 4).ask({"direct": 2}, 0))
+    assert found.dropped.total() == PATIENCE + PATIENCE * 2
+    assert len(model.asked) == TRIES * found.dropped.total()
+
+
 def test_the_order_of_replies_decides_nothing() -> None:
     one, all_at_once = (ask(Model(), at_once=number, direct=3) for number in (1, 16))
     assert [draft.text for draft in one.drafts] == [draft.text for draft in all_at_once.drafts]
@@ -192,6 +211,16 @@ def server() -> Iterator[CountingServer]:
 
     with counting_server(delay=0.0, reply=reply) as running:
         yield running
+
+
+def test_the_command_says_what_to_do_where_nobody_may_be_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = folder(tmp_path, PAGES)
+    monkeypatch.chdir(tmp_path)
+    asking = ["kb", "queries", str(made), "--writer", "llm", "--writer-model", "stub"]
+    assert main([*asking, "--writer-base-url", "http://127.0.0.1:9/v1"]) == CANNOT_RUN
+    assert "--rag-mode=record" in capsys.readouterr().err
 
 
 def test_the_command_records_and_asks_nobody_twice(
