@@ -18,7 +18,7 @@ from rag_harness.prompts import load_prompts
 from rag_harness.questions import Collection, Found
 from rag_harness.questions.asked_of_llm import PATIENCE, TRIES, Writer
 from rag_harness.questions.known_without import gives
-from rag_harness.types import Completion, Message, Usage
+from rag_harness.types import Completion, Document, Message, Usage
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.unit.questions.shop import PAGES, documents, folder
 from tests.unit.questions.test_filters import GOOD
@@ -170,21 +170,26 @@ def test_a_call_that_failed_costs_its_question_alone() -> None:
     assert found.dropped["the writer could not be asked: 503"] >= 1
 
 
+def many() -> list[Document]:
+    said = "A harbour pass lets a driver enter the quay. " * 8
+    return documents(**{f"page{number}": f"# Page {number}\n\n{said}" for number in range(40)})
+
+
+def ask_many(model: Model, at_once: int, wanted: int) -> Found:
+    writer = Writer(model, load_prompts("questions"), Collection(many()), at_once)
+    return asyncio.run(writer.ask({"direct": wanted}, 0))
+
+
 def test_a_server_that_is_gone_is_not_asked_for_every_page() -> None:
     model = Model(lambda *_: ModelCallError("connection refused"))
-    found = ask(model, at_once=1, direct=3)
+    found = ask_many(model, at_once=1, wanted=30)
     assert found.stopped == "the writer could not be asked: connection refused"
-    assert len(model.asked) == 1
+    assert len(model.asked) == PATIENCE
 
 
 def test_a_writer_that_never_learns_is_asked_no_more() -> None:
-    pages = {
-        f"page{number}": f"# Page {number}\n\n" + "A harbour pass lets a driver enter the quay. " * 8
-        for number in range(40)
-    }
     model = Model(lambda *_: PROSE)
-    collection = Collection(documents(**pages))
-    found = asyncio.run(Writer(model, load_prompts("questions"), collection, 4).ask({"direct": 2}, 0))
+    found = ask_many(model, at_once=4, wanted=2)
     assert found.dropped.total() == PATIENCE + PATIENCE * 2
     assert len(model.asked) == TRIES * found.dropped.total()
 
