@@ -79,6 +79,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "validate": Command("check pages, plan, queries and golden set", "commands.kb"),
             "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "commands.kb"),
+            "queries": Command("write questions for your documents, with ground truth", "commands.questions"),
             "graph": Command("print the links between pages as Mermaid", "commands.kb"),
         },
     ),

@@ -71,6 +71,8 @@ class Server:
 @contextmanager
 def serving(*replies: Reply) -> Iterator[Server]:
     class Handler(BaseHTTPRequestHandler):
+        _answers = False
+
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["content-length"]))
             reply, self._answers = server.take(json.loads(content)), True

@@ -1,0 +1,185 @@
+"""``rag-harness kb queries``: questions for somebody's documents, with ground truth and evidence."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.commands import FOUND
+from rag_harness.errors import DataError
+
+if TYPE_CHECKING:
+    from rag_harness.questions import Collection, Found
+
+DEFAULT = 200
+SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
+"""Of the questions, where the command line says only how many there are to be."""
+
+
+_WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
+_OPTIONS = ("writer_model", "writer_base_url", "profile", "mode", "budget")
+
+
+def queries_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``kb queries`` takes."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
+    parser.add_argument(
+        "-o", dest="file", type=Path, metavar="FILE", help="the questions; default: queries.jsonl in the folder"
+    )
+    parser.add_argument(
+        "-n", dest="count", type=_count, metavar="N", help=f"questions of all kinds; default: {DEFAULT}"
+    )
+    for name in SHARES:
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
+    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
+    for name in _OPTIONS:
+        flag = name.replace("_", "-")
+        parser.add_argument(f"--{flag}", dest=name, help=f"as --rag-{flag} of a test run, for --writer llm")
+    parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
+    shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
+    parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)
+    parser.add_argument("--force", action="store_true", help="write over questions that somebody has reviewed")
+
+
+def run_queries(chosen: argparse.Namespace) -> int:
+    """Write questions for the documents of a folder."""
+    from rag_harness.dataset.knowledge_base import read_folder
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.questions import EMBEDDED, Collection, ask, lines, rows
+
+    file = chosen.file or chosen.folder / "queries.jsonl"
+    wanted = _wanted(chosen)
+    _spare_reviewed(file, chosen.force)
+    library = read_folder(chosen.folder)
+    collection = Collection(library.documents)
+    if chosen.writer == "llm":
+        by, found = _written_by_model(chosen, collection, wanted)
+    else:
+        by, found = EMBEDDED, ask(collection, wanted, chosen.seed, chosen.most_shared)
+    if not found.drafts:
+        raise DataError(_nothing(chosen.folder, found))
+    write_atomically(file, lines(rows(found.drafts, collection, by)).encode())
+    print("\n".join([*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file)]))
+    return FOUND if found.short and _is_asked(chosen) else 0
+
+
+def _written_by_model(
+    chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int]
+) -> tuple[str, Found]:
+    """Return the model, and the questions that it wrote."""
+    from rag_harness.errors import SettingsError
+    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.models.keys import check_keys
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.questions.asked_of_llm import Writer
+    from rag_harness.settings.loading import load_settings
+    from rag_harness.settings.profiles import EMBEDDED_URL
+
+    settings = load_settings({name: said for name in _OPTIONS if (said := getattr(chosen, name)) is not None})
+    asked = endpoint_of(settings, "writer")
+    if asked.base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
+            "Name one with --writer-model and --writer-base-url, or leave --writer out."
+        )
+    check_keys(settings)
+    parts = RunParts(settings)
+    chat = parts.chat("writer")
+
+    async def written() -> Found:
+        try:
+            writer = Writer(chat, parts.prompts("questions"), collection, settings.concurrency)
+            return await writer.ask(wanted, chosen.seed, chosen.most_shared)
+        finally:
+            await parts.endpoints.aclose()
+
+    try:
+        return chat.model, asyncio.run(written())
+    finally:
+        parts.flush()
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 1_000_000:
+        raise ValueError
+    return number
+
+
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise ValueError
+    return share
+
+
+def _is_asked(chosen: argparse.Namespace) -> bool:
+    return any(getattr(chosen, name) is not None for name in ("count", *SHARES))
+
+
+def _wanted(chosen: argparse.Namespace) -> dict[str, int]:
+    told = {kind: getattr(chosen, kind) for kind in SHARES}
+    if all(number is None for number in told.values()):
+        count = DEFAULT if chosen.count is None else chosen.count
+        shares = {kind: int(count * share) for kind, share in SHARES.items() if kind != "direct"}
+        return {"direct": count - sum(shares.values()), **shares}
+    wanted = {kind: number or 0 for kind, number in told.items()}
+    if chosen.count is not None and sum(wanted.values()) != chosen.count:
+        if told["direct"] is not None or sum(wanted.values()) > chosen.count:
+            parts = " + ".join(f"{number} {kind}" for kind, number in wanted.items())
+            raise DataError(
+                f"-n {chosen.count}, but {parts} are {sum(wanted.values())}. Leave -n out, or make them agree."
+            )
+        wanted["direct"] = chosen.count - sum(wanted.values())
+    return wanted
+
+
+def _spare_reviewed(file: Path, force: bool) -> None:
+    if file.is_dir():
+        raise DataError(f"{file} is a folder. Name the file of the questions: -o {file / 'queries.jsonl'}")
+    if not file.absolute().parent.is_dir():
+        raise DataError(f"No folder {file.parent} to write {file.name} into. Make it, or name another file with -o.")
+    if force or not file.exists():
+        return
+    from rag_harness.dataset.queries import read_queries
+
+    try:
+        kept = [case for case in read_queries(file) if case.metadata.get("reviewed") != "no"]
+    except DataError as error:
+        raise DataError(
+            f"{error}\n{file} is there and is no file of questions. Name another, or say --force."
+        ) from error
+    if kept:
+        raise DataError(
+            f"{file} holds {len(kept)} questions that somebody wrote or reviewed. Name another file with -o, or say "
+            "--force."
+        )
+
+
+def _nothing(folder: Path, found: Found) -> str:
+    if found.stopped:
+        return f"No question was written: {found.stopped}"
+    why = ", ".join(f"{count} × {reason}" for reason, count in found.dropped.most_common(3))
+    found_any = f"The facts found were dropped: {why}." if why else "No sentence or table states a fact in English."
+    return f"No question can be asked of {folder}. {found_any} Write questions yourself, or with a model: --writer llm"
+
+
+def _told(found: Found, wanted: Mapping[str, int], file: Path) -> list[str]:
+    counts = {kind: sum(draft.kind == kind for draft in found.drafts) for kind in wanted}
+    parts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if wanted[kind])
+    dropped = [f"  {count:6}  {reason}" for reason, count in found.dropped.most_common()]
+    short = [
+        f"Asked for {wanted[kind]} {kind} questions; the text bears {counts[kind]} that pass the filters."
+        for kind in found.short
+    ]
+    stopped = [f"stopped: {found.stopped}"] if found.stopped else []
+    return [
+        f"wrote {file}: {len(found.drafts)} questions ({parts}), unreviewed",
+        *([f"dropped {sum(found.dropped.values())} drafts:", *dropped] if dropped else []),
+        *short,
+        *stopped,
+    ]

@@ -1,0 +1,15 @@
+"""Questions for anybody's documents, with ground truth and evidence: from facts found in the text, without a model.
+
+Collection(documents)            what is asked of, and what is near a question in it
+ask(collection, wanted, seed)    drafts that pass the filters, and what was dropped
+rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes them
+"""
+
+from __future__ import annotations
+
+from rag_harness.questions.asking import KINDS, Found, ask
+from rag_harness.questions.collection import Collection
+from rag_harness.questions.draft import Draft
+from rag_harness.questions.written import EMBEDDED, lines, rows
+
+__all__ = ["EMBEDDED", "KINDS", "Collection", "Draft", "Found", "ask", "lines", "rows"]

@@ -1,0 +1,80 @@
+"""Is a question asked already? By runs of words (MinHash finds them, their Jaccard decides) and by cosine of words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+from rag_harness.questions.collection import Collection
+from rag_harness.questions.draft import Draft
+from rag_harness.questions.overlap import overlap
+from rag_harness.reader.terms import term, tokens
+from rag_harness.stats.minhash import PERMUTATIONS, Hashing, Runs, resemblance, signature
+from rag_harness.types import Evidence
+
+ALIKE = 0.6
+"""Jaccard similarity of the runs of three words from which two questions are one."""
+SAME_WORDS = 0.9
+"""Cosine of the counts of content words from which two questions are one: the same words in another order."""
+_BAND = 2
+
+
+class Asked:
+    """The questions that were taken.
+
+    Args:
+        most_shared: the share of its words that a question may have in common with the pages that answer it.
+        collection: those pages are of; none is needed where all may be shared.
+    """
+
+    def __init__(self, most_shared: float = 1.0, collection: Collection | None = None) -> None:
+        self._most_shared, self._collection = most_shared, collection
+        self._hashing = Hashing()
+        self._shown: set[tuple[tuple[Evidence, ...], str]] = set()
+        self._runs: list[Runs] = []
+        self._words: list[Counter[str]] = []
+        self._bands: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+        self._holding: dict[str, list[int]] = defaultdict(list)
+
+    def fault_of(self, draft: Draft) -> str | None:
+        """Return the reason against a draft that asks what was asked already, or copies its page."""
+        if draft.evidence and self._collection and overlap(draft, self._collection) > self._most_shared:
+            return "shares too many words with its page"
+        if draft.evidence and (draft.evidence, draft.answer) in self._shown:
+            return "asked already"
+        runs, words = self._hashing.runs(draft.text), _words(draft.text)
+        near = {number for band in _bands(runs) for number in self._bands.get(band, ())}
+        if any(resemblance(runs, self._runs[number]) >= ALIKE for number in sorted(near)):
+            return "asked already"
+        sharing = {number for word in words for number in self._holding.get(word, ())}
+        same = any(_cosine(words, self._words[number]) >= SAME_WORDS for number in sorted(sharing))
+        return "asked already" if same else None
+
+    def add(self, draft: Draft) -> None:
+        """Remember a question."""
+        runs, words = self._hashing.runs(draft.text), _words(draft.text)
+        number = len(self._runs)
+        self._shown.add((draft.evidence, draft.answer))
+        self._runs.append(runs)
+        self._words.append(words)
+        for band in _bands(runs):
+            self._bands[band].append(number)
+        for word in words:
+            self._holding[word].append(number)
+
+
+def _bands(runs: Runs) -> list[tuple[int, bytes]]:
+    if not len(runs):
+        return []
+    sketch = signature(runs)
+    return [(start, sketch[start : start + _BAND].tobytes()) for start in range(0, PERMUTATIONS, _BAND)]
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(found for found in map(term, tokens(text)) if found)
+
+
+def _cosine(first: Counter[str], second: Counter[str]) -> float:
+    shared = sum(count * second[word] for word, count in first.items())
+    lengths = math.hypot(*first.values()) * math.hypot(*second.values())
+    return shared / lengths if lengths else 0.0
