@@ -1,6 +1,6 @@
 """What HTTP adds to a pipeline: 64 clients ask the study's questions, of a server and of the experiment itself.
 
-    python benchmarks/service_load.py [--requests 20000] [--clients 64] [--experiment r1] [--mode replay]
+    python benchmarks/service_load.py [--requests 20000] [--clients 64] [--think 0] [--experiment r1] [--mode replay]
 
 Both answer from the recordings that ship. The server is another process; the pipeline runs in this one, with as many
 questions at once. "not the pipeline's" is a client's time less what the server says that the pipeline took (its header
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -52,8 +53,8 @@ def questions() -> list[str]:
     return [json.loads(line)["query"] for line in lines if line.strip()]
 
 
-async def timed(asks: Sequence[str], clients: int, ask: Ask) -> Taken:
-    """Ask everything with so many clients."""
+async def timed(asks: Sequence[str], clients: int, ask: Ask, think: float = 0.0) -> Taken:
+    """Ask everything with so many clients, each of which thinks for some seconds between two questions."""
     waiting, taken = iter(asks), Taken()
 
     async def client() -> None:
@@ -62,6 +63,7 @@ async def timed(asks: Sequence[str], clients: int, ask: Ask) -> Taken:
             own = await ask(text)
             taken.whole.append((time.perf_counter() - began) * 1000)
             taken.own.append(own)
+            await asyncio.sleep(think * random.uniform(0.5, 1.5))
 
     began = time.perf_counter()
     await asyncio.gather(*[client() for _ in range(clients)])
@@ -69,7 +71,7 @@ async def timed(asks: Sequence[str], clients: int, ask: Ask) -> Taken:
     return taken
 
 
-async def of_server(url: str, asks: Sequence[str], clients: int) -> Taken:
+async def of_server(url: str, asks: Sequence[str], clients: int, think: float = 0.0) -> Taken:
     """Ask a server."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=clients)) as session:
 
@@ -78,10 +80,10 @@ async def of_server(url: str, asks: Sequence[str], clients: int) -> Taken:
                 good = b'"answer":"' in await answered.read() and answered.status == 200
                 return float(answered.headers["Server-Timing"].rpartition("=")[2]) if good else -1.0
 
-        return await timed(asks, clients, ask)
+        return await timed(asks, clients, ask, think)
 
 
-async def of_pipeline(experiment: str, mode: str, asks: Sequence[str], clients: int) -> Taken:
+async def of_pipeline(experiment: str, mode: str, asks: Sequence[str], clients: int, think: float) -> Taken:
     """Ask the experiment in this process."""
     from rag_harness.pipelines import experiment as built
     from rag_harness.pipelines.parts import RunParts
@@ -96,7 +98,7 @@ async def of_pipeline(experiment: str, mode: str, asks: Sequence[str], clients: 
         return 0.0 if (await made.pipeline.answer(Query("q", text))).answer.text else -1.0
 
     await timed(questions(), clients, ask)  # parts are made on first use
-    return await timed(asks, clients, ask)
+    return await timed(asks, clients, ask, think)
 
 
 def line(name: str, took: Sequence[float]) -> str:
@@ -109,9 +111,9 @@ def measure(served: Served, chosen: argparse.Namespace) -> None:
     asks = list(islice(cycle(questions()), chosen.requests))
     asyncio.run(of_server(served.url, questions(), chosen.clients))
     before, cpu = served.memory, served.cpu
-    there = asyncio.run(of_server(served.url, asks, chosen.clients))
+    there = asyncio.run(of_server(served.url, asks, chosen.clients, chosen.think))
     grown, cpu = served.memory - before, served.cpu - cpu
-    here = asyncio.run(of_pipeline(chosen.experiment, chosen.mode, asks, chosen.clients))
+    here = asyncio.run(of_pipeline(chosen.experiment, chosen.mode, asks, chosen.clients, chosen.think))
     for name, taken in (("pipeline here", here), ("server", there)):
         rate = len(taken.whole) / taken.seconds
         print(f"{line(name, taken.whole)}  {taken.seconds:.1f} s, {rate:.0f} a second, {taken.failed} failed")
@@ -124,6 +126,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--think", type=float, default=0.0, help="seconds of a client between two questions")
     parser.add_argument("--experiment", default="r1")
     parser.add_argument("--mode", default="replay")
     arguments = parser.parse_args()

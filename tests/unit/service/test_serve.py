@@ -248,3 +248,9 @@ def test_a_name_with_several_addresses_is_listened_to_on_one_port() -> None:
 )
 def test_the_address_that_is_told_can_be_opened(host: str, url: str) -> None:
     assert url_of(host, 80) == url
+
+
+def test_no_answer_waits_until_its_headers_are_confirmed() -> None:
+    (listening,) = listening_on("127.0.0.1", 0)
+    with listening, socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
