@@ -58,6 +58,7 @@ async def timed(asks: Sequence[str], clients: int, ask: Ask, think: float = 0.0)
     waiting, taken = iter(asks), Taken()
 
     async def client() -> None:
+        await asyncio.sleep(think * random.uniform(0.0, 1.0))  # not all at once
         for text in waiting:
             began = time.perf_counter()
             own = await ask(text)
