@@ -18,7 +18,7 @@ from rag_harness.models.chat.connection import NO_KEY, completions_url, connect,
 from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
 from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import Streamed, StreamError
-from rag_harness.models.patience import patience
+from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts
 from rag_harness.recording.cassettes import TOTAL, TTFT
 from rag_harness.registry import model_name
@@ -99,21 +99,15 @@ class OpenAIChat:
         return found or (schema and self._recorded(self._request(messages, None))) or None
 
     async def _called(self, messages: Sequence[Message], response_format: Mapping[str, Any] | None) -> Completion:
-        waited, _ = 0.0, self._client  # made now: no call's clock counts the SDK's import
-        asked = patience.get()
-        for retry in range(asked.retries + 1):
-            time = Deadline(self.timeout, f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout")
-            try:
-                completion = await self._once(messages, response_format, time)
-                return replace(completion, retries=retry, waited_ms=(waited + time.waited) * 1000)
-            except PassingError as failure:
-                pause = failure.pause(retry)
-                if retry == asked.retries or pause > asked.longest:
-                    why = failure.explain(retry, pause, asked.longest)
-                    raise ModelCallError(f"{self.model}: {why}") from failure.cause
-            waited += time.waited + pause
-            await self._wait(pause)
-        raise AssertionError("unreachable")
+        _ = self._client  # made now: no call's clock counts the SDK's import
+        late = f"no whole answer within {self.timeout:g} s. Allow more: --rag-timeout"
+        completion, retries, waited_ms = await retried(
+            lambda time: self._once(messages, response_format, time),
+            lambda: Deadline(self.timeout, late),
+            lambda _, why: ModelCallError(f"{self.model}: {why}"),
+            self._wait,
+        )
+        return replace(completion, retries=retries, waited_ms=waited_ms)
 
     async def _once(
         self, messages: Sequence[Message], response_format: Mapping[str, Any] | None, time: Deadline

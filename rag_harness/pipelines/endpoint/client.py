@@ -12,7 +12,7 @@ from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.chat.failures import PassingError
-from rag_harness.models.limits import LONGEST_WAIT
+from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import content_of
 from rag_harness.pipelines.endpoint.reading import Reader
@@ -25,8 +25,6 @@ from rag_harness.settings.endpoint_spec import EndpointSpec
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Answered, Exchange
-
-RETRIES = 3
 
 
 @dataclass(frozen=True)
@@ -130,27 +128,24 @@ class Client:
         late = (
             f"no whole answer within {self._timeout:g} s. Allow more: timeout in {self._spec.where}, or --rag-timeout"
         )
-        waited = 0.0
-        for retry in range(RETRIES + 1):
-            time = Deadline(self._timeout, late)
-            try:
-                reply = await self._once(request, keep, time)
-                return replace(reply, retries=retry, waited_ms=(waited + time.waited) * 1000)
-            except PassingError as failure:
-                hide(failure.cause, self._secrets)
-                pause = failure.pause(retry)
-                if retry == RETRIES or pause > LONGEST_WAIT:
-                    raise self._given_up(failure, retry, pause) from failure.cause
-            waited += time.waited + pause
-            await self._wait(pause)
-        raise AssertionError("unreachable")
+        reply, retries, waited_ms = await retried(
+            lambda time: self._once(request, keep, time),
+            lambda: Deadline(self._timeout, late),
+            self._given_up,
+            self._wait,
+        )
+        return replace(reply, retries=retries, waited_ms=waited_ms)
 
     async def _once(self, request: Request, keep: Asked | None, time: Deadline) -> Reply:
         self._exchange = self._exchange or self._connect()
         passing: tuple[type[Exception], ...] = (DeadlineError, *broken_connections())
         try:
             answered = await time.bound(self._exchange.answer(request, self._document))
+        except PassingError as failure:
+            hide(failure.cause, self._secrets)
+            raise
         except passing as error:
+            hide(error, self._secrets)
             raise PassingError(error) from error
         finally:
             self._is_known |= self._exchange.has_answered
@@ -173,8 +168,7 @@ class Client:
         self._reader.refuse_error(document)
         return document
 
-    def _given_up(self, failure: PassingError, retry: int, pause: float) -> RagHarnessError:
-        said = failure.explain(retry, pause)
+    def _given_up(self, failure: PassingError, said: str) -> RagHarnessError:
         if is_nobody_there(failure.cause) and not self._is_known:
             return CriticalError(
                 f"Nothing answers at {self._spec.url}, the url of endpoint {self._spec.name!r}. {said} Start the "
