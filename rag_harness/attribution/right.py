@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from rag_harness.measures.judged.nuggets import vital
+from rag_harness.prompts.marks import CITATION
 from rag_harness.reader.terms import figures, terms
 from rag_harness.types import Case
 
@@ -21,7 +22,6 @@ FIGURES, WORDS = 2 / 3, 0.5
 """Shares of the figures, and of the content words, from which an answer carries a text."""
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.I)
-_CITATION = re.compile(r"\[\s*sources?\b[^\]]*\]", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ def needed_quotes(case: Case) -> list[str]:
 
 def figures_of(text: str) -> frozenset[str]:
     """Return the numbers of a text, small ones in words too, but not those of its citations."""
-    in_digits = _NUMBER_WORD.sub(lambda found: str(_NUMBERS.index(found[1].lower())), _CITATION.sub(" ", text))
+    in_digits = _NUMBER_WORD.sub(lambda found: str(_NUMBERS.index(found[1].lower())), CITATION.sub(" ", text))
     return frozenset(map(_trimmed, figures(in_digits)))
 
 
 def plain_terms(text: str) -> frozenset[str]:
     """Return the content words of a text, stemmed, without figures and citations."""
-    return frozenset(word for word in terms(_CITATION.sub(" ", text)) if not word[0].isdigit() and word not in _NUMBERS)
+    return frozenset(word for word in terms(CITATION.sub(" ", text)) if not word[0].isdigit() and word not in _NUMBERS)
 
 
 def share(part: frozenset[str], whole: frozenset[str]) -> float:

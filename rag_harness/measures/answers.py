@@ -9,10 +9,10 @@ from collections import Counter
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.measures.quotes import as_shown
+from rag_harness.prompts.marks import CITATION
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 
-_CITATION = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NOT_ANSWERABLE = "no answer in the documents"
@@ -23,7 +23,7 @@ def normalised(text: str) -> list[str]:
 
     Citations such as ``[Source 1]`` go first, because the ground truth has none.
     """
-    plain = _CITATION.sub(" ", text).lower().translate(_NO_PUNCTUATION)
+    plain = CITATION.sub(" ", text).lower().translate(_NO_PUNCTUATION)
     return _ARTICLES.sub(" ", plain).split()
 
 

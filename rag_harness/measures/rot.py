@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rag_harness.measures.measure import RowMeasure, Score
+from rag_harness.prompts.marks import CITATION
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
 
@@ -25,7 +26,6 @@ _NUMBER = r"\d+(?:[.,]\d+)*"
 _FIGURE = re.compile(rf"([€$£]?)\s?(?<![\d.,])({_NUMBER})((?:[\s\-–]+[^\W\d_]+){{0,2}})(?:\s?([€$£%]))?")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_CITATION = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
 _NOTHING = "no superseded statement"
 
 
@@ -96,7 +96,7 @@ def _read(given: Any) -> Iterator[Versions]:
 
 
 def _is_stale(answer: str, fact: Versions) -> bool:
-    said = _CITATION.sub(" ", answer)
+    said = CITATION.sub(" ", answer)
     old, new = _figures(fact.outdated).keys(), _figures(fact.current).keys()
     if old - new:
         there = [_found(fact.outdated, said, number) for number in old - new]

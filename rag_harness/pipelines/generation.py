@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts
-from rag_harness.prompts.marks import DECLINES
+from rag_harness.prompts.marks import CITATION, DECLINES
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, PipelineOutput, Query
 
@@ -110,13 +110,12 @@ def _without_fence(raw: str) -> str:
     return fenced[1] if fenced else raw
 
 
-_CITATION = re.compile(r"\[\s*sources?\b([^\]]*)\]", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(?:source\s*)?(\d{1,6})\b", re.IGNORECASE)
 
 
 def cited_sources(text: str) -> Sequence[int]:
     """Return the sources that ``text`` cites, once each: ``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a]``."""
-    pieces = (piece for cited in _CITATION.findall(text) for piece in re.split(r"[,;&]|\band\b", cited))
+    pieces = (piece for cited in CITATION.findall(text) for piece in re.split(r"[,;&]|\band\b", cited))
     numbers = (match for match in map(_NUMBER.match, pieces) if match)
     return list(dict.fromkeys(int(match[1]) for match in numbers))
 

@@ -6,6 +6,8 @@ import re
 
 DECLINES = re.compile(r"\bI (?:don['’]?t|do not) know\b", re.IGNORECASE)
 """How the prompts ask to say so."""
+CITATION = re.compile(r"\[\s*sources?\b([^\]]*)\]", re.IGNORECASE)
+"""``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a]``; the group is what stands behind the word."""
 _MARK = re.compile(r"\[(?P<said>\s*sources?\b[^\[\]]*)(?P<end>\]?)", re.IGNORECASE)
 
 

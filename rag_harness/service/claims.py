@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag_harness.pipelines.generation import cited_sources
+from rag_harness.prompts.marks import CITATION
 from rag_harness.service.sentences import Span, sentences, stripped
 
-_MARK = re.compile(r"\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"
 """What may stand between a mark and the claim behind it, and before an item of a list."""
@@ -33,7 +33,7 @@ def marks_of(text: str) -> list[Mark]:
     """Return the marks of an answer in their order; those side by side are one."""
     groups = list(_groups(text))
     # A mark that is blank belongs to the sentence that it stands behind.
-    masked = _MARK.sub(lambda mark: " " * len(mark[0]), text)
+    masked = CITATION.sub(lambda mark: " " * len(mark[0]), text)
     inside = sentences(masked, 0, len(masked), wrapped=False)
     borders = _borders(inside, len(text))
     marks: list[Mark] = []
@@ -51,7 +51,7 @@ def marks_of(text: str) -> list[Mark]:
 
 def _groups(text: str) -> Iterator[Span]:
     start = end = -1
-    for mark in _MARK.finditer(text):
+    for mark in CITATION.finditer(text):
         if start >= 0 and not _BETWEEN.match(text, end, mark.start()):
             yield start, end
             start = -1

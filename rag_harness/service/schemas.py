@@ -6,10 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
+from rag_harness.service.access.principal import COLLECTION
+
 Outcome = Literal["pass", "warn", "abstain", "unchecked"]
 """``unchecked``: the experiment answers and does not say how sure it is."""
 Mode = Literal["normal", "strict"]
-CollectionName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+CollectionName = Annotated[str, StringConstraints(pattern=f"^{COLLECTION}$")]
 
 _ANSWER: dict[str, JsonValue] = {
     "answer": "You can return lamps within 45 days [Source 1].",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_harness.service.access.principal import Principal
-from rag_harness.service.corpus.serving import DocumentInfo, Serving
+from rag_harness.service.corpus.serving import DEFAULT, DocumentInfo, Serving
 from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from rag_harness.service.observing.traces import Traces
     from rag_harness.service.state.database import Database
     from rag_harness.service.state.folder import StateFolder
-
-DEFAULT = "default"
-"""The collection of whoever names none."""
 
 
 class Collection(Protocol):

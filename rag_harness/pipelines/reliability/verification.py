@@ -16,11 +16,12 @@ from rag_harness.measures.judged import Judge, Material, Support
 from rag_harness.measures.judged.measure import supported_share, values
 from rag_harness.pipelines.reliability.told import decisions_of
 from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts.marks import CITATION
 from rag_harness.reader.terms import figures, terms
 from rag_harness.types import Answer, Call, Decision, Hit
 
 _ASKED = Support("answer", "contexts")
-_CITATION = re.compile(r"\s*\[\s*sources?\b[^\]]*\]", re.IGNORECASE)
+_CITATION = re.compile(rf"\s*{CITATION.pattern}", re.IGNORECASE)
 _CLAIM = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
 _REPLACED = ("outdated", "superseded", "archived")
 """What the metadata of a page call it where another has replaced it."""

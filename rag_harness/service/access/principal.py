@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+COLLECTION = "[a-z0-9][a-z0-9_-]{0,62}"
+"""Pattern of a collection's name."""
 Scope = Literal["query", "ingest", "admin"]
 SCOPES: tuple[Scope, ...] = ("query", "ingest", "admin")
 """``query`` asks, and reads and rates the traces of its collection, whoever asked; ``ingest`` adds, lists and removes

@@ -20,6 +20,7 @@ from rag_harness.service.corpus.models import Models
 from rag_harness.service.corpus.preparing import Preparer
 from rag_harness.service.corpus.reconciling import reconciled
 from rag_harness.service.corpus.remaking import remake
+from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.corpus.serving_parts import Lasting
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.service.corpus.token_store import TokenStore
@@ -27,8 +28,6 @@ from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings
 
-DEFAULT = "default"
-"""The collection that begins with a folder of documents."""
 _DAYS_FAILED = 1
 
 

@@ -9,6 +9,9 @@ from typing import Literal
 from rag_harness.protocols import Experiment
 from rag_harness.types import Document
 
+DEFAULT = "default"
+"""The collection of whoever names none; it begins with a folder of documents."""
+
 
 @dataclass(frozen=True)
 class Serving:

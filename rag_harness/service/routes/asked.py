@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from rag_harness.service.access.principal import Principal
+from rag_harness.service.access.principal import COLLECTION, Principal
 from rag_harness.service.answering import Question
 from rag_harness.service.observing.trace_ids import TraceIds, trace_ids
 from rag_harness.service.problems import ProblemError
@@ -14,7 +14,7 @@ from rag_harness.service.questions import Asking
 from rag_harness.service.serviced import Service
 
 InCollection = Annotated[
-    str | None, Query(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$", description="of a key that is bound to none: which one")
+    str | None, Query(pattern=f"^{COLLECTION}$", description="of a key that is bound to none: which one")
 ]
 
 

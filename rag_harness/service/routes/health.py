@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.routes.asked import service_of
 from rag_harness.service.schemas import Health, Ready
-from rag_harness.service.serviced import DEFAULT
 
 router = APIRouter(tags=["server"])
 

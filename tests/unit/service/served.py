@@ -15,11 +15,11 @@ from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.service.app import create_app
-from rag_harness.service.corpus.serving import DocumentInfo, Serving
+from rag_harness.service.corpus.serving import DEFAULT, DocumentInfo, Serving
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.traces import Traces
 from rag_harness.service.options import Options
-from rag_harness.service.serviced import DEFAULT, Service
+from rag_harness.service.serviced import Service
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Document

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.service.corpus.collection import Collection
-from rag_harness.service.corpus.corpora import DEFAULT, Corpora
+from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.corpus.serving import DEFAULT
 from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings.loading import load_settings
