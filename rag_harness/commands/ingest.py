@@ -6,9 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
+from rag_harness.commands.with_settings import add_settings, said
 
 if TYPE_CHECKING:
     from rag_harness.dataset.library import Library
@@ -31,9 +32,7 @@ def ingest_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``ingest`` takes."""
     about = "a folder, as --rag-kb takes it; or files and folders, which become one collection"
     parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help=about)
-    for name, help_ in _OPTIONS.items():
-        flag = name.replace("_", "-")
-        parser.add_argument(f"--rag-{flag}", f"--{flag}", dest=name, help=help_)
+    add_settings(parser, _OPTIONS, ("rag-", ""))
 
 
 def run_ingest(chosen: argparse.Namespace) -> int:
@@ -46,8 +45,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     from rag_harness.work import listening
 
     began = monotonic()
-    given: dict[str, Any] = {name: said for name in _OPTIONS if (said := getattr(chosen, name)) is not None}
-    settings = load_settings(given)
+    settings = load_settings(said(chosen, _OPTIONS))
     with listening(_Progress()), uncollected():
         library = read_paths(chosen.paths, keeping_of(settings))
         retrieval = _indexed(library, settings) if library.documents else None

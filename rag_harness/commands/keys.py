@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.service.access.principal import SCOPES
+from rag_harness.service.access.principal import COLLECTION, SCOPES
 from rag_harness.service.options import Options
 
 if TYPE_CHECKING:
     from rag_harness.service.access.keys import KeyInfo
     from rag_harness.service.state.database import Database
 
-_COLLECTION = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _COLUMNS = ("id", "name", "label", "scopes", "collection", "rate", "used", "created", "revoked")
 
 
@@ -94,7 +93,7 @@ def _state_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(chosen: argparse.Namespace) -> None:
-    if chosen.collection is not None and not _COLLECTION.fullmatch(chosen.collection):
+    if chosen.collection is not None and not re.fullmatch(COLLECTION, chosen.collection):
         raise SettingsError(
             f"{chosen.collection!r} is no name of a collection: up to 63 of a-z, 0-9, - and _, the first a letter or "
             f"a digit."

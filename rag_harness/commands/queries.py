@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import SettingsError
+from rag_harness.service.options import Options
 
 _SINCE = re.compile(r"(\d+)([mhdw])")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -17,9 +18,8 @@ _ONLY = ("thumbs-down", "failed", "abstained", "warned")
 
 def from_traces_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``queries from-traces`` takes."""
-    parser.add_argument(
-        "--state", type=Path, default=Path(".rag_service"), metavar="DIR", help="of the service; default: .rag_service"
-    )
+    folder = Options("").state
+    parser.add_argument("--state", type=Path, default=folder, metavar="DIR", help=f"of the service; default: {folder}")
     parser.add_argument("--collection", metavar="NAME", help="whose questions; needed where several were asked")
     parser.add_argument("--since", default="7d", metavar="AGE", help="e.g. 12h, 7d, 4w; default: 7d")
     parser.add_argument("--sample", type=int, metavar="N", help="at most so many questions; default: all")

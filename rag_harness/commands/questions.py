@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
+from rag_harness.commands.with_settings import add_settings, run_closing, said
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 
 
 _WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
-_OPTIONS = ("writer_model", "writer_base_url", "profile", "mode", "budget")
+_SETTINGS = {
+    name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
+    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget")
+}
 
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +39,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    for name in _OPTIONS:
-        flag = name.replace("_", "-")
-        parser.add_argument(f"--{flag}", dest=name, help=f"as --rag-{flag} of a test run, for --writer llm")
+    add_settings(parser, _SETTINGS)
     parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
     shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
     parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)
@@ -79,7 +80,7 @@ def _written_by_model(
     from rag_harness.settings.loading import load_settings
     from rag_harness.settings.profiles import EMBEDDED_URL
 
-    settings = load_settings({name: said for name in _OPTIONS if (said := getattr(chosen, name)) is not None})
+    settings = load_settings(said(chosen, _SETTINGS))
     asked = endpoint_of(settings, "writer")
     if asked.base_url in ("", EMBEDDED_URL):
         raise SettingsError(
@@ -90,17 +91,8 @@ def _written_by_model(
     parts = RunParts(settings)
     chat = parts.chat("writer")
 
-    async def written() -> Found:
-        try:
-            writer = Writer(chat, parts.prompts("questions"), collection, settings.concurrency)
-            return await writer.ask(wanted, chosen.seed, chosen.most_shared)
-        finally:
-            await parts.endpoints.aclose()
-
-    try:
-        return chat.model, asyncio.run(written())
-    finally:
-        parts.flush()
+    writer = Writer(chat, parts.prompts("questions"), collection, settings.concurrency)
+    return chat.model, run_closing(writer.ask(wanted, chosen.seed, chosen.most_shared), parts)
 
 
 def _count(text: str) -> int:

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rag_harness.commands.with_settings import add_settings, said
 from rag_harness.errors import PrerequisiteError
+from rag_harness.service.options import MIB, Options
 
 if TYPE_CHECKING:
-    from rag_harness.service.options import Options
     from rag_harness.settings import Settings
 
 _SETTINGS = {
@@ -29,24 +30,29 @@ _OLDEST = (3, 11)
 
 def serve_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``serve`` takes."""
-    add = parser.add_argument
+    add, usual = parser.add_argument, Options("")
     add("--experiment", required=True, metavar="NAME", help="what answers: r1, e3, or one of your own")
     add("--kb", type=Path, metavar="DIR", help="documents to begin with; default: the experiment's own")
-    add("--state", type=Path, default=Path(".rag_service"), metavar="DIR", help="folder of documents, keys and traces")
-    add("--host", default="127.0.0.1", help="address to listen on; another than this machine's own needs a key")
-    add("--port", type=int, default=8000, help="port to listen on; 0 is any that is free")
-    add("--concurrency", type=_from(1), default=64, help="questions answered at once; as many again may wait")
-    add("--seconds", type=_seconds, default=60.0, help="that an answer may take")
-    add("--upload-limit", type=_from(1), default=32, metavar="MIB", help="most MiB of an uploaded file")
-    add("--rate", default="600/minute", help="requests of a key that has no rate of its own")
-    add("--trace-days", type=_from(0), default=30, help="that traces are kept; 0 keeps none")
+    add("--state", type=Path, default=usual.state, metavar="DIR", help="folder of documents, keys and traces")
+    add("--host", default=usual.host, help="address to listen on; another than this machine's own needs a key")
+    add("--port", type=int, default=usual.port, help="port to listen on; 0 is any that is free")
+    add(
+        "--concurrency",
+        type=_from(1),
+        default=usual.concurrency,
+        help="questions answered at once; as many again may wait",
+    )
+    add("--seconds", type=_seconds, default=usual.seconds, help="that an answer may take")
+    add(
+        "--upload-limit", type=_from(1), default=usual.upload // MIB, metavar="MIB", help="most MiB of an uploaded file"
+    )
+    add("--rate", default=usual.rate, help="requests of a key that has no rate of its own")
+    add("--trace-days", type=_from(0), default=usual.trace_days, help="that traces are kept; 0 keeps none")
     add("--trace-content", action="store_true", help="keep questions, answers and prompts in traces, too")
-    add("--otlp", default="", metavar="URL", help="export traces to this OpenTelemetry collector")
+    add("--otlp", default=usual.otlp, metavar="URL", help="export traces to this OpenTelemetry collector")
     add("--log-format", choices=("json", "text"), default="json", help="of the log on stderr")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info", help="of the log on stderr")
-    for name, help_ in _SETTINGS.items():
-        flag = name.replace("_", "-")
-        add(f"--rag-{flag}", f"--{flag}", dest=name, help=help_)
+    add_settings(parser, _SETTINGS, ("rag-", ""))
 
 
 def _from(least: int) -> Callable[[str], int]:
@@ -86,8 +92,6 @@ def run_serve(chosen: argparse.Namespace) -> int:
 
 def options_of(chosen: argparse.Namespace) -> Options:
     """Return what the command line says of the server."""
-    from rag_harness.service.options import MIB, Options
-
     return Options(
         experiment=chosen.experiment,
         state=chosen.state,
@@ -109,6 +113,5 @@ def settings_of(chosen: argparse.Namespace) -> Settings:
     from rag_harness.settings.ini_file import ini_values
     from rag_harness.settings.loading import load_settings
 
-    given: dict[str, Any] = {name: said for name in _SETTINGS if (said := getattr(chosen, name)) is not None}
     here = Path.cwd()
-    return load_settings({"mode": "live", **given}, ini_values(here), here)
+    return load_settings({"mode": "live", **said(chosen, _SETTINGS)}, ini_values(here), here)

@@ -1,0 +1,41 @@
+"""What commands share that read a run's settings: options, what was said of them, and models closed in the end."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.parts import RunParts
+
+T = TypeVar("T")
+
+
+def add_settings(parser: argparse.ArgumentParser, helped: Mapping[str, str], prefixes: Iterable[str] = ("",)) -> None:
+    """Declare an option for each setting of ``helped``, once for each prefix: ``rag-`` is as pytest calls it."""
+    for name, help_ in helped.items():
+        flag = name.replace("_", "-")
+        parser.add_argument(*(f"--{prefix}{flag}" for prefix in prefixes), dest=name, help=help_)
+
+
+def said(chosen: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Return the settings that the command line says."""
+    given = {name: getattr(chosen, name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def run_closing(work: Coroutine[Any, Any, T], parts: RunParts) -> T:
+    """Return what ``work`` returns; connections are closed on its loop, and what waits to be kept is written."""
+    import asyncio
+
+    async def closed() -> T:
+        try:
+            return await work
+        finally:
+            await parts.endpoints.aclose()
+
+    try:
+        return asyncio.run(closed())
+    finally:
+        parts.flush()
