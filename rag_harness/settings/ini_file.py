@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from configparser import ConfigParser
-from configparser import Error as IniError
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from iniconfig import IniConfig, ParseError
+
 from rag_harness.errors import SettingsError
-from rag_harness.settings.profiles import pyproject_tool
+from rag_harness.settings.profiles import parsed_toml
 from rag_harness.settings.table import options
 
-_FILES = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
+Table = Mapping[str, Any]
 
 
 def ini_values(folder: Path) -> dict[str, Any]:
     """Return the options that the suite in ``folder`` sets, without lists: gates and slices are of a run.
-
-    pytest's order: pytest.ini, then pyproject.toml, then the others; the first that has its section is the one.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -25,29 +24,42 @@ def ini_values(folder: Path) -> dict[str, Any]:
     names = {
         f"rag_{each.name}": each.name for each in options() if not each.metadata.get("secret") and each.default != ()
     }
-    found = _found(folder)
-    return {names[key]: value for key, value in found.items() if key in names and value not in ("", [])}
+    return {names[key]: value for key, value in _found(folder).items() if key in names and value not in ("", [])}
 
 
-def _found(folder: Path) -> dict[str, Any]:
-    for name, section in _FILES.items():
-        if name == "tox.ini" and (table := _of_pyproject(folder)) is not None:
+def _found(folder: Path) -> Table:
+    for name, read in _FILES:
+        file = folder / name
+        try:
+            table = read(file) if file.is_file() else None
+        except (ParseError, ValueError) as error:
+            raise SettingsError(f"{file.name} cannot be read: {error}") from error
+        if table is not None:
             return table
-        values = _of_ini(folder / name, section)
-        if values is not None:
-            return values
     return {}
 
 
-def _of_ini(file: Path, section: str) -> dict[str, Any] | None:
-    parser = ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read(file, encoding="utf-8-sig")
-    except (IniError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file.name} cannot be read: {error}") from error
-    return dict(parser[section]) if section in parser else None
+def _section(file: Path, name: str) -> Table | None:
+    found = IniConfig(str(file))
+    return dict(found[name].items()) if name in found else None
 
 
-def _of_pyproject(folder: Path) -> dict[str, Any] | None:
-    table = pyproject_tool(folder).get("pytest", {}).get("ini_options")
-    return dict(table) if isinstance(table, dict) else None
+def _toml(file: Path) -> Table:
+    return parsed_toml(file.read_text(encoding="utf-8"))
+
+
+def _pyproject(file: Path) -> Table | None:
+    pytest: Table | None = _toml(file).get("tool", {}).get("pytest")
+    return None if pytest is None else pytest.get("ini_options", pytest)
+
+
+_FILES: tuple[tuple[str, Callable[[Path], Table | None]], ...] = (
+    ("pytest.toml", lambda file: _toml(file).get("pytest", {})),
+    (".pytest.toml", lambda file: _toml(file).get("pytest", {})),
+    ("pytest.ini", lambda file: _section(file, "pytest") or {}),
+    (".pytest.ini", lambda file: _section(file, "pytest") or {}),
+    ("pyproject.toml", _pyproject),
+    ("tox.ini", lambda file: _section(file, "pytest")),
+    ("setup.cfg", lambda file: _section(file, "tool:pytest")),
+)
+"""In pytest's order; the first that there is and has its section is the one. Files named for pytest need none."""

@@ -88,27 +88,17 @@ def pyproject_table(rootdir: Path, name: str, what: str) -> Mapping[str, Any]:
     Raises:
         SettingsError: the file cannot be read, or holds something else under that name.
     """
-    found = pyproject_tool(rootdir).get("rag_harness", {}).get(name, {})
-    if not isinstance(found, dict):
-        file = rootdir / "pyproject.toml"
-        raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
-    return found
-
-
-def pyproject_tool(rootdir: Path) -> Mapping[str, Any]:
-    """Return the tables ``[tool.…]`` of rootdir's pyproject.toml; none where there is no such file.
-
-    Raises:
-        SettingsError: the file cannot be read.
-    """
     file = rootdir / "pyproject.toml"
     if not file.is_file():
         return {}
     try:
-        tool: Mapping[str, Any] = parsed_toml(file.read_text(encoding="utf-8")).get("tool", {})
+        tool = parsed_toml(file.read_text(encoding="utf-8")).get("tool", {})
     except ValueError as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    return tool
+    found = tool.get("rag_harness", {}).get(name, {})
+    if not isinstance(found, dict):
+        raise SettingsError(f"{file}: tool.rag_harness.{name} is {found!r}: expected tables, {what}.")
+    return found
 
 
 @lru_cache(maxsize=4)
