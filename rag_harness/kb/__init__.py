@@ -1,1 +1,1 @@
-"""Knowledge bases: checked, and later planned and generated."""
+"""Knowledge bases: planned, written, and checked."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.errors import DataError
-from rag_harness.kb.validation.plan_file import PLAN_FILE, Conflict, Plan, read_plan
+from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, read_plan
 
 
 class Marked(NamedTuple):

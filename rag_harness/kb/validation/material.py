@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.ingest import page_files
-from rag_harness.kb.validation.page import At, Page, parse_page
-from rag_harness.kb.validation.plan_file import Plan, PlanPage, read_plan
+from rag_harness.kb.page import At, Page, parse_page
+from rag_harness.kb.plan import Plan, PlanPage, read_plan
 
 _HINTS = 50
 """Names looked up in one run: each costs a comparison with every name, and all of them would be quadratic."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_harness.kb.page import At
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.mermaid_shape import shape_problem
-from rag_harness.kb.validation.page import At
 from rag_harness.kb.validation.report import CheckResult
 
 MODULES = "RAG_MERMAID_MODULES"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rag_harness.kb.validation.page import At
+from rag_harness.kb.page import At
 
 _NAMES = """
     flowchart graph sequenceDiagram classDiagram classDiagram-v2 stateDiagram stateDiagram-v2 erDiagram journey gantt

@@ -7,8 +7,8 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from rag_harness.kb.page import Page
 from rag_harness.kb.validation.material import Material, leaves
-from rag_harness.kb.validation.page import Page
 from rag_harness.kb.validation.report import CheckResult
 
 _ELSEWHERE = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|//)")

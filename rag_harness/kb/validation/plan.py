@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from rag_harness.kb.page import Page
+from rag_harness.kb.plan import PLAN_FILE, Plan, PlanPage
 from rag_harness.kb.validation.material import Material
-from rag_harness.kb.validation.page import Page
 from rag_harness.kb.validation.pages import links_of
-from rag_harness.kb.validation.plan_file import PLAN_FILE, Plan, PlanPage
 from rag_harness.kb.validation.report import CheckResult
 
 NO_PLAN = f"there is no {PLAN_FILE}"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.errors import DataError
-from rag_harness.kb.validation.page import At
+from rag_harness.kb.page import At
 
 T = TypeVar("T", bound=BaseModel)
 _DECODER = json.JSONDecoder()

@@ -8,11 +8,11 @@ from itertools import combinations
 from pathlib import Path
 
 from rag_harness.dataset.queries import EvidenceLine, QueryLine
+from rag_harness.kb.page import squeeze
+from rag_harness.kb.plan import PLAN_FILE
 from rag_harness.kb.validation.material import Material
-from rag_harness.kb.validation.page import squeeze
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.plan import BROKEN_PLAN, NO_PLAN
-from rag_harness.kb.validation.plan_file import PLAN_FILE
 from rag_harness.kb.validation.question_files import Read, read_query_lines
 from rag_harness.kb.validation.quotes import check_quote
 from rag_harness.kb.validation.report import CheckResult

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from rag_harness.kb.page import Page, squeeze
 from rag_harness.kb.validation.material import Material
-from rag_harness.kb.validation.page import Page, squeeze
 from rag_harness.kb.validation.report import CheckResult
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag_harness.dataset.queries import QueryLine
+from rag_harness.kb.page import squeeze
 from rag_harness.kb.validation.material import Material
-from rag_harness.kb.validation.page import squeeze
 from rag_harness.kb.validation.question_files import Read
 from rag_harness.kb.validation.report import CheckResult
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rag_harness.kb.page import Page, squeeze
 from rag_harness.kb.validation.material import Material
-from rag_harness.kb.validation.page import Page, squeeze
 from rag_harness.kb.validation.report import CheckResult
 from rag_harness.stats.minhash import Hashing, candidates, resemblance, signature
 

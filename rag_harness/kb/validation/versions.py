@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
+from rag_harness.kb.page import squeeze
+from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair
 from rag_harness.kb.validation.material import Material
-from rag_harness.kb.validation.page import squeeze
 from rag_harness.kb.validation.plan import entry, planned
-from rag_harness.kb.validation.plan_file import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair
 from rag_harness.kb.validation.report import CheckResult
 
 NO_PAIRS = f"{PLAN_FILE} names no version_pairs"

@@ -15,7 +15,7 @@ from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.slugs import numbered
 from rag_harness.errors import DataError
-from rag_harness.kb.validation.page import parse_page
+from rag_harness.kb.page import parse_page
 from rag_harness.measures.ranking import evaluate
 from rag_harness.types import Chunk, Document
 

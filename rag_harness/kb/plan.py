@@ -1,4 +1,4 @@
-"""``structure.json``: what the knowledge base was planned to be."""
+"""``structure.json``: what a knowledge base is to be. Written by ``planning``, read by the other rooms."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rag_harness.kb.validation.page import At
+from rag_harness.kb.page import At
 
 PLAN_FILE = "structure.json"
+PAGE_KINDS = ("tabular", "logical", "mixed")
+FACT_KINDS = ("amount", "date", "limit", "condition")
 _NAME = re.compile(r'"(?:id|filename)"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -20,8 +22,34 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", coerce_numbers_to_str=True)
 
 
+class PlannedFact(_Part):
+    """What a page must state, word for word.
+
+    ``subject`` and ``value`` stand in ``statement``, one sentence; ``kind`` is one of ``FACT_KINDS``. Two pages of a
+    version pair give the same fact the same id.
+    """
+
+    id: str = Field(min_length=1)
+    kind: str
+    subject: str = Field(min_length=1)
+    value: str = Field(min_length=1)
+    statement: str = Field(min_length=1)
+
+
+class PlannedTable(_Part):
+    """A table that a page must show: its header, and each row with as many cells."""
+
+    title: str = Field(min_length=1)
+    columns: tuple[str, ...] = Field(min_length=2)
+    rows: tuple[tuple[str, ...], ...] = Field(min_length=1)
+
+
 class PlanPage(_Part):
-    """One planned page. Only the filename is needed; what is None is not checked."""
+    """One planned page. Only the filename is needed; what is None is not checked.
+
+    ``facts``, ``tables`` and ``steps`` (of a procedure, in order) are what a page is written from; where ``mermaid`` is
+    true the steps are drawn too. ``links_to`` has ids.
+    """
 
     filename: str
     id: str = ""
@@ -34,6 +62,9 @@ class PlanPage(_Part):
     effective_date: str | None = None
     supersedes: str | None = None
     mermaid: bool | None = None
+    facts: tuple[PlannedFact, ...] | None = None
+    tables: tuple[PlannedTable, ...] | None = None
+    steps: tuple[str, ...] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -44,7 +75,7 @@ class PlanPage(_Part):
 
 
 class Conflict(_Part):
-    """Two statements on the same fact, word for word."""
+    """Two statements on the same fact, word for word. ``fact`` is the id of a planned one, or says what it is about."""
 
     fact: str = ""
     outdated_statement: str = Field(min_length=1)
