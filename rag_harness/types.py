@@ -46,6 +46,11 @@ SERVICE = "service"
 """The role of a call that asks somebody else's pipeline instead of a model."""
 NEGATIVE = "negative"
 """The query type whose cases the documents do not answer, unless a case says otherwise."""
+REVIEWED = "reviewed"
+"""The label that says whether somebody has read a question: ``no`` for a draft. People wrote those without it."""
+PLACEHOLDER = "placeholder"
+"""The label of a question that stands where somebody is to write one: ``yes``. It is a draft, too."""
+_UNREAD = frozenset({"", "no", "false", "rejected"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,20 @@ class Case:
 def slices_of(metadata: Metadata) -> dict[str, str]:
     """Return what a case can be sliced by: the short plain values of its metadata, as text."""
     return {key: str(value) for key, value in metadata.items() if isinstance(value, (str, bool, int)) and key}
+
+
+def review_of(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return what every case is by its review, whatever its labels say or leave out: ``yes`` or ``no`` each."""
+    is_unread = labels.get(REVIEWED, "yes").lower() in _UNREAD
+    return {REVIEWED: "no" if is_unread else "yes", PLACEHOLDER: labels.get(PLACEHOLDER, "no")}
+
+
+def is_in(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:
+    """Whether a case with these labels is in a slice; every case is in ``reviewed=yes`` or in ``reviewed=no``."""
+    if REVIEWED not in where and PLACEHOLDER not in where:
+        return where.items() <= labels.items()
+    review = review_of(labels)
+    return all(value in (labels.get(key), review.get(key)) for key, value in where.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from rag_harness.dataset.golden_file import Raw, kind, raw_entries
+from rag_harness.dataset.placeholder import labelled
 from rag_harness.errors import DataError
 from rag_harness.types import Metadata
 
@@ -77,7 +78,7 @@ class GoldenLine(BaseModel):
         """Return the line as an entry, named by its position where the file names none."""
         name = self.id or f"g{position:03}"
         expected = tuple(dict.fromkeys(self.expected_document_id))
-        slices = {**self.metadata, **(self.model_extra or {})}
+        slices = labelled(self.query, {**self.metadata, **(self.model_extra or {})})
         return GoldenEntry(name, self.query, expected, self.justification, self.evidence, slices)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
+from rag_harness.dataset.placeholder import labelled
 from rag_harness.errors import DataError
 from rag_harness.ingest import page_files
 from rag_harness.types import NEGATIVE, Case, Evidence, Query
@@ -69,7 +70,7 @@ class QueryLine(BaseModel):
             dict.fromkeys(self.context_reference, 1) | self.qrels,
             evidence,
             answerable,
-            self.metadata,
+            labelled(self.query, self.metadata),
         )
 
 

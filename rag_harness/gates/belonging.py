@@ -52,7 +52,7 @@ def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str])
 def gates_of_others(settings: Settings) -> Elsewhere:
     """Return the gates of named data that a knowledge base of the command line stands in for."""
     return tuple(
-        (text, f"set for {spec.name}, this run is on {_shown(settings, settings.path(spec.instead))}")
+        (text, f"set for {spec.name}, this run is on {shown_place(settings, settings.path(spec.instead))}")
         for spec in settings.data
         if spec.instead
         for text in spec.gates
@@ -97,10 +97,11 @@ def _folder(settings: Settings, ini: Mapping[str, Any]) -> tuple[str, str]:
 
 def _pair(settings: Settings, set_for: str, used: Path) -> tuple[str, str]:
     """Return both as they are shown; the same text where they are the same place."""
-    return set_for, set_for if settings.path(set_for).resolve() == used.resolve() else _shown(settings, used)
+    return set_for, set_for if settings.path(set_for).resolve() == used.resolve() else shown_place(settings, used)
 
 
-def _shown(settings: Settings, place: Path) -> str:
+def shown_place(settings: Settings, place: Path) -> str:
+    """Return a place as people read it: from rootdir where it is below that."""
     base = Path(settings.rootdir).resolve()
     inside = place.resolve().is_relative_to(base)
     return place.resolve().relative_to(base).as_posix() if inside else str(place)

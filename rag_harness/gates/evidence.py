@@ -25,13 +25,19 @@ Clusters = Callable[[str], Mapping[str, str]]
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
+def how_to_review(suite: str) -> str:
+    """Say how the questions of a suite are reviewed, where nobody knows their file."""
+    return f"read the questions of {suite}, and set reviewed to yes"
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How a gate is judged.
 
     ``max_unmeasured`` is the share of cases that may be without a value, though they could have one. ``cluster`` names
     what makes cases alike, e.g. ``source_page``; ``clusters`` then says which case belongs where. ``settled`` are gates
-    that needed no more cases, with their state and why: what was not asked for that reason is not missing.
+    that needed no more cases, with their state and why: what was not asked for that reason is not missing. Questions
+    that nobody has reviewed decide nothing unless ``counts_drafts``; ``review`` says how those of a suite are reviewed.
     """
 
     max_unmeasured: float = 1.0
@@ -39,6 +45,8 @@ class Rules:
     cluster: str = ""
     clusters: Clusters | None = None
     settled: Mapping[Gate, tuple[State, str]] = field(default_factory=dict)
+    counts_drafts: bool = False
+    review: Callable[[str], str] = how_to_review
 
 
 class Found(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Protocol
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.evidence import Found, Rules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
+from rag_harness.gates.unreviewed import with_drafts
 from rag_harness.gates.verdict import Interval, State, Verdict, holds
 
 Slice = Mapping[str, str]
@@ -66,15 +67,21 @@ def judge(
     ``unit`` is that of the gate's measure. ``correct`` gives the mean that people would give, for a gate that asks for
     it; ``rules`` say how many cases may be without a value, and how evidence is weighed.
 
-    Two suites are compared over the cases that both have a value for. Values within 1e-12 of the threshold equal it.
+    Cases that nobody has reviewed decide nothing, unless ``rules`` say so: the others do, and where there are none the
+    gate is not judged. Two suites are compared over the cases that both have a value for. Values within 1e-12 of the
+    threshold equal it.
     """
     rules = rules or Rules()
     ways = _Ways(correct, rules, unit)
-    verdict = _judged(gate, suites, partial, baseline or {}, ways)
-    if verdict.value is not None:
+
+    def judged(part: Gate) -> Verdict:
+        verdict = _judged(part, suites, partial, baseline or {}, ways)
+        if verdict.value is None:
+            return verdict
         other = [suites[gate.right.name]] if isinstance(gate.right, Reference) and gate.right.name in suites else []
-        verdict = _if_measured(verdict, [suites[gate.suite], *other], rules.max_unmeasured)
-    return replace(verdict, unit=unit)
+        return _if_measured(verdict, [suites[gate.suite], *other], rules.max_unmeasured)
+
+    return replace(with_drafts(gate, suites.get(gate.suite), judged, rules, unit), unit=unit)
 
 
 @dataclass(frozen=True, slots=True)

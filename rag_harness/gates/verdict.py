@@ -25,6 +25,7 @@ class Verdict:
     compared, of their mean difference per case, and ``threshold`` is then what the other suite has, with the gate's
     offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each of them holds with its
     confidence; of a comparison, they are of the mean difference per case. ``lacking`` fails for want of values alone.
+    ``unreviewed`` cases were not judged, for nobody has reviewed them; where there are no others the value is theirs.
     """
 
     gate: Gate
@@ -37,6 +38,7 @@ class Verdict:
     unit: str = "share"
     bounds: Interval | None = None
     lacking: bool = False
+    unreviewed: int = 0
 
     def line(self, width: int = 0, states: int = 0) -> str:
         """Return the verdict in a line, or more where it would be too wide; what to do has a line of its own.
@@ -46,6 +48,11 @@ class Verdict:
         states = max(states, _STATE_WIDTH, len(self.state))
         wrapped = textwrap.wrap(self.to_do, _WIDTH - states - 2, break_long_words=False, break_on_hyphens=False)
         return f"\n{' ' * (states + 2)}".join([*self._said(width, states), *wrapped])
+
+    @property
+    def is_on_drafts(self) -> bool:
+        """Whether it was not judged because nobody has reviewed its cases."""
+        return self.state == "not judged" and self.unreviewed > 0
 
     @property
     def to_do(self) -> str:

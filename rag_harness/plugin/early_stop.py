@@ -71,11 +71,12 @@ class EarlyStopping:
     def _watch(self, experiment: str, selected: set[TrialId]) -> dict[TrialId, int]:
         """Watch the gates of an experiment and return the places of its trials; none where it must be asked in full."""
         from rag_harness.gates.early_stop import random_order
-        from rag_harness.plugin.stop_plan import Watch, Watched, refusal
+        from rag_harness.plugin.stop_plan import Watch, Watched, drafted, refusal
         from rag_harness.types import TrialId
 
         settings, cases = self._session.settings, self._session.all_cases_of(experiment)
         why = refusal(experiment, self._gates(), cases, len(selected))
+        why = why or drafted(experiment, self._gates(), cases, settings.gate_unreviewed)
         if why:
             self._refused[experiment] = why
             return {}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rag_harness.types import GOLDEN
+from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, Rules
@@ -43,12 +43,36 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
             check_cluster(suite, ((case, case.labels) for case in session.all_cases_of(suite)), key)
 
 
-def rules_of(settings: Settings, record: RunRecord) -> Rules:
+def rules_of(session: RagSession, record: RunRecord) -> Rules:
     """Return how gates are judged; the clusters are read from the cases beside the rows, when they are asked for."""
     from rag_harness.gates import Rules
 
-    clusters = _clusters(settings.cluster, record) if settings.cluster else None
-    return Rules(settings.max_unmeasured, settings.population, settings.cluster, clusters)
+    settings = session.settings
+    return Rules(
+        max_unmeasured=settings.max_unmeasured,
+        population=settings.population,
+        cluster=settings.cluster,
+        clusters=_clusters(settings.cluster, record) if settings.cluster else None,
+        counts_drafts=settings.gate_unreviewed,
+        review=_review(session),
+    )
+
+
+def _review(session: RagSession) -> Callable[[str], str]:
+    def review(suite: str) -> str:
+        from rag_harness.gates.belonging import shown_place
+
+        settings = session.settings
+        data = session.data.get("" if suite == GOLDEN else session.data_of(suite))
+        file = data.golden_file if suite == GOLDEN else data.queries_file
+        shown = shown_place(settings, file)
+        if file.suffix != ".jsonl":
+            return f'read them, and write "{REVIEWED}": "yes" where one is good, in {shown}'
+        folder = settings.path(data.folder)
+        kb = "" if file.parent == folder else f" --kb {shown_place(settings, folder)}"
+        return f"rag-harness queries review {shown}{kb}"
+
+    return review
 
 
 def _clusters(key: str, record: RunRecord) -> Callable[[str], Mapping[str, str]]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
 _OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "inconclusive": "skipped"}
-_CATEGORIES = {"passed": "gates passed", "failed": "failed", "skipped": "gates inconclusive"}
+_CATEGORIES = {"inconclusive": "gates inconclusive", "not judged": "gates not judged"}
+"""What a gate is counted as that is skipped, by its state."""
 
 
 class GateKeeper:
@@ -84,13 +85,14 @@ class GateKeeper:
             leave_behind(self._session.settings, self._record, self.verdicts)
         except (PrerequisiteError, OSError) as error:
             refused.append(failure("write results", str(error)))
-        reports = [self._report(verdict) for verdict in self.verdicts if verdict.state in _OUTCOMES]
+        reports = [self._report(each) for each in self.verdicts if each.state in _OUTCOMES or each.is_on_drafts]
         for report in [*refused, *reports]:
             session.config.hook.pytest_runtest_logreport(report=report)
 
     def _report(self, verdict: Verdict) -> pytest.TestReport:
         is_red = verdict.state == "inconclusive" and self._session.settings.inconclusive == "fail"
-        return _report(verdict.gate.condition, "failed" if is_red else _OUTCOMES[verdict.state], verdict.line())
+        outcome = "failed" if is_red else _OUTCOMES.get(verdict.state, "skipped")
+        return _report(verdict.gate.condition, outcome, verdict.line(), verdict.state)
 
     def _compare(self) -> list[pytest.TestReport]:
         """Set this run against the baseline; return a failure where the two are not comparable."""
@@ -101,7 +103,8 @@ class GateKeeper:
         """Keep gates out of the progress: a percentage of tests, and dots. A failed one is a failure like others."""
         if not hasattr(report, "rag_gate"):
             return None
-        return _CATEGORIES[report.outcome], "", ""
+        counted = {"passed": "gates passed", "failed": "failed"}
+        return counted.get(report.outcome) or _CATEGORIES[report.rag_gate_state], "", ""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
@@ -125,7 +128,7 @@ def failure(name: str, text: str) -> pytest.TestReport:
     return _report(name, "failed", text)
 
 
-def _report(name: str, outcome: _Outcome, text: str) -> pytest.TestReport:
+def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.TestReport:
     """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
     return pytest.TestReport(
         # Brackets would be taken for the id of a parameter, and be cut off.
@@ -133,8 +136,9 @@ def _report(name: str, outcome: _Outcome, text: str) -> pytest.TestReport:
         location=(NODE, None, name),
         keywords={NODE: 1},
         outcome=outcome,
-        longrepr={"passed": None, "failed": text, "skipped": (NODE, 0, f"inconclusive: {text}")}[outcome],
+        longrepr={"passed": None, "failed": text, "skipped": (NODE, 0, f"{state}: {text}")}[outcome],
         when="call",
         user_properties=[("rag_gate", text)],
         rag_gate=name,
+        rag_gate_state=state,
     )

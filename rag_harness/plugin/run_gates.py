@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from rag_harness.plugin.left_behind import baseline_file
-from rag_harness.types import GOLDEN
+from rag_harness.types import GOLDEN, REVIEWED
 
 if TYPE_CHECKING:
     from rag_harness.gates import Gate, Rules, Verdict
@@ -63,7 +63,8 @@ class RunGates:
         return [*known_experiments(self._session.settings), GOLDEN, *session.own_experiments, *baseline]
 
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
-        session, found = self._session, dict[str, set[str]]()
+        # All cases were reviewed or were not, whether they say so or not.
+        session, found = self._session, {REVIEWED: {"yes", "no"}}
         cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases_of(suite)]
         for labels in cases:
             for key, value in labels.items():
@@ -110,7 +111,7 @@ class RunGates:
     def _rules(self) -> Rules:
         from rag_harness.plugin.gate_rules import rules_of
 
-        return rules_of(self._session.settings, self._record)
+        return rules_of(self._session, self._record)
 
     def _judged_otherwise(self, gate: Gate) -> str:
         """Return how the judge of a gate's measure differs from that of the baseline that it names."""

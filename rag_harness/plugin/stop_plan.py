@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.early_stop import EarlyStop, why_not
+from rag_harness.gates.unreviewed import judged_part
 from rag_harness.measures import measure_named
 from rag_harness.measures.metamorphic import MetamorphicMeasure
+from rag_harness.types import is_in
 
 if TYPE_CHECKING:
     import pytest
@@ -55,12 +57,19 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
     return f"{selected} of {len(cases)} cases selected" if selected < len(cases) else ""
 
 
+def drafted(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], counts_drafts: bool) -> str:
+    """Return why an experiment must be asked in full whose gates set drafts apart; "" where they set none apart."""
+    for gate in (gate for gate in gates if gate.suite == experiment):
+        apart = _about(gate, cases) - _about(judged_part(gate, counts_drafts), cases)
+        if apart:
+            return f"gate '{gate.condition}': {len(apart)} of its cases are unreviewed drafts"
+    return ""
+
+
 def _about(gate: Gate, cases: Iterable[Case]) -> frozenset[str]:
     """Return the cases in the slice of a gate that its measure applies to."""
-    measure, where = measure_named(gate.measure), dict(gate.slice).items()
-    return frozenset(
-        case.query.query_id for case in cases if where <= case.labels.items() and not measure.applies(case)
-    )
+    measure, where = measure_named(gate.measure), dict(gate.slice)
+    return frozenset(case.query.query_id for case in cases if is_in(case.labels, where) and not measure.applies(case))
 
 
 def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[TrialId, int]]) -> list[pytest.Item]:

@@ -15,6 +15,7 @@ from rag_harness.measures import is_judged
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import RunManifest
 from rag_harness.results.row import first_problem
+from rag_harness.types import is_in
 
 Slice = Mapping[str, str]
 _Value = Annotated[float, Field(allow_inf_nan=False)]
@@ -73,11 +74,7 @@ class SavedSuite(_Saved):
         return sorted({measure for case in self.cases.values() for measure in case.values})
 
     def _in(self, where: Slice) -> dict[str, SavedCase]:
-        return {
-            case_id: case
-            for case_id, case in self.cases.items()
-            if all(case.slices.get(key) == value for key, value in where.items())
-        }
+        return {case_id: case for case_id, case in self.cases.items() if is_in(case.slices, where)}
 
 
 class SavedRun(_Saved):

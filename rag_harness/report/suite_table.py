@@ -16,6 +16,7 @@ from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
 from rag_harness.stats import mean_or_none
+from rag_harness.types import REVIEWED, is_in, review_of
 
 Slice = Mapping[str, str]
 StateName = Literal["ok", "error", "lost", "left out"]
@@ -158,7 +159,7 @@ class SuiteTable:
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates of each value of a slice key, sorted, over the selected cases."""
         selected = [self.labels[n] for n in map(int, np.flatnonzero(self._selected({})))]
-        found = {labels[key] for labels in selected if key in labels}
+        found = _slices(selected).get(key, ())
         return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
 
     def shares(self, where: Slice | None = None) -> dict[str, float]:
@@ -169,11 +170,7 @@ class SuiteTable:
 
     def slices(self) -> dict[str, set[str]]:
         """Return every slice key with the values that cases in the data have."""
-        found: dict[str, set[str]] = {}
-        for labels in self.labels:
-            for key, value in labels.items():
-                found.setdefault(key, set()).add(value)
-        return found
+        return _slices(self.labels)
 
     def _selected(self, where: Slice) -> _Mask:
         chosen: _Mask = self._mask(where) & (self.states != State.LEFT_OUT)
@@ -182,6 +179,17 @@ class SuiteTable:
     def _mask(self, where: Slice) -> _Mask:
         key = frozenset(where.items())
         if key not in self._masks:
-            belongs = (key <= labels.items() for labels in self.labels)
+            belongs = (is_in(labels, where) for labels in self.labels)
             self._masks[key] = np.fromiter(belongs, np.bool_, len(self.ids))
         return self._masks[key]
+
+
+def _slices(cases: Sequence[Slice]) -> dict[str, set[str]]:
+    """Return the values of each key; where some cases say whether they were reviewed, those that do not count too."""
+    found: dict[str, set[str]] = {}
+    for labels in cases:
+        for key, value in labels.items():
+            found.setdefault(key, set()).add(value)
+    if REVIEWED in found and any(REVIEWED not in labels for labels in cases):
+        found[REVIEWED].add(review_of({})[REVIEWED])
+    return found

@@ -46,6 +46,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "n": verdict.n,
         "unit": verdict.unit,
         "reason": verdict.reason,
+        **({"unreviewed": verdict.unreviewed} if verdict.unreviewed else {}),
         **({**evidence, "bounds": _ends(verdict.bounds)} if evidence else {}),
         **({"otherwise": verdict.gate.otherwise, "due": verdict.is_due} if verdict.gate.otherwise else {}),
     }

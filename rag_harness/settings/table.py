@@ -138,6 +138,7 @@ class Settings:
     k: int = option(10, "cutoff of the golden suite", "golden", ge=1)
     gate: tuple[str, ...] = option((), 'threshold on an aggregate, repeatable: "e3: recall@5 >= 0.9"', "nothing")
     gate_partial: bool = option(False, "judge gates although a selection left cases out", "nothing")
+    gate_unreviewed: bool = option(False, "judge gates on questions that nobody has reviewed, as on others", "nothing")
     verdict: VerdictBy = option(
         "point",
         "point: the value decides; evidence: every gate is judged as if @95% stood behind it",

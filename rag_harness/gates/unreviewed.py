@@ -1,0 +1,126 @@
+"""Gates over questions that nobody has read: judged on the reviewed ones; where there are none, only said.
+
+A draft may ask what no page answers, or copy its page. So it lets no gate pass, and blocks none; and one draft among
+200 does not keep the others from being judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import TYPE_CHECKING, Protocol
+
+from rag_harness.gates.grammar import Gate, Reference
+from rag_harness.gates.units import value_said
+from rag_harness.gates.verdict import Verdict
+from rag_harness.types import PLACEHOLDER, REVIEWED
+
+if TYPE_CHECKING:
+    from rag_harness.gates.evidence import Rules
+
+Slice = Mapping[str, str]
+_OTHER = {"yes": "no", "no": "yes"}
+
+
+class _Scores(Protocol):
+    def selected_of(self, where: Slice, /) -> int: ...
+
+    def total_of(self, where: Slice, /) -> int: ...
+
+    def values(self, measure: str, where: Slice, /) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A gate's cases in two: those that it is judged on, and how many were set apart."""
+
+    gate: Gate
+    judged: Gate
+    kept: int
+    apart: int
+    placeholders: int
+
+
+def judged_part(gate: Gate, counts_drafts: bool) -> Gate:
+    """Return the gate over those of its cases that it is judged on: placeholders never are, drafts where asked for."""
+    named = {key for key, _ in gate.slice}
+    if PLACEHOLDER in named:
+        return gate
+    pair = (PLACEHOLDER, "no") if counts_drafts or REVIEWED in named else (REVIEWED, "yes")
+    return replace(gate, slice=(*gate.slice, pair))
+
+
+def with_drafts(
+    gate: Gate, scores: _Scores | None, judged: Callable[[Gate], Verdict], rules: Rules, unit: str
+) -> Verdict:
+    """Return the verdict that ``judged`` gives of the cases that somebody has reviewed, and say what was set apart."""
+    parts = _parts(gate, scores, rules) if scores is not None else None
+    if scores is None or parts is None:
+        return judged(gate)
+    if not parts.apart:
+        return _none_reviewed(gate, scores, rules) or judged(gate)
+    verdict = judged(parts.judged)
+    if verdict.value is not None:
+        return replace(
+            verdict, gate=gate, unreviewed=parts.apart, reason=_joined(_beside(parts, scores, unit), verdict)
+        )
+    if verdict.state == "not judged":
+        return replace(verdict, gate=gate, reason=f"{verdict.reason} of the reviewed ones")
+    whole = judged(gate)
+    if whole.value is None and (parts.kept or whole.state != "failed"):
+        return whole
+    said = _all_drafts(parts, rules.review(gate.suite))
+    return replace(whole, state="not judged", unreviewed=parts.apart, reason=_joined(said, whole))
+
+
+def _parts(gate: Gate, scores: _Scores, rules: Rules) -> _Parts | None:
+    """Return the parts of a gate; None where it is about placeholders, which it says itself."""
+    part = judged_part(gate, rules.counts_drafts)
+    if part is gate:
+        return None
+    every, (key, value) = dict(gate.slice), part.slice[-1]
+    apart = scores.selected_of({**every, key: _OTHER[value]})
+    placeholders = scores.selected_of({**every, PLACEHOLDER: "yes"})
+    return _Parts(gate, part, scores.selected_of(every) - apart, apart, placeholders)
+
+
+def _none_reviewed(gate: Gate, scores: _Scores, rules: Rules) -> Verdict | None:
+    """Say that none of the cases was reviewed, of a gate that asks for those that were."""
+    where = dict(gate.slice)
+    if where.get(REVIEWED) != "yes" or scores.total_of(where):
+        return None
+    others = {key: value for key, value in where.items() if key != REVIEWED}
+    drafts = scores.selected_of(others)
+    if not drafts:
+        return None
+    said = f"none of {_cases(drafts)} is reviewed: {rules.review(gate.suite)}"
+    return Verdict(gate, "not judged", reason=said, unreviewed=drafts)
+
+
+def _beside(parts: _Parts, scores: _Scores, unit: str) -> str:
+    """Say which cases the verdict is on, and what the value would be with the others."""
+    said = f"on the {parts.kept} reviewed of {_cases(parts.kept + parts.apart)}"
+    where, quantile = dict(parts.gate.slice), parts.gate.quantile is not None
+    values = list(scores.values(parts.gate.measure, where).values())
+    more = len(values) - len(scores.values(parts.gate.measure, dict(parts.judged.slice)))
+    if not more or quantile or isinstance(parts.gate.right, Reference):
+        return said
+    return f"{said}; with the drafts {value_said(fsum(values) / len(values), unit)}"
+
+
+def _all_drafts(parts: _Parts, remedy: str) -> str:
+    if parts.placeholders == parts.apart == 1:
+        return "its one case is a placeholder: write a question in its place"
+    if parts.placeholders == parts.apart:
+        return f"all {parts.apart} cases are placeholders: write questions in their place"
+    kept = f", and the {parts.kept} others have no value" if parts.kept else ""
+    return f"{parts.apart} of {_cases(parts.kept + parts.apart)} are unreviewed drafts{kept}: {remedy}"
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'s' * (number != 1)}"
+
+
+def _joined(said: str, verdict: Verdict) -> str:
+    return "; ".join(part for part in (said, verdict.reason) if part)
