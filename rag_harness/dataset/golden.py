@@ -1,4 +1,4 @@
-"""``golden.json`` or ``golden.csv`` -> entries. Every problem is reported with file and entry, in one error."""
+"""A golden set, JSON, CSV or questions as JSONL -> entries. Every problem is reported with its place, in one error."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from rag_harness.dataset.golden_file import Raw, kind, raw_entries
 from rag_harness.dataset.placeholder import labelled
+from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
-from rag_harness.types import Metadata
+from rag_harness.types import Case, Metadata
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -83,11 +84,13 @@ class GoldenLine(BaseModel):
 
 
 def read_golden(file: Path) -> list[GoldenEntry]:
-    """Read and validate a golden set, JSON or CSV.
+    """Read and validate a golden set, JSON or CSV; of questions as experiments are asked, JSONL, those with a page.
 
     Raises:
         DataError: the file is missing, empty or malformed; lists every problem with its entry and what to do.
     """
+    if file.suffix.lower() == ".jsonl":
+        return _of_questions(file)
     raws = raw_entries(file)
     lines = [(raw, _parsed(raw)) for raw in raws]
     problems = [f"{raw.where}: {each}" for raw, line in lines if isinstance(line, list) for each in line]
@@ -96,6 +99,22 @@ def read_golden(file: Path) -> list[GoldenEntry]:
     if problems:
         raise DataError("\n".join(problems))
     return [entry for _, entry in entries]
+
+
+def _of_questions(file: Path) -> list[GoldenEntry]:
+    """Return the questions that pages answer as entries: what is to be found for the others is nothing."""
+    if not file.is_file():
+        raise DataError(f"No file {file}. Name your golden set with --rag-golden FILE.")
+    entries = [_entry_of(case) for case in read_queries(file) if case.context_reference]
+    if not entries:
+        raise DataError(f"{file} holds no question with a context_reference: name the page that should be found.")
+    return entries
+
+
+def _entry_of(case: Case) -> GoldenEntry:
+    quotes = tuple(each.quote for each in case.evidence)
+    slices = {**case.metadata, "query_type": case.query_type}
+    return GoldenEntry(case.query.query_id, case.query.text, case.context_reference, case.ground_truth, quotes, slices)
 
 
 def _parsed(raw: Raw) -> GoldenLine | list[str]:

@@ -129,7 +129,9 @@ class Settings:
     )
 
     golden: str = path_option(
-        "golden.json", "golden set: JSON, or CSV with query,expected_document_id,justification", "data"
+        "golden.json",
+        "golden set: JSON, CSV with query,expected_document_id,justification, or questions as JSONL",
+        "data",
     )
     dataset: str = option("", "golden suite on a public collection instead: beir:DIR or beir:FILE.zip", "data")
     retriever: str = option(

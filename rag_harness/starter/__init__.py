@@ -1,0 +1,65 @@
+"""``rag-harness init``: the smallest working suite, written into somebody's own repository.
+
+start(folder, kb)            for the documents that are there: drafted questions, which let no gate pass
+start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.starter.documents import documents_folder
+from rag_harness.starter.drafted import drafted
+from rag_harness.starter.example import QUESTIONS, copy_pages, questions
+from rag_harness.starter.ini_keys import write_ini
+from rag_harness.starter.started import Started
+
+__all__ = ["Started", "start", "start_example"]
+
+TEST = '''"""Is retrieval still good? One test a question that pages answer; the gates are in the ini file."""
+
+
+def test_finds_what_is_expected(rag_retrieval):
+    assert rag_retrieval.found
+'''
+GATE = "recall@k >= 0.9"
+EXAMPLES_GATE = "recall@k >= 0.7"
+_OLD = "golden.json"
+
+
+def start(folder: Path, kb: str = "") -> Started:
+    """Write a test file, the ini keys and drafted questions; what is there is left alone.
+
+    Without ``kb`` the folder of documents is looked for.
+
+    Raises:
+        DataError: there is no document, or nothing in the documents can be read.
+    """
+    done = Started()
+    named = documents_folder(folder, kb, done)
+    done.write(folder / "test_retrieval.py", TEST)
+    if (folder / _OLD).exists() and not (folder / QUESTIONS).exists():
+        done.kept.append(folder / _OLD)
+        write_ini(folder, named, _OLD, GATE, done)
+        return done
+    if not done.keeps(folder / QUESTIONS):
+        done.write(folder / QUESTIONS, drafted(folder / named, done))
+    write_ini(folder, named, QUESTIONS, GATE, done)
+    done.todo.append("Run: pytest test_retrieval.py")
+    return done
+
+
+def start_example(folder: Path, kb: str = "") -> Started:
+    """Write a small knowledge base to try, its reviewed questions, a test file and the ini keys.
+
+    Raises:
+        DataError: there are other documents where its pages would be.
+    """
+    done, named = Started(), kb or "docs"
+    copy_pages(folder / named, done)
+    done.write(folder / "test_retrieval.py", TEST)
+    done.write(folder / QUESTIONS, questions())
+    write_ini(folder, named, QUESTIONS, EXAMPLES_GATE, done)
+    done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
+    done.todo.append("Run: pytest test_retrieval.py")
+    return done

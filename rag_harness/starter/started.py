@@ -1,0 +1,39 @@
+"""What ``init`` did: each file that it wrote or left alone, and what is left to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Started:
+    """What was found and written, and what is left to do."""
+
+    found: list[str] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+    kept: list[Path] = field(default_factory=list)
+    todo: list[str] = field(default_factory=list)
+
+    def keeps(self, file: Path) -> bool:
+        """Note a file that is there, and return whether it is."""
+        if not file.exists():
+            return False
+        self.kept.append(file)
+        return True
+
+    def write(self, file: Path, text: str) -> None:
+        """Write a file, unless there is one."""
+        if self.keeps(file):
+            return
+        file.write_text(text, encoding="utf-8")
+        self.written.append(file)
+
+    def lines(self) -> list[str]:
+        """Return what a person should read."""
+        return [
+            *self.found,
+            *(f"wrote  {file}" for file in self.written),
+            *(f"kept   {file} (it was there)" for file in self.kept),
+            *self.todo,
+        ]
