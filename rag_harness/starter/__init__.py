@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rag_harness.starter.documents import documents_folder
+from rag_harness.starter.documents import Documents, documents_folder
 from rag_harness.starter.drafted import drafted
 from rag_harness.starter.example import QUESTIONS, copy_pages, questions
 from rag_harness.starter.ini_keys import write_ini
@@ -25,6 +25,7 @@ def test_finds_what_is_expected(rag_retrieval):
 GATE = "recall@k >= 0.9"
 EXAMPLES_GATE = "recall@k >= 0.7"
 _OLD = "golden.json"
+_RUN = "Run: pytest test_retrieval.py"
 
 
 def start(folder: Path, kb: str = "") -> Started:
@@ -36,16 +37,14 @@ def start(folder: Path, kb: str = "") -> Started:
         DataError: there is no document, or nothing in the documents can be read.
     """
     done = Started()
-    named = documents_folder(folder, kb, done)
+    documents = documents_folder(folder, kb, done)
+    has_old = (folder / _OLD).exists() and not (folder / QUESTIONS).exists()
+    golden = _OLD if has_old else QUESTIONS
+    text = "" if (folder / golden).exists() else drafted(folder / documents.folder, done)
     done.write(folder / "test_retrieval.py", TEST)
-    if (folder / _OLD).exists() and not (folder / QUESTIONS).exists():
-        done.kept.append(folder / _OLD)
-        write_ini(folder, named, _OLD, GATE, done)
-        return done
-    if not done.keeps(folder / QUESTIONS):
-        done.write(folder / QUESTIONS, drafted(folder / named, done))
-    write_ini(folder, named, QUESTIONS, GATE, done)
-    done.todo.append("Run: pytest test_retrieval.py")
+    done.write(folder / golden, text)
+    write_ini(folder, _pairs(documents, golden), GATE, done)
+    done.todo.append(_RUN)
     return done
 
 
@@ -56,10 +55,24 @@ def start_example(folder: Path, kb: str = "") -> Started:
         DataError: there are other documents where its pages would be.
     """
     done, named = Started(), kb or "docs"
-    copy_pages(folder / named, done)
+    pages = copy_pages(folder / named, done)
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / QUESTIONS, questions())
-    write_ini(folder, named, QUESTIONS, EXAMPLES_GATE, done)
+    write_ini(folder, _pairs(Documents(named, pages), QUESTIONS), EXAMPLES_GATE, done)
     done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
-    done.todo.append("Run: pytest test_retrieval.py")
+    done.todo.append(_RUN)
     return done
+
+
+def _pairs(documents: Documents, golden: str) -> dict[str, str]:
+    """Return the ini keys: words need neither weights nor time, so the suite runs at once on any number of pages."""
+    questions = {"rag_queries": golden} if golden == QUESTIONS else {}
+    # Of three pages or fewer three hits would be all.
+    k = 3 if documents.pages > 3 else 1
+    return {
+        "rag_kb_dir": documents.folder,
+        **questions,
+        "rag_golden": golden,
+        "rag_retriever": "bm25",
+        "rag_k": str(k),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from rag_harness.errors import DataError
 from rag_harness.ingest import is_readable, kinds, page_files
@@ -13,7 +14,14 @@ USUAL = ("docs", "doc", "documentation", "content", "kb")
 _EXAMPLE = "In an empty folder, rag-harness init --example brings a small knowledge base to try."
 
 
-def documents_folder(folder: Path, kb: str, done: Started) -> str:
+class Documents(NamedTuple):
+    """A folder of documents, as it is named from the suite's, and how many there are."""
+
+    folder: str
+    pages: int
+
+
+def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
     """Return the folder of the documents, from ``folder``, and note how many it has and why it was taken.
 
     Raises:
@@ -34,7 +42,7 @@ def documents_folder(folder: Path, kb: str, done: Started) -> str:
             f"DIR. {_EXAMPLE}"
         )
     done.found.append(f"found  {pages} document{'s' * (pages != 1)} in {_said(named, kb)}")
-    return named
+    return Documents(named, pages)
 
 
 def _said(named: str, kb: str) -> str:

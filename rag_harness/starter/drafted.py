@@ -26,11 +26,11 @@ def drafted(folder: Path, done: Started) -> str:
     library = read_folder(folder)
     done.found += [f"not read: {each.line}" for each in library.unread]
     collection = Collection(library.documents)
-    found = ask(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED).drafts
-    hops = [draft for draft in found if draft.kind == "multi_hop"]
-    chosen = [*[draft for draft in found if draft.kind == "direct"][: WANTED - len(hops)], *hops]
+    found = ask(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED)
+    hops = [draft for draft in found.drafts if draft.kind == "multi_hop"]
+    chosen = [*[draft for draft in found.drafts if draft.kind == "direct"][: WANTED - len(hops)], *hops]
     if not chosen:
-        done.todo.append(_none(folder))
+        done.todo.append(_none(folder, found.dropped.total()))
         return placeholder(library.documents[0].doc_id)
     done.todo.append(_some(len(chosen)))
     return lines(rows(chosen, collection))
@@ -43,10 +43,11 @@ def placeholder(page: str) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _none(folder: Path) -> str:
+def _none(folder: Path, dropped: int) -> str:
+    why = f"{dropped} facts were found, but none makes a fair question" if dropped else "no fact in English was found"
     return (
-        f"No sentence or table of {folder} states a fact in English, so no question was drafted: queries.jsonl holds a "
-        f'placeholder. Write questions over it, and "reviewed": "yes" beside them; until then its gate is not judged.'
+        f"No question was drafted: in {folder} {why}. queries.jsonl holds a placeholder: write a question over it, and "
+        '"reviewed": "yes"; until then its gate says what came out and is not judged.'
     )
 
 

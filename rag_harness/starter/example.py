@@ -13,8 +13,8 @@ _PLACE = Path(__file__).with_name("example")
 _ABOUT = "README.md"
 
 
-def copy_pages(target: Path, done: Started) -> None:
-    """Write the pages, and the file that says what they are.
+def copy_pages(target: Path, done: Started) -> int:
+    """Write the pages, and the file that says what they are; return how many pages there are.
 
     Raises:
         DataError: ``target`` holds documents that are not the example's.
@@ -26,9 +26,9 @@ def copy_pages(target: Path, done: Started) -> None:
             f"{target} holds {len(strange)} documents of yours, {strange[0]} for one. For questions about them leave "
             "--example out; to try the example choose an empty folder, or another with --kb DIR."
         )
-    target.mkdir(parents=True, exist_ok=True)
     for name, page in {_ABOUT: _PLACE / _ABOUT, **pages}.items():
         done.write(target / name, page.read_text(encoding="utf-8"))
+    return len(pages)
 
 
 def questions() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rag_harness.starter.started import Started
@@ -10,13 +11,11 @@ _INI_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.c
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
 
 
-def write_ini(folder: Path, kb: str, golden: str, gate: str, done: Started) -> None:
+def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) -> None:
     """Write the keys into a file of their own, or have them added to the one that pytest reads."""
-    pairs = _pairs(kb, golden)
     configured = _configured(folder)
     if configured is None:
-        keys = [*(f"{name} = {value}" for name, value in pairs.items()), "rag_gate =", f"    {gate}"]
-        done.write(folder / "pytest.ini", "\n".join(["[pytest]", *keys, ""]))
+        done.write(folder / "pytest.ini", "\n".join(["[pytest]", *_lines(pairs, gate, is_toml=False), ""]))
     elif "rag_golden" in configured.read_text(encoding="utf-8"):
         done.kept.append(configured)
     else:
@@ -24,13 +23,7 @@ def write_ini(folder: Path, kb: str, golden: str, gate: str, done: Started) -> N
         done.todo += [f"    {line}" for line in _lines(pairs, gate, configured.suffix == ".toml")]
 
 
-def _pairs(kb: str, golden: str) -> dict[str, str]:
-    # Words need neither weights nor time: the suite runs at once, on any number of documents.
-    questions = {"rag_queries": golden} if golden.endswith(".jsonl") else {}
-    return {"rag_kb_dir": kb, **questions, "rag_golden": golden, "rag_retriever": "bm25", "rag_k": "3"}
-
-
-def _lines(pairs: dict[str, str], gate: str, is_toml: bool) -> list[str]:
+def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:
     if is_toml:
         return [*(f'{name} = "{value}"' for name, value in pairs.items()), f'rag_gate = ["{gate}"]']
     return [*(f"{name} = {value}" for name, value in pairs.items()), "rag_gate =", f"    {gate}"]

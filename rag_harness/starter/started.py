@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rag_harness.errors import DataError
+
 
 @dataclass
 class Started:
@@ -23,10 +25,20 @@ class Started:
         return True
 
     def write(self, file: Path, text: str) -> None:
-        """Write a file, unless there is one."""
+        """Write a file, unless there is one.
+
+        Raises:
+            DataError: it cannot be written.
+        """
         if self.keeps(file):
             return
-        file.write_text(text, encoding="utf-8")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DataError(
+                f"{file} cannot be written: {error.strerror}. Choose a folder that you may write to."
+            ) from error
         self.written.append(file)
 
     def lines(self) -> list[str]:
