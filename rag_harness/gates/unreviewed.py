@@ -114,8 +114,9 @@ def _all_drafts(parts: _Parts, remedy: str) -> str:
         return "its one case is a placeholder: write a question in its place"
     if parts.placeholders == parts.apart:
         return f"all {parts.apart} cases are placeholders: write questions in their place"
-    kept = f", and the {parts.kept} others have no value" if parts.kept else ""
-    return f"{parts.apart} of {_cases(parts.kept + parts.apart)} are unreviewed drafts{kept}: {remedy}"
+    kept = f", and none of the others has a value ({parts.kept})" if parts.kept else ""
+    what = "is an unreviewed draft" if parts.apart == 1 else "are unreviewed drafts"
+    return f"{parts.apart} of {_cases(parts.kept + parts.apart)} {what}{kept}: {remedy}"
 
 
 def _cases(number: int) -> str:

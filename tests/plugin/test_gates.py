@@ -208,3 +208,33 @@ def test_what_was_not_reached_before_an_interrupt_was_not_run_and_is_not_lost(su
     assert (len(record["not_run"]), record["lost"]) == (3, [])
     result.stdout.fnmatch_lines(["e3 * 1 * 0 * 1.000 *"])
     assert "rag gates" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_drafts_let_no_gate_pass_and_block_none(suite: Suite, workers: str) -> None:
+    said = ({"reviewed": "yes"}, {"reviewed": "no"}, {}, {"reviewed": "no"})
+    suite.write_queries([{**query, "metadata": more} for query, more in zip(QUERIES, said, strict=True)])
+    result = suite.run(
+        workers,
+        "--rag-slices=reviewed",
+        "--rag-gate=e3: recall@5 >= 0.5",
+        "--rag-gate=e3[reviewed=yes]: error_rate <= 0",
+        "--rag-gate=e3[query_type=negative]: error_rate > 0.5",
+    )
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "passed *e3: recall@5 >= 0.5 *n=2",
+            "*on the 2 reviewed of 4 cases; with the drafts *",
+            "passed *e3[[]reviewed=yes]: error_rate <= 0 *n=2",
+            "not judged *e3[[]query_type=negative]: error_rate > 0.5 *n=1",
+            "*1 of 1 case is an unreviewed draft: rag-harness queries review kb/queries.jsonl",
+        ]
+    )
+
+
+def test_questions_that_say_nothing_of_review_are_reviewed_ones(suite: Suite) -> None:
+    result = suite.run("--rag-gate=e3[reviewed=yes]: recall@5 >= 0", "--rag-gate=e3[reviewed=no]: recall@5 >= 0")
+    result.stdout.fnmatch_lines(
+        ["passed *e3[[]reviewed=yes]: recall@5 >= 0 *n=3*", "failed *no case is in e3[[]reviewed=no]"]
+    )

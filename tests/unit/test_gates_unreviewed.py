@@ -98,7 +98,7 @@ def test_reviewed_cases_without_a_value_leave_the_drafts_undecided() -> None:
     negative = [Case(Query("n1", "?"), "negative", answerable=False, metadata={"reviewed": "yes"})]
     verdict = judged("e3: recall@5 >= 0.9", [*DRAFTS, *negative])
     assert (verdict.state, verdict.value) == ("not judged", 1.0)
-    assert "4 of 5 cases are unreviewed drafts, and the 1 others have no value" in verdict.reason
+    assert "4 of 5 cases are unreviewed drafts, and none of the others has a value (1)" in verdict.reason
 
 
 def test_a_gate_that_cannot_be_judged_at_all_fails_as_without_drafts() -> None:

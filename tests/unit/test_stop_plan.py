@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.gates import parse_gate
 from rag_harness.measures import Score
-from rag_harness.plugin.stop_plan import Watch, Watched, refusal
+from rag_harness.plugin.stop_plan import Watch, Watched, drafted, refusal
 from rag_harness.types import Case, Query
 
 IDS = [f"q{n}" for n in range(20)]
@@ -90,3 +90,19 @@ def test_why_it_cannot_stop_early_names_the_condition_alone() -> None:
     gates = [parse_gate(text, 5) for text in ("e3: mrr@5 >= 0.5 else x", "e2: mrr@5 >= e3 @95% else y")]
     assert refusal("e3", gates[:1], CASES, 20).startswith("gate 'e3: mrr@5 >= 0.5': ")
     assert refusal("e3", gates, CASES, 20) == "gate 'e2: mrr@5 >= e3 @95%' depends on it"
+
+
+@pytest.mark.parametrize(
+    ("text", "counts_drafts", "said"),
+    [
+        ("e3: recall@5 >= 0.5 @95%", False, "gate 'e3: recall@5 >= 0.5 @95%': 1 of its cases are unreviewed drafts"),
+        ("e3: recall@5 >= 0.5 @95%", True, ""),
+        ("e3[reviewed=yes]: recall@5 >= 0.5 @95%", False, ""),
+        ("e2: recall@5 >= 0.5 @95%", False, ""),
+    ],
+)
+def test_an_experiment_with_drafts_among_the_cases_of_its_gates_is_asked_in_full(
+    text: str, counts_drafts: bool, said: str
+) -> None:
+    cases = [*CASES, Case(Query("draft", "?"), qrels={"a": 1}, metadata={"reviewed": "no"})]
+    assert drafted("e3", [parse_gate(text, 5)], cases, counts_drafts) == said

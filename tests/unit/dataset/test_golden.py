@@ -13,6 +13,8 @@ from rag_harness.chunking import ChunkingSettings
 from rag_harness.chunking.sections import chunk_document
 from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.placeholder import placeholder_for
+from rag_harness.dataset.queries import read_queries
 from rag_harness.dataset.slugs import numbered
 from rag_harness.errors import DataError
 from rag_harness.kb.page import parse_page
@@ -321,3 +323,34 @@ def test_numbers_anchors_as_the_validator_does() -> None:
     headings = ["A", "a", "B 1", "B", "b", "A-1", "A", "Ä", "ä!"]
     page = parse_page("a.md", "\n\n".join(f"# {heading}" for heading in headings))
     assert numbered(headings) == list(page.anchors)
+
+
+def test_questions_of_experiments_are_a_golden_set_too(tmp_path: Path) -> None:
+    asked = {
+        "query_id": "q1",
+        "query": "How long?",
+        "query_type": "multi_hop",
+        "ground_truth": "45 days",
+        "context_reference": ["a.md", "b.md"],
+        "qrels": {"c.md": 0},
+        "evidence": [{"filename": "a.md", "quote": "45 days"}],
+        "metadata": {"reviewed": "no"},
+    }
+    negative = {"query_id": "q2", "query": "Live fish?", "query_type": "negative"}
+    lines = "".join(json.dumps(each) + "\n" for each in (asked, negative))
+    (entry,) = read_golden(written(tmp_path, lines, "queries.jsonl"))
+    assert entry == GoldenEntry(
+        "q1", "How long?", ("a.md", "b.md"), "45 days", ("45 days",), {"reviewed": "no", "query_type": "multi_hop"}
+    )
+    assert problem(written(tmp_path, json.dumps(negative), "queries.jsonl")).startswith("FILE holds no question with a")
+    assert problem(tmp_path / "no.jsonl") == "No file FILE. Name your golden set with --rag-golden FILE."
+    assert "FILE:1:" in problem(written(tmp_path, "no json\n", "queries.jsonl"))
+
+
+def test_a_placeholder_is_told_by_its_text_whatever_is_said_of_it(tmp_path: Path) -> None:
+    entry = {**ENTRY, "query": placeholder_for("a.md"), "reviewed": "yes"}
+    (read,) = read_golden(written(tmp_path, [entry]))
+    assert (read.metadata["reviewed"], read.metadata["placeholder"]) == ("no", "yes")
+    asked = {"query_id": "q1", "query": placeholder_for("a.md"), "metadata": {"reviewed": "yes"}}
+    (case,) = read_queries(written(tmp_path, json.dumps(asked), "queries.jsonl"))
+    assert (case.labels["reviewed"], case.labels["placeholder"]) == ("no", "yes")
