@@ -44,10 +44,9 @@ class _Parts:
 
 def judged_part(gate: Gate, counts_drafts: bool) -> Gate:
     """Return the gate over those of its cases that it is judged on: placeholders never are, drafts where asked for."""
-    named = {key for key, _ in gate.slice}
-    if PLACEHOLDER in named:
-        return gate
-    pair = (PLACEHOLDER, "no") if counts_drafts or REVIEWED in named else (REVIEWED, "yes")
+    named = dict(gate.slice)
+    takes_drafts = (counts_drafts or REVIEWED in named) and PLACEHOLDER not in named
+    pair = (PLACEHOLDER, "no") if takes_drafts else (REVIEWED, "yes")
     return replace(gate, slice=(*gate.slice, pair))
 
 
@@ -55,9 +54,9 @@ def with_drafts(
     gate: Gate, scores: _Scores | None, judged: Callable[[Gate], Verdict], rules: Rules, unit: str
 ) -> Verdict:
     """Return the verdict that ``judged`` gives of the cases that somebody has reviewed, and say what was set apart."""
-    parts = _parts(gate, scores, rules) if scores is not None else None
-    if scores is None or parts is None:
+    if scores is None:
         return judged(gate)
+    parts = _parts(gate, scores, rules)
     if not parts.apart:
         return _none_reviewed(gate, scores, rules) or judged(gate)
     verdict = judged(parts.judged)
@@ -74,11 +73,8 @@ def with_drafts(
     return replace(whole, state="not judged", unreviewed=parts.apart, reason=_joined(said, whole))
 
 
-def _parts(gate: Gate, scores: _Scores, rules: Rules) -> _Parts | None:
-    """Return the parts of a gate; None where it is about placeholders, which it says itself."""
+def _parts(gate: Gate, scores: _Scores, rules: Rules) -> _Parts:
     part = judged_part(gate, rules.counts_drafts)
-    if part is gate:
-        return None
     every, (key, value) = dict(gate.slice), part.slice[-1]
     apart = scores.selected_of({**every, key: _OTHER[value]})
     placeholders = scores.selected_of({**every, PLACEHOLDER: "yes"})

@@ -212,7 +212,7 @@ def test_what_was_not_reached_before_an_interrupt_was_not_run_and_is_not_lost(su
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_drafts_let_no_gate_pass_and_block_none(suite: Suite, workers: str) -> None:
-    said = ({"reviewed": "yes"}, {"reviewed": "no"}, {}, {"reviewed": "no"})
+    said: tuple[dict[str, str], ...] = ({"reviewed": "yes"}, {"reviewed": "no"}, {}, {"reviewed": "no"})
     suite.write_queries([{**query, "metadata": more} for query, more in zip(QUERIES, said, strict=True)])
     result = suite.run(
         workers,

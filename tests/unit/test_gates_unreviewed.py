@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from rag_harness.gates import Rules, Verdict, judge, parse_gate
+from rag_harness.report.baseline import saved_suite
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case, Query, is_in
 from tests.unit.rows import make_row
@@ -78,13 +79,21 @@ def test_who_asks_for_drafts_gets_them_judged() -> None:
     assert (counted.state, counted.value, counted.n, counted.unreviewed) == ("failed", 0.5, 6, 0)
 
 
-@pytest.mark.parametrize("text", ["e3: recall@5 >= 0.9", "e3[reviewed=no]: recall@5 >= 0.9"])
+@pytest.mark.parametrize("text", [f"e3{where}: recall@5 >= 0.9" for where in ("", "[reviewed=no]")])
 def test_a_placeholder_is_never_judged(text: str) -> None:
     alone = judged(text, [PLACEHOLDER], rules=Rules(counts_drafts=True))
     assert (alone.state, alone.value) == ("not judged", 1.0)
     assert alone.reason == "its one case is a placeholder: write a question in its place"
     beside = judged(text, [*DRAFTS, PLACEHOLDER], missed=(4,), rules=Rules(counts_drafts=True))
     assert (beside.state, beside.value, beside.n) == ("passed", 1.0, 4)
+
+
+@pytest.mark.parametrize("where", ["placeholder=yes", "reviewed=no,placeholder=yes"])
+def test_nor_where_placeholders_are_asked_for(where: str) -> None:
+    for counts_drafts in (True, False):
+        rules = Rules(counts_drafts=counts_drafts)
+        verdict = judged(f"e3[{where}]: recall@5 >= 0.9", [*DRAFTS, *READ, PLACEHOLDER], rules=rules)
+        assert (verdict.state, verdict.n) == ("not judged", 1)
 
 
 def test_reviewed_ones_are_asked_for_and_there_is_none() -> None:
@@ -127,8 +136,22 @@ def test_two_experiments_are_compared_on_the_reviewed_cases() -> None:
     tables = tables_of([*rows(cases, missed=(0, 1, 2, 3)), *rows(cases, experiment="e2")], cases)
     verdict = judge(parse_gate("e3: recall@5 >= e2", 5), tables)
     assert (verdict.state, verdict.value, verdict.threshold, verdict.n) == ("passed", 1.0, 1.0, 2)
+    assert verdict.reason == "on the 2 reviewed of 6 cases"
     drafts = tables_of([*rows(DRAFTS, missed=(0,)), *rows(DRAFTS, experiment="e2")], DRAFTS)
     assert judge(parse_gate("e3: recall@5 >= e2", 5), drafts).state == "not judged"
+
+
+def test_the_baseline_is_held_against_the_reviewed_cases() -> None:
+    cases = [*DRAFTS, *READ, *HAND_WRITTEN]
+    before, now = (tables_of(rows(cases, missed=missed), cases) for missed in ((0, 4), (0, 1, 2)))
+    saved = {"e3": saved_suite(before["e3"])}
+    verdict = judge(parse_gate("e3: recall@5 >= baseline", 5), now, baseline=saved)
+    assert (verdict.state, verdict.value, verdict.threshold, verdict.n) == ("passed", 1.0, 0.8, 5)
+
+
+def test_a_quantile_is_said_of_the_reviewed_cases_alone() -> None:
+    verdict = judged("e3: p95(recall@5) >= 1", [*DRAFTS, *READ], missed=(0, 1, 2, 3))
+    assert (verdict.state, verdict.n, verdict.reason) == ("passed", 2, "on the 2 reviewed of 6 cases")
 
 
 def test_evidence_is_weighed_on_the_reviewed_cases() -> None:
