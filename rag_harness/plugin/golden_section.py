@@ -30,13 +30,16 @@ class GoldenSection:
             self._write(terminalreporter)
 
     def _write(self, terminal: pytest.TerminalReporter) -> None:
+        from rag_harness.report.drafts import draft_lines
         from rag_harness.report.golden_summary import golden_lines
 
         settings = self._session.settings
         terminal.section("rag golden", sep="=")
         terminal.line(self._about_retrieval())
         if GOLDEN in self._record.tables:
-            terminal.line("\n".join(golden_lines(self._record.tables[GOLDEN], self._record.retrievals)))
+            table = self._record.tables[GOLDEN]
+            lines = [*golden_lines(table, self._record.retrievals), *draft_lines({GOLDEN: table})]
+            terminal.line("\n".join(lines))
         resumed = len(self._recorder.resumed.get(GOLDEN, ()))
         if resumed:
             terminal.line(

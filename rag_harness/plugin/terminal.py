@@ -105,6 +105,7 @@ def write_summary(
     terminal: pytest.TerminalReporter, recorder: Recorder, record: RunRecord, settings: Settings, more: Sequence[str]
 ) -> None:
     """Write the section of the terminal summary; ``more`` is what others have to say in it."""
+    from rag_harness.report.drafts import draft_lines
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import answers_by, summarise, summary_lines
 
@@ -112,7 +113,8 @@ def write_summary(
     terminal.section("rag", sep="=")
     terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
-    for line in [*lines, *_placed(tables), *_settled(record), *_where_rows_are_from(recorder, tables, settings), *more]:
+    lines += [*draft_lines(tables), *_placed(tables), *_settled(record)]
+    for line in [*lines, *_where_rows_are_from(recorder, tables, settings), *more]:
         terminal.line(line)
     for line in _errors(tables, settings):
         terminal.line(line, red=True)

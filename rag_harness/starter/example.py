@@ -9,7 +9,7 @@ from rag_harness.ingest import page_files
 from rag_harness.starter.started import Started
 
 QUESTIONS = "queries.jsonl"
-_PLACE = Path(__file__).with_name("example")
+_PLACE = Path(__file__).with_name("shipped")
 _ABOUT = "README.md"
 
 

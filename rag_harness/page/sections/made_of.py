@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rag_harness.page.content import Block, Facts, Prose
 from rag_harness.page.run import Run
+from rag_harness.report.drafts import draft_lines
 from rag_harness.report.scorecard import judge_said, one_family
 from rag_harness.report.summary import answers_by
 from rag_harness.types import GOLDEN
@@ -37,6 +38,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "commit", manifest.commit[:12]
     yield "data", "; ".join(data_said(run))
     yield "cases", "; ".join(_cases(run))
+    yield "drafts", "; ".join(draft_lines(run.selected))
 
 
 def data_said(run: Run) -> Iterator[str]:

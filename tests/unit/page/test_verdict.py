@@ -37,6 +37,13 @@ def first(output: Path) -> Prose:
     return block
 
 
+def test_questions_that_nobody_has_reviewed_are_counted(study: Path, tmp_path: Path) -> None:
+    assert "drafts" not in facts_in(verdict(read(study)))
+    rows = [*rows_of("e3", 1, 1, metadata={"reviewed": "yes"}), *rows_of("e3", 3, 3, metadata={"reviewed": "no"})[1:]]
+    write_run(tmp_path / "drafted", rows)
+    assert facts_in(verdict(read(tmp_path / "drafted")))["drafts"] == "e3: 2 of 3 questions are unreviewed"
+
+
 def test_gates_are_counted_and_failed_ones_stand_first(study: Path) -> None:
     states = ("passed", "inconclusive", "silent", "failed", "not judged", "passed")
     summarise(study, *(gate(f"e3: recall@{n} >= 0.7", state) for n, state in enumerate(states, 1)))
