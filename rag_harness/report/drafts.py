@@ -13,4 +13,5 @@ def draft_lines(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
     for name, table in sorted(tables.items()):
         drafts, selected = table.selected_of({REVIEWED: "no"}), table.selected_of({})
         if drafts:
-            yield f"{name}: {drafts} of {selected} questions {'is' if drafts == 1 else 'are'} unreviewed"
+            questions = f"question{'s' * (selected != 1)} {'is' if drafts == 1 else 'are'}"
+            yield f"{name}: {drafts} of {selected} {questions} unreviewed"

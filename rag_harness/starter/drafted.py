@@ -44,9 +44,10 @@ def placeholder(page: str) -> str:
 
 
 def _none(folder: Path, dropped: int) -> str:
-    why = f"{dropped} facts were found, but none makes a fair question" if dropped else "no fact in English was found"
+    facts = f"fact{'s' * (dropped != 1)}"
+    why = f"{dropped} {facts} found, but none makes a fair question" if dropped else "no fact in English was found"
     return (
-        f"No question was drafted: in {folder} {why}. queries.jsonl holds a placeholder: write a question over it, and "
+        f"No question was drafted from {folder}: {why}. queries.jsonl holds a placeholder: write a question over it, and "
         '"reviewed": "yes"; until then its gate says what came out and is not judged.'
     )
 

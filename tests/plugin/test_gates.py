@@ -210,13 +210,15 @@ def test_what_was_not_reached_before_an_interrupt_was_not_run_and_is_not_lost(su
     assert "rag gates" not in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2"])
-def test_drafts_let_no_gate_pass_and_block_none(suite: Suite, workers: str) -> None:
-    said: tuple[dict[str, str], ...] = ({"reviewed": "yes"}, {"reviewed": "no"}, {}, {"reviewed": "no"})
-    suite.write_queries([{**query, "metadata": more} for query, more in zip(QUERIES, said, strict=True)])
+DRAFTS: list[dict[str, object]] = [
+    {**query, "metadata": {} if said == "-" else {"reviewed": said}}
+    for query, said in zip(QUERIES, ("yes", "no", "-", "no"), strict=True)
+]
+
+
+def test_drafts_let_no_gate_pass_and_block_none(suite: Suite) -> None:
+    suite.write_queries(DRAFTS)
     result = suite.run(
-        workers,
-        "--rag-slices=reviewed",
         "--rag-gate=e3: recall@5 >= 0.5",
         "--rag-gate=e3[reviewed=yes]: error_rate <= 0",
         "--rag-gate=e3[query_type=negative]: error_rate > 0.5",
@@ -232,6 +234,14 @@ def test_drafts_let_no_gate_pass_and_block_none(suite: Suite, workers: str) -> N
             "*1 of 1 case is an unreviewed draft: rag-harness queries review kb/queries.jsonl",
         ]
     )
+
+
+def test_drafts_are_judged_like_others_where_that_is_asked_for(suite: Suite) -> None:
+    suite.write_queries(DRAFTS)
+    gates = "--rag-gate=e3: recall@5 >= 0.5", "--rag-gate=e3[query_type=negative]: error_rate > 0.5"
+    result = suite.run("--rag-gate-unreviewed", *gates)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.5 *n=3*", "failed *error_rate > 0.5 *n=1*"])
 
 
 def test_questions_that_say_nothing_of_review_are_reviewed_ones(suite: Suite) -> None:

@@ -65,9 +65,6 @@ def test_drafts_are_asked_at_once_and_judged_once_they_are_reviewed(
     assert (gate["state"], gate["n"], gate["unreviewed"]) == ("not judged", n, n)
     assert gate["value"] is not None
 
-    anyway = pytester.runpytest_subprocess("--rag-gate-unreviewed", "--rag-gate=recall@k >= 0")
-    anyway.stdout.fnmatch_lines([f"passed *golden: recall@1 >= 0 *n={n}"])
-
     review(pytester.path, 2)
     assert init(pytester.path, "--kb", "my_docs") == 0
     assert capsys.readouterr().out.count("(it was there)") == 3
@@ -81,7 +78,7 @@ def test_where_nothing_can_be_asked_a_placeholder_stands_and_passes_no_gate(
 ) -> None:
     written(pytester.path / "docs", {"returns.md": HAIKU})
     assert init(pytester.path) == 0
-    assert "No question was drafted: in " in capsys.readouterr().out
+    assert ": no fact in English was found" in capsys.readouterr().out
     (row,) = rows_of(pytester.path)
     assert row["query"] == "Replace this by a question that returns.md answers"
     result = pytester.runpytest_subprocess()
@@ -98,9 +95,6 @@ def test_the_placeholder_of_an_older_golden_set_passes_no_gate_and_is_kept(pytes
     result = pytester.runpytest_subprocess("--rag-gate-unreviewed")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["not judged *golden: recall@1 >= 0.9 *", "*its one case is a placeholder: write a*"])
-    asked = {**old, "query": "How long can I return a lamp?", "justification": "j"}
-    (pytester.path / "golden.json").write_text(json.dumps([asked]))
-    pytester.runpytest_subprocess().stdout.fnmatch_lines(["passed *golden: recall@1 >= 0.9 *n=1"])
 
 
 def test_an_empty_folder_gets_an_example_whose_gate_is_judged(
@@ -137,13 +131,6 @@ def test_documents_are_found_where_they_usually_are(
     assert init(tmp_path / "new") == 0
     assert said in capsys.readouterr().out
     assert f"rag_kb_dir = {at.split('/', maxsplit=1)[0] or '.'}\n" in (tmp_path / "new" / "pytest.ini").read_text()
-
-
-def test_a_suite_over_all_below_its_own_folder_runs(pytester: pytest.Pytester) -> None:
-    for name, text in PAGES.items():
-        (pytester.path / name).write_text(text, encoding="utf-8")
-    assert init(pytester.path) == 0
-    assert pytester.runpytest_subprocess().ret == 0
 
 
 def test_init_leaves_an_existing_configuration_alone(
