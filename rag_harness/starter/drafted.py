@@ -47,8 +47,8 @@ def _none(folder: Path, dropped: int) -> str:
     facts = f"fact{'s' * (dropped != 1)}"
     why = f"{dropped} {facts} found, but none makes a fair question" if dropped else "no fact in English was found"
     return (
-        f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write a "
-        'question over it, and "reviewed": "yes"; until then its gate says what came out and is not judged.'
+        f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write "
+        'a question over it, and "reviewed": "yes"; until then its gate says what came out and is not judged.'
     )
 
 
