@@ -32,21 +32,21 @@ def how_to_review(suite: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a gate is judged.
+    """How a gate is judged. Questions that nobody has reviewed decide nothing unless ``counts_drafts``; ``review`` says
+    how those of a suite are reviewed.
 
     ``max_unmeasured`` is the share of cases that may be without a value, though they could have one. ``cluster`` names
     what makes cases alike, e.g. ``source_page``; ``clusters`` then says which case belongs where. ``settled`` are gates
-    that needed no more cases, with their state and why: what was not asked for that reason is not missing. Questions
-    that nobody has reviewed decide nothing unless ``counts_drafts``; ``review`` says how those of a suite are reviewed.
+    that needed no more cases, with their state and why: what was not asked for that reason is not missing.
     """
 
     max_unmeasured: float = 1.0
     population: Population = "like"
+    counts_drafts: bool = False
+    review: Callable[[str], str] = how_to_review
     cluster: str = ""
     clusters: Clusters | None = None
     settled: Mapping[Gate, tuple[State, str]] = field(default_factory=dict)
-    counts_drafts: bool = False
-    review: Callable[[str], str] = how_to_review
 
 
 class Found(NamedTuple):
