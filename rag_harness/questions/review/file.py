@@ -1,0 +1,166 @@
+"""The file of the questions under review: whole at every moment, and nobody else's changes are written over.
+
+Rejected questions are moved to ``<name>.rejected.jsonl`` beside it: whatever reads the questions asks none of them, and
+none is lost. A kill between the two files leaves a question in both; it then counts as not rejected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rag_harness.dataset.queries import read_queries
+from rag_harness.errors import DataError, SettingsError
+from rag_harness.files.atomic import write_atomically
+from rag_harness.files.digest import text_digest
+from rag_harness.questions.review.rows import REJECTED, Row, line_of, state_of
+
+MOST_PROBLEMS = 5
+"""Malformed lines that are named one by one."""
+
+
+class ChangedError(DataError):
+    """The file is not what was read: somebody else has written it."""
+
+
+def rejected_file(file: Path) -> Path:
+    """Return where the rejected questions of ``file`` lie."""
+    return file.with_name(f"{file.stem}.rejected{file.suffix}")
+
+
+@contextmanager
+def alone_with(file: Path) -> Iterator[None]:
+    """Keep other reviews of the file out.
+
+    Raises:
+        SettingsError: there is one.
+        DataError: the folder cannot be written.
+    """
+    lock = FileLock(file.with_name(f".{file.name}.lock"), thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise SettingsError(
+            f"{file} is open in another review. End that one first, or review a copy: --page review.html"
+        ) from None
+    except OSError as error:
+        raise DataError(
+            f"Nothing can be kept in {file.parent}: {error.strerror}. Mend its rights, or review a copy of {file.name}."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class ReviewFile:
+    """The questions of a file, then those that were rejected.
+
+    Attributes:
+        rows: all of them; a row's number does not change until they are read again.
+        digest: of what was read or written last, both files.
+
+    Raises:
+        DataError: it is no file of questions.
+    """
+
+    def __init__(self, file: Path) -> None:
+        # A rename would put a file in the place of the link.
+        self.file = file.resolve()
+        self.read()
+
+    def read(self) -> None:
+        """Read both files again."""
+        texts = self._texts()
+        _check(self.file, is_empty=bool(texts[1].strip()) and not texts[0].strip())
+        self._lines = list(_lines(texts[0]))
+        self.rows: list[Row] = [json.loads(line) for line in self._lines]
+        known = {row["query_id"] for row in self.rows}
+        for line in _lines(texts[1]):
+            row = _row(line, rejected_file(self.file))
+            if row["query_id"] not in known:
+                self._lines.append(line)
+                self.rows.append(row)
+        self.digest = text_digest("\0".join(texts))
+
+    def put(self, changed: dict[int, Row]) -> None:
+        """Keep other rows at these numbers.
+
+        Raises:
+            ChangedError: somebody else has written a file since it was read; nothing is kept.
+            DataError: it cannot be written.
+        """
+        if text_digest("\0".join(self._texts())) != self.digest:
+            raise ChangedError(f"{self.file} was changed by somebody else meanwhile.")
+        rows, lines = list(self.rows), list(self._lines)
+        for number, row in changed.items():
+            rows[number], lines[number] = row, line_of(row)
+        self._write(rows, lines)
+        self.rows, self._lines = rows, lines
+
+    def _write(self, rows: Sequence[Row], lines: Sequence[str]) -> None:
+        is_out = [state_of(row) == REJECTED for row in rows]
+        asked = "".join(f"{line}\n" for line, out in zip(lines, is_out, strict=True) if not out)
+        apart = "".join(f"{line}\n" for line, out in zip(lines, is_out, strict=True) if out)
+        was_out = [state_of(row) == REJECTED for row in self.rows]
+        texts = [(self.file, asked), (rejected_file(self.file), apart)]
+        # First where a question comes to: a kill in between then leaves it in both files, and never in neither.
+        to_apart = any(now and not before for now, before in zip(is_out, was_out, strict=True))
+        for file, text in reversed(texts) if to_apart else texts:
+            _keep(file, text)
+        self.digest = text_digest(f"{asked}\0{apart}")
+
+    def _texts(self) -> tuple[str, str]:
+        return _text(self.file), _text(rejected_file(self.file))
+
+
+def _keep(file: Path, text: str) -> None:
+    if text == _text(file):
+        return
+    try:
+        if text or file.suffixes[-2:-1] != [".rejected"]:
+            write_atomically(file, text.encode("utf-8"))
+        else:
+            file.unlink()
+    except OSError as error:
+        raise DataError(f"{file} cannot be written: {error.strerror}. Nothing of the last key is kept.") from error
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig") if file.is_file() else ""
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}. Mend its rights.") from error
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line for line in text.split("\n") if line.strip())
+
+
+def _check(file: Path, is_empty: bool) -> None:
+    """Make sure that it is a file of questions; one without any is one where all were rejected."""
+    if not file.is_file():
+        raise DataError(f"No file {file}. Name a file of questions; rag-harness kb queries DIR writes one.")
+    try:
+        if not is_empty:
+            read_queries(file)
+    except DataError as error:
+        problems = str(error).split("\n")
+        more = [f"… and {len(problems) - MOST_PROBLEMS} more."] if len(problems) > MOST_PROBLEMS else []
+        said = "\n".join([*problems[:MOST_PROBLEMS], *more])
+        raise DataError(f"{said}\n{file} is no file of questions that can be reviewed.") from error
+
+
+def _row(line: str, file: Path) -> Row:
+    try:
+        row: Row = json.loads(line)
+        row["query_id"], row["metadata"]["reviewed"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error
+    return row
