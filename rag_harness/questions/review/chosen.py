@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.errors import DataError
-from rag_harness.files.digest import text_digest
+from rag_harness.files.sources import text_digest
 from rag_harness.questions.review.rows import Row, state_of
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from rag_harness.errors import DataError
 from rag_harness.questions.review.rows import Row
 
-ABOUT = """Change what stands below the lines that begin with {mark}, and save. Evidence must stand in its page word for word.
-Evidence that you remove is gone; more of it is added by further lines "{mark} evidence FILE" with the quote below.
-Pages stand one a line. An empty file, or one without a change, leaves the question as it was.
+ABOUT = """Change what stands below the lines that begin with {mark}, and save. Pages stand one a line.
+Evidence must stand in its page word for word. What you remove is gone; more is added by a line
+"{mark} evidence FILE" with the quote below it. An empty file leaves the question as it was.
 """
 _FIELDS = {"kind": "query_type", "question": "query", "answer": "ground_truth", "pages": "context_reference"}
 

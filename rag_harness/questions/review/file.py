@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.files.digest import text_digest
+from rag_harness.files.sources import text_digest
 from rag_harness.questions.review.rows import REJECTED, Row, line_of, state_of
 
 MOST_PROBLEMS = 5
@@ -54,6 +54,8 @@ def alone_with(file: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):  # a system that removes no open file
+            Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
 
@@ -103,19 +105,28 @@ class ReviewFile:
         self.rows, self._lines = rows, lines
 
     def _write(self, rows: Sequence[Row], lines: Sequence[str]) -> None:
-        is_out = [state_of(row) == REJECTED for row in rows]
-        asked = "".join(f"{line}\n" for line, out in zip(lines, is_out, strict=True) if not out)
-        apart = "".join(f"{line}\n" for line, out in zip(lines, is_out, strict=True) if out)
-        was_out = [state_of(row) == REJECTED for row in self.rows]
-        texts = [(self.file, asked), (rejected_file(self.file), apart)]
-        # First where a question comes to: a kill in between then leaves it in both files, and never in neither.
-        to_apart = any(now and not before for now, before in zip(is_out, was_out, strict=True))
-        for file, text in reversed(texts) if to_apart else texts:
-            _keep(file, text)
+        is_out, was_out = _are_rejected(rows), _are_rejected(self.rows)
+        # What comes back is written first, and what leaves is still there: a kill leaves a question in both files, and
+        # never in neither.
+        leaves = [now and not before for now, before in zip(is_out, was_out, strict=True)]
+        still = [old if each else new for each, old, new in zip(leaves, self._lines, lines, strict=True)]
+        is_apart = [now and before for now, before in zip(is_out, was_out, strict=True)]
+        asked, apart = _joined(lines, is_out, False), _joined(lines, is_out, True)
+        _keep(self.file, _joined(still, is_apart, False))
+        _keep(rejected_file(self.file), apart)
+        _keep(self.file, asked)
         self.digest = text_digest(f"{asked}\0{apart}")
 
     def _texts(self) -> tuple[str, str]:
         return _text(self.file), _text(rejected_file(self.file))
+
+
+def _are_rejected(rows: Sequence[Row]) -> list[bool]:
+    return [state_of(row) == REJECTED for row in rows]
+
+
+def _joined(lines: Sequence[str], are_out: Sequence[bool], wanted: bool) -> str:
+    return "".join(f"{line}\n" for line, is_out in zip(lines, are_out, strict=True) if is_out == wanted)
 
 
 def _keep(file: Path, text: str) -> None:

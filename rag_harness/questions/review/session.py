@@ -33,6 +33,7 @@ KEYS = {
     "b": "back",
     "s": "skip to the next unreviewed",
     "u": "undo the decision",
+    "c": "more context, or less",
     "space": "more of it",
     "?": "keys",
     "q": "quit",
@@ -55,6 +56,7 @@ class Session:
         at: which of ``numbers`` is shown.
         message: what came of the last key; empty where there is nothing to say.
         part: which part of a question that is longer than the screen.
+        is_wide: whether evidence is shown with much of its page.
     """
 
     def __init__(
@@ -64,11 +66,8 @@ class Session:
         self._ask, self._edit = ask, edit
         self.ids = [file.rows[number]["query_id"] for number in numbers]
         self._place()
-        self.at, self.part, self.message = 0, 0, ""
-        if self._unreviewed(0) is not None:
-            self.at = self._unreviewed(0) or 0
-        else:
-            self.message = "All of these are reviewed."
+        self.at, self.part, self.is_wide = self._unreviewed(0) or 0, 0, False
+        self.message = "" if self._unreviewed(0) is not None else "All of these are reviewed."
 
     def _place(self) -> None:
         numbers = {row["query_id"]: number for number, row in enumerate(self.file.rows)}
@@ -108,6 +107,8 @@ class Session:
             self._go(moves[name])
         elif name == "skip to the next unreviewed":
             self._go_on()
+        elif name == "more context, or less":
+            self.is_wide = not self.is_wide
         elif name == "keys":
             self.message = "  ".join(f"{short} {what}" for short, what in KEYS.items())
         elif name == "undo the decision":
@@ -150,7 +151,6 @@ class Session:
         if 0 <= at < len(self.numbers):
             self.at = at
         else:
-            self.message = "This is the last one." if at else "This is the first one."
             self.message = "This is the first one." if at < 0 else "This is the last one."
 
     def _go_on(self) -> None:
@@ -171,7 +171,11 @@ class Session:
 
     def _read_again(self, why: str) -> None:
         shown = self.ids[self.at]
-        self.file.read()
+        try:
+            self.file.read()
+        except DataError as error:
+            self.message = f"{why} It cannot be read now: {error}"
+            return
         self._place()
         self.at = self.ids.index(shown) if shown in self.ids else 0
         self.message = f"{why} It was read again, and your last key is not kept: press it once more."
@@ -179,4 +183,6 @@ class Session:
 
 def told(counts: Mapping[str, int]) -> str:
     """Say how far a review is."""
-    return f"{counts.get('accepted', 0)} accepted, {counts.get(REJECTED, 0)} rejected, {counts.get(UNREVIEWED, 0)} to go"
+    return (
+        f"{counts.get('accepted', 0)} accepted, {counts.get(REJECTED, 0)} rejected, {counts.get(UNREVIEWED, 0)} to go"
+    )

@@ -31,8 +31,8 @@ UNLABELLED = "unlabelled"
 class Place:
     """A quote where it stands: ``before + quote + after`` is text of the page.
 
-    ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty. ``section`` are the headings above it,
-    outermost first; ``replaced_by`` is the page that superseded this one, "?" where it is not known which.
+    ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty. ``section`` are the headings above
+    it, outermost first; ``replaced_by`` is the page that superseded this one, "?" where it is not known which.
     """
 
     filename: str
@@ -127,7 +127,9 @@ class Showing:
         collection, question = self._collection, row["query"]
         wanted = terms(question)
         hits = [hit.chunk for hit in collection.nearest(question)]
-        found = [Near(each.doc_id, _cut(each.text), each.section, collection.covered(wanted, each.text)) for each in hits]
+        found = [
+            Near(each.doc_id, _cut(each.text), each.section, collection.covered(wanted, each.text)) for each in hits
+        ]
         if row.get("query_type") == NEGATIVE:
             return found[:NEAREST]
         own = _own_pages(row)
@@ -146,12 +148,17 @@ def _against_its_kind(line: QueryLine) -> list[str]:
     pages = dict.fromkeys(line.context_reference)
     if line.query_type == NEGATIVE:
         told = line.evidence or pages
-        return ["It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."] * bool(told)
+        return ["It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."] * bool(
+            told
+        )
     beside = dict.fromkeys(each.filename for each in line.evidence if pages and each.filename not in pages)
     return [
         *(["It has no answer. Write one, or reject it."] if not line.ground_truth.strip() else []),
         *(f"It quotes {name!r}, which its pages do not name. Add it there." for name in beside),
-        *(["It is multi_hop, and names one page. Name all it needs."] * (line.query_type == "multi_hop" and len(pages) < 2)),
+        *(
+            ["It is multi_hop, and names one page. Name all it needs."]
+            * (line.query_type == "multi_hop" and len(pages) < 2)
+        ),
     ]
 
 
