@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import getpass
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_harness.commands import FOUND
 from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
+    from rag_harness.questions.review.file import ReviewFile
     from rag_harness.questions.review.showing import Showing
 
 _STATES = ("unreviewed", "accepted", "rejected")
@@ -33,28 +36,78 @@ def review_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_review(chosen: argparse.Namespace) -> int:
     """Review questions in the terminal, or as a page."""
-    from rag_harness.questions.review.chosen import chosen as rows_chosen
-    from rag_harness.questions.review.file import ReviewFile, alone_with
-    from rag_harness.questions.review.reviewed import review
-    from rag_harness.questions.review.session import told
+    from rag_harness.questions.review.file import alone_with
     from rag_harness.questions.review.terminal import check_terminal
 
     _check(chosen)
-    check_terminal()
+    if chosen.page:
+        return _page(chosen)
+    if not chosen.take:
+        check_terminal()
     with alone_with(chosen.file):
-        file = ReviewFile(chosen.file)
-        numbers = rows_chosen(file.rows, chosen.kind, chosen.only, chosen.sample, chosen.seed)
-        if not numbers:
-            print(f"{chosen.file}: none of {len(file.rows)} questions is {chosen.only}; there is nothing to review.")
-            return 0
-        session = review(file, numbers, _showing(chosen), _who(chosen.by))
-    print(f"{chosen.file}: {told(session.counts())}")
+        return _take(chosen) if chosen.take else _review(chosen)
+
+
+def _review(chosen: argparse.Namespace) -> int:
+    from rag_harness.questions.review.reviewed import review
+    from rag_harness.questions.review.session import told
+
+    file, numbers = _questions(chosen)
+    if numbers:
+        who = _who(chosen.by)
+        session = review(file, numbers, _showing(chosen), who)
+        print(f"{chosen.file}: {told(session.counts())}")
     return 0
+
+
+def _page(chosen: argparse.Namespace) -> int:
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.questions.review.page import html_of
+
+    file, numbers = _questions(chosen)
+    if numbers:
+        html = html_of(chosen.file.name, [file.rows[number] for number in numbers], _showing(chosen))
+        write_atomically(chosen.page, html.encode())
+        print(
+            f"wrote {chosen.page}: {len(numbers)} questions with their evidence. What it downloads is taken by: "
+            f"rag-harness queries review {chosen.file} --take DOWNLOADED"
+        )
+    return 0
+
+
+def _take(chosen: argparse.Namespace) -> int:
+    from rag_harness.questions.review.file import ReviewFile
+    from rag_harness.questions.review.taking import taken
+
+    file = ReviewFile(chosen.file)
+    found = taken(chosen.take, file.rows, _showing(chosen), _who(chosen.by))
+    file.put(found.changed)
+    print("\n".join(found.problems), file=sys.stderr, end="\n" if found.problems else "")
+    again = f", {found.before} were taken before" if found.before else ""
+    print(f"{chosen.file}: {len(found.changed)} decisions taken{again}, {len(found.problems)} not")
+    return FOUND if found.problems else 0
+
+
+def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
+    """Return the file, and the numbers of the rows that are asked for; where there are none, that is said."""
+    from rag_harness.questions.review.chosen import chosen as rows_chosen
+    from rag_harness.questions.review.file import ReviewFile
+
+    file = ReviewFile(chosen.file)
+    numbers = rows_chosen(file.rows, chosen.kind, chosen.only, chosen.sample, chosen.seed)
+    if not numbers:
+        print(f"{chosen.file}: none of its {len(file.rows)} questions is {chosen.only}. There is nothing to review.")
+    return file, numbers
 
 
 def _check(chosen: argparse.Namespace) -> None:
     if chosen.sample is not None and chosen.sample < 1:
         raise SettingsError(f"--sample {chosen.sample} would show nothing. Give a number from 1, or leave it out.")
+    page = chosen.page
+    if page and (page.is_dir() or page.suffix.lower() not in (".html", ".htm")):
+        raise SettingsError(f"--page {page} is no HTML file. Name one that ends with .html.")
+    if page and not page.absolute().parent.is_dir():
+        raise DataError(f"No folder {page.parent} to write {page.name} into. Make it, or name another file.")
     if not chosen.file.is_file():
         what = "is a folder" if chosen.file.is_dir() else "is not there"
         raise DataError(f"{chosen.file} {what}. Name a file of questions; rag-harness kb queries DIR writes one.")

@@ -13,7 +13,14 @@ ABOUT = """Change what stands below the lines that begin with {mark}, and save. 
 Evidence must stand in its page word for word. What you remove is gone; more is added by a line
 "{mark} evidence FILE" with the quote below it. An empty file leaves the question as it was.
 """
-_FIELDS = {"kind": "query_type", "question": "query", "answer": "ground_truth", "pages": "context_reference"}
+FIELDS = {
+    "kind": "query_type",
+    "question": "query",
+    "answer": "ground_truth",
+    "pages": "context_reference",
+    "evidence": "evidence",
+}
+"""What can be edited: its name in the text, and in a row."""
 
 
 def text_of(row: Row) -> str:
@@ -65,9 +72,10 @@ def _parts(row: Row) -> list[tuple[str, str]]:
 
 
 def _check(names: list[str]) -> None:
+    wanted = [name for name in FIELDS if name != "evidence"]
     once = [name for name in names if not name.startswith("evidence ")]
-    if sorted(once) != sorted(_FIELDS):
-        wrong = [name for name in once if name not in _FIELDS or once.count(name) > 1]
-        lacking = [name for name in _FIELDS if name not in once]
+    if sorted(once) != sorted(wanted):
+        wrong = [name for name in once if name not in wanted or once.count(name) > 1]
+        lacking = [name for name in wanted if name not in once]
         said = f"Missing: {', '.join(lacking)}." if lacking else f"Not understood: {', '.join(wrong)}."
-        raise DataError(f"{said} Each of {', '.join(_FIELDS)} stands once; evidence names its file.")
+        raise DataError(f"{said} Each of {', '.join(wanted)} stands once; evidence names its file.")

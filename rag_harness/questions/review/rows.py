@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rag_harness.files.sources import text_digest
+
 Row = dict[str, Any]
 
 UNREVIEWED, ACCEPTED, REJECTED = "unreviewed", "accepted", "rejected"
@@ -61,6 +63,11 @@ def line_of(row: Row) -> str:
     """Return the row as a line of JSON; half a character, which UTF-8 cannot hold, is written as an escape."""
     text = json.dumps(row, ensure_ascii=False)
     return text if text.isprintable() or not _has_half(text) else json.dumps(row)
+
+
+def digest_of(row: Row) -> str:
+    """Return the digest of a row: who looks at it later can tell whether it is the same."""
+    return text_digest(line_of(row))
 
 
 def _has_half(text: str) -> bool:

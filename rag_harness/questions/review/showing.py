@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -68,6 +68,16 @@ class Showing:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The pages that there are."""
+        return self._collection.by_id
+
+    def text_of(self, name: str) -> str | None:
+        """Return the text of a page; None where there is no such page."""
+        document = self._collection.by_id.get(name)
+        return document.text if document else None
 
     def of(self, row: Row) -> Shown:
         """Return what is shown of a row."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import DataError, SettingsError
-from rag_harness.questions.review import file as of_files
+from rag_harness.files.atomic import write_atomically
 from rag_harness.questions.review.file import ReviewFile, alone_with
 from rag_harness.questions.review.rows import accepted, rejected
 from tests.unit.questions.review.drafts import drafted, read, row, write
@@ -31,7 +31,7 @@ def test_a_kill_between_the_two_files_loses_no_question(
     opened = ReviewFile(file)
     if first_write:  # bring one back: the other direction
         opened.put({0: rejected(opened.rows[0], "Ada", "silly")})
-    keep = of_files.write_atomically
+    keep = write_atomically
     calls = 0
 
     def killed(where: Path, content: Any) -> None:
@@ -41,7 +41,7 @@ def test_a_kill_between_the_two_files_loses_no_question(
             raise KeyboardInterrupt
         keep(where, content)
 
-    monkeypatch.setattr(of_files, "write_atomically", killed)
+    monkeypatch.setattr("rag_harness.questions.review.file.write_atomically", killed)
     decided = accepted(opened.rows[0], "Ada") if first_write else rejected(opened.rows[0], "Ada", "silly")
     two = {0: decided, 1: rejected(opened.rows[1], "Ada", "too")}
     with pytest.raises(KeyboardInterrupt):
