@@ -16,6 +16,7 @@ function el(what, ...inside) {
 	}
 	return node;
 }
+const fill = (id, ...inside) => $(id).replaceChildren(...inside.flat(Infinity).filter(Boolean));
 const said = (text) => el("bdi", String(text));
 const dotted = (all) => all.filter((one) => one !== "" && one != null).flatMap((one, n) => [n ? " · " : "", said(one)]);
 const path = (all) => all.flatMap((one, n) => [n ? " › " : "", said(one)]);
@@ -135,13 +136,13 @@ function show() {
 	const row = current(), done = editing !== null;
 	$("acts").hidden = done || !row;
 	if (!row) {
-		$("question").replaceChildren(el("p", rows.length ? "No question is like that. Change the kind, the state or the words." : "There are no questions."));
-		$("evidence").replaceChildren();
+		fill("question", el("p", "No question is like that. Change the kind, the state or the words."));
+		fill("evidence");
 		return count();
 	}
 	const it = now(row), state = stateOf(row), found = faults(row), why = whyOf(row), who = whoOf(row);
 	const labels = LABELS.filter((name) => metadata(row)[name] != null).map((name) => `${name.replace("_", " ")} ${metadata(row)[name]}`);
-	if (!done) $("question").replaceChildren(
+	if (!done) fill("question",
 		el("div.line", el(`span.state.${state}`, state), el("span.note", `${at + 1} of ${shown.length} · `, said(row.query_id))),
 		el("h2", { dir: "auto", id: "asked", tabindex: "-1" }, it.query),
 		el("h3", "Answer"), el("p.said", { dir: "auto" }, it.ground_truth || "none"),
@@ -152,11 +153,11 @@ function show() {
 		!found.length && unsure(row) && el("p.box", "A quote is not in the text that this page holds. It is looked for in the documents when your download is taken."),
 	);
 	const quotes = it.evidence ?? [], { near } = notes[row.query_id];
-	$("evidence").replaceChildren(...[
+	fill("evidence",
 		quotes.map((quote, n) => evidenceOf(row, quote, n, quotes)),
 		!quotes.length && !near.length && el("p.note", "It names no evidence."),
 		near.map((one) => nearOf(row, one)),
-	].flat(Infinity).filter(Boolean));
+	);
 	for (const mark of $("evidence").querySelectorAll("mark")) {
 		const box = mark.parentElement;
 		box.scrollTop = Math.max(0, mark.offsetTop - box.offsetTop - 90);
@@ -261,8 +262,8 @@ function edit() {
 		el("div.line", el("label", { for: "edit-kind" }, "Kind"), el("input", { id: "edit-kind", type: "text", value: it.query_type ?? "direct" })),
 		area("edit-pages", "Pages that answer it, one a line", listed(it.context_reference).join("\n"), 2),
 		el("h3", "Evidence"), (it.evidence ?? []).map(quoteFields), more,
-		el("div.line", { style: null }, el("button.main", { type: "submit" }, "Keep the edit"), el("button", { type: "button", onclick: () => leave() }, "Leave it as it was")));
-	$("question").replaceChildren(el("h2", { id: "asked", tabindex: "-1" }, "Edit"), form);
+		el("div.line", el("button.main", { type: "submit" }, "Keep the edit"), el("button", { type: "button", onclick: () => leave() }, "Leave it as it was")));
+	fill("question", el("h2", { id: "asked", tabindex: "-1" }, "Edit"), form);
 	show();
 	$("edit-query").focus();
 }
