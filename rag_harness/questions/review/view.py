@@ -34,19 +34,18 @@ def show(session: Session, console: Console) -> None:
     foot = _lines(console, Rule(style="dim"), *_foot(session))
     body = _lines(console, *_body(session.row, session.showing.of(session.row), session.is_wide))
     room = max(LEAST, console.height - len(head) - len(foot) - 1)
-    parts = -(-len(body) // room)
+    parts = -(-len(body) // (room - 1)) if len(body) > room else 1
+    size = room - 1 if parts > 1 else room
     at = session.part % parts
     more = _lines(console, _text(f"part {at + 1} of {parts}: space shows the next", "dim")) if parts > 1 else []
-    room -= len(more)
-    parts = -(-len(body) // max(1, room))
-    at = session.part % parts
     console.print(Control.clear(), Control.home(), end="")
-    _print(console, [*head, *body[at * room : (at + 1) * room], *more, *foot])
+    _print(console, [*head, *body[at * size : (at + 1) * size], *more, *foot])
 
 
 def _head(session: Session) -> Text:
     row = session.row
-    text = _text(f"{session.at + 1} of {len(session.numbers)}  ", "bold")
+    text = _text("")
+    text.append(f"{session.at + 1} of {len(session.numbers)}  ", "bold")
     text.append(safe(row["query_id"]), "bold")
     text.append(f"  {safe(said_of(row))}", _COLOURS.get(state_of(row), "yellow"))
     text.append(f"\n{told(session.counts())}", "dim")
@@ -80,7 +79,8 @@ def _place(place: Place, is_wide: bool) -> Iterator[RenderableType]:
         yield _inset(safe(place.quote), "red")
         return
     before, behind = (place.before, place.after) if is_wide else _few(place)
-    text = _text(safe(before), "dim")
+    text = _text("")
+    text.append(safe(before), "dim")
     text.append(safe(place.quote), "reverse")
     text.append(safe(behind), "dim")
     yield _inset(text)
@@ -106,7 +106,8 @@ def _where(filename: str, section: tuple[str, ...]) -> str:
 
 
 def _titled(title: str, more: str = "") -> Text:
-    text = _text(f"\n{title}", "cyan")
+    text = _text("")
+    text.append(f"\n{title}", "cyan")
     text.append(f"  {more}" if more else "", "dim")
     return text
 
