@@ -36,7 +36,7 @@ def review_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_review(chosen: argparse.Namespace) -> int:
     """Review questions in the terminal, or as a page."""
-    from rag_harness.questions.review.file import alone_with
+    from rag_harness.questions.review.alone import alone_with
     from rag_harness.questions.review.terminal import check_terminal
 
     _check(chosen)

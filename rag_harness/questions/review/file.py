@@ -7,16 +7,12 @@ none is lost. A kill between the two files leaves a question in both; it then co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from rag_harness.dataset.queries import read_queries
-from rag_harness.errors import DataError, SettingsError
+from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.files.sources import text_digest
 from rag_harness.questions.review.rows import REJECTED, Row, line_of, state_of
 
 MOST_PROBLEMS = 5
@@ -32,39 +28,11 @@ def rejected_file(file: Path) -> Path:
     return file.with_name(f"{file.stem}.rejected{file.suffix}")
 
 
-@contextmanager
-def alone_with(file: Path) -> Iterator[None]:
-    """Keep other reviews of the file out.
-
-    Raises:
-        SettingsError: there is one.
-        DataError: the folder cannot be written.
-    """
-    lock = FileLock(file.with_name(f".{file.name}.lock"), thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise SettingsError(
-            f"{file} is open in another review. End that one first, or review a copy: --page review.html"
-        ) from None
-    except OSError as error:
-        raise DataError(
-            f"Nothing can be kept in {file.parent}: {error.strerror}. Mend its rights, or review a copy of {file.name}."
-        ) from error
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # a system that removes no open file
-            Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
-
-
 class ReviewFile:
     """The questions of a file, then those that were rejected.
 
     Attributes:
         rows: all of them; a row's number does not change until they are read again.
-        digest: of what was read or written last, both files.
 
     Raises:
         DataError: it is no file of questions.
@@ -77,26 +45,27 @@ class ReviewFile:
 
     def read(self) -> None:
         """Read both files again."""
-        texts = self._texts()
-        _check(self.file, is_empty=bool(texts[1].strip()) and not texts[0].strip())
-        self._lines = list(_lines(texts[0]))
+        held = self._found()
+        asked, apart = (_text(file, content) for file, content in held.items())
+        _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
+        self._lines = list(_lines(asked))
         self.rows: list[Row] = [json.loads(line) for line in self._lines]
         known = {row["query_id"] for row in self.rows}
-        for line in _lines(texts[1]):
+        for line in _lines(apart):
             row = _row(line, rejected_file(self.file))
             if row["query_id"] not in known:
                 self._lines.append(line)
                 self.rows.append(row)
-        self.digest = text_digest("\0".join(texts))
+        self._held = held
 
-    def put(self, changed: dict[int, Row]) -> None:
+    def put(self, changed: Mapping[int, Row]) -> None:
         """Keep other rows at these numbers.
 
         Raises:
             ChangedError: somebody else has written a file since it was read; nothing is kept.
             DataError: it cannot be written.
         """
-        if text_digest("\0".join(self._texts())) != self.digest:
+        if self._found() != self._held:
             raise ChangedError(f"{self.file} was changed by somebody else meanwhile.")
         rows, lines = list(self.rows), list(self._lines)
         for number, row in changed.items():
@@ -111,43 +80,46 @@ class ReviewFile:
         leaves = [now and not before for now, before in zip(is_out, was_out, strict=True)]
         still = [old if each else new for each, old, new in zip(leaves, self._lines, lines, strict=True)]
         is_apart = [now and before for now, before in zip(is_out, was_out, strict=True)]
-        asked, apart = _joined(lines, is_out, False), _joined(lines, is_out, True)
-        _keep(self.file, _joined(still, is_apart, False))
-        _keep(rejected_file(self.file), apart)
-        _keep(self.file, asked)
-        self.digest = text_digest(f"{asked}\0{apart}")
+        self._keep(self.file, _joined(still, is_apart, False))
+        self._keep(rejected_file(self.file), _joined(lines, is_out, True))
+        self._keep(self.file, _joined(lines, is_out, False))
 
-    def _texts(self) -> tuple[str, str]:
-        return _text(self.file), _text(rejected_file(self.file))
+    def _keep(self, file: Path, content: bytes) -> None:
+        if content == self._held[file]:
+            return
+        try:
+            if content or file == self.file:
+                write_atomically(file, content)
+            else:
+                file.unlink()
+        except OSError as error:
+            raise DataError(f"{file} cannot be written: {error.strerror}. Nothing of the last key is kept.") from error
+        self._held[file] = content
+
+    def _found(self) -> dict[Path, bytes]:
+        return {file: _content(file) for file in (self.file, rejected_file(self.file))}
 
 
 def _are_rejected(rows: Sequence[Row]) -> list[bool]:
     return [state_of(row) == REJECTED for row in rows]
 
 
-def _joined(lines: Sequence[str], are_out: Sequence[bool], wanted: bool) -> str:
-    return "".join(f"{line}\n" for line, is_out in zip(lines, are_out, strict=True) if is_out == wanted)
+def _joined(lines: Sequence[str], are_out: Sequence[bool], wanted: bool) -> bytes:
+    return "".join(f"{line}\n" for line, is_out in zip(lines, are_out, strict=True) if is_out == wanted).encode()
 
 
-def _keep(file: Path, text: str) -> None:
-    if text == _text(file):
-        return
+def _content(file: Path) -> bytes:
     try:
-        if text or file.suffixes[-2:-1] != [".rejected"]:
-            write_atomically(file, text.encode("utf-8"))
-        else:
-            file.unlink()
-    except OSError as error:
-        raise DataError(f"{file} cannot be written: {error.strerror}. Nothing of the last key is kept.") from error
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8-sig") if file.is_file() else ""
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+        return file.read_bytes() if file.is_file() else b""
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Mend its rights.") from error
+
+
+def _text(file: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rag_harness.errors import DataError
 from rag_harness.questions.review.file import ChangedError, ReviewFile
+from rag_harness.questions.review.keys import ALSO, KEYS
 from rag_harness.questions.review.rows import (
     REASONS,
     REJECTED,
@@ -24,22 +25,6 @@ Ask = Callable[[str], str]
 """Asks for a line; the empty one where somebody thinks better of it."""
 Edit = Callable[[Row], Mapping[str, object] | None]
 """Lets somebody change the fields of a row; None where nothing is to change."""
-
-KEYS = {
-    "a": "accept",
-    "e": "edit",
-    "r": "reject",
-    "n": "next",
-    "b": "back",
-    "s": "skip to the next unreviewed",
-    "u": "undo the decision",
-    "c": "more context, or less",
-    "space": "more of it",
-    "?": "keys",
-    "q": "quit",
-}
-ALSO = {"j": "n", "k": "b", "right": "n", "left": "b", "down": "n", "up": "b", " ": "space", "pagedown": "space"}
-"""Other keys for the same."""
 
 
 class Session:

@@ -12,8 +12,8 @@ from functools import cached_property
 from pydantic import ValidationError
 
 from rag_harness.dataset.queries import QueryLine
-from rag_harness.kb.page import squeeze
 from rag_harness.questions.collection import Collection
+from rag_harness.questions.review.faults import against_its_kind, not_there
 from rag_harness.questions.review.rows import Row
 from rag_harness.questions.written import TEMPTS
 from rag_harness.reader.terms import terms
@@ -24,7 +24,6 @@ AROUND = 600
 NEAREST = 3
 LONGEST = 1_200
 """Characters that are shown of a passage that is near."""
-UNLABELLED = "unlabelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,10 @@ class Showing:
             line = QueryLine.model_validate(row)
         except ValidationError as error:
             return [f"{'.'.join(map(str, each['loc'])) or 'row'}: {each['msg']}" for each in error.errors()]
-        if line.query_type == UNLABELLED:
-            return ["Its kind is not said: direct, multi_hop or negative."]
         places = [self._place(each.filename, each.quote) for each in line.evidence]
         named = dict.fromkeys([*line.context_reference, *line.qrels])
         gone = [self._no_page(name) for name in named if name not in self._collection.by_id]
-        return [*(place.fault for place in places if place.fault), *gone, *_against_its_kind(line)]
+        return [*(place.fault for place in places if place.fault), *gone, *against_its_kind(line)]
 
     def _place(self, filename: str, quote: str) -> Place:
         document = self._collection.by_id.get(filename)
@@ -103,7 +100,7 @@ class Showing:
             return Place(filename, quote, fault=self._no_page(filename))
         start = document.text.find(quote)
         if start < 0:
-            return Place(filename, quote, fault=_not_there(filename, quote, document.text))
+            return Place(filename, quote, fault=not_there(filename, quote, document.text))
         end = start + len(quote)
         replaced = self._collection.superseded.get(filename)
         return Place(
@@ -152,30 +149,6 @@ def _own_pages(row: Row) -> set[str]:
     named = row.get("context_reference") or ()
     quoted = (each["filename"] for each in row.get("evidence") or ())
     return {*([named] if isinstance(named, str) else named), *row.get("qrels", ()), *quoted}
-
-
-def _against_its_kind(line: QueryLine) -> list[str]:
-    pages = dict.fromkeys(line.context_reference)
-    if line.query_type == NEGATIVE:
-        told = line.evidence or pages
-        return ["It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."] * bool(
-            told
-        )
-    beside = dict.fromkeys(each.filename for each in line.evidence if pages and each.filename not in pages)
-    return [
-        *(["It has no answer. Write one, or reject it."] if not line.ground_truth.strip() else []),
-        *(f"It quotes {name!r}, which its pages do not name. Add it there." for name in beside),
-        *(
-            ["It is multi_hop, and names one page. Name all it needs."]
-            * (line.query_type == "multi_hop" and len(pages) < 2)
-        ),
-    ]
-
-
-def _not_there(filename: str, quote: str, text: str) -> str:
-    if squeeze(quote) in squeeze(text):
-        return f"A quote stands in {filename} with other white space. Edit it: copy the words as they stand there."
-    return f"A quote is not in {filename} word for word. Edit it: copy the words of the page; or reject the question."
 
 
 def _behind_a_border(text: str, is_all: bool) -> str:

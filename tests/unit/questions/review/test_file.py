@@ -9,7 +9,8 @@ import pytest
 
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.questions.review.file import ReviewFile, alone_with
+from rag_harness.questions.review.alone import alone_with
+from rag_harness.questions.review.file import ReviewFile
 from rag_harness.questions.review.rows import accepted, rejected
 from tests.unit.questions.review.drafts import drafted, read, row, write
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rag_harness.dataset.queries import read_queries
+from rag_harness.questions.review.keys import ALSO, KEYS
 from rag_harness.questions.review.rows import REASONS, state_of
-from rag_harness.questions.review.session import ALSO, KEYS
 from tests.unit.questions.review.drafts import HELD, ROWS, drafted, read, row, session, write
 
 
