@@ -108,9 +108,16 @@ def _check(chosen: argparse.Namespace) -> None:
         raise SettingsError(f"--page {page} is no HTML file. Name one that ends with .html.")
     if page and not page.absolute().parent.is_dir():
         raise DataError(f"No folder {page.parent} to write {page.name} into. Make it, or name another file.")
+    if page and page.resolve().is_relative_to(_folder(chosen).resolve()):
+        raise SettingsError(f"--page {page} lies among the documents, and would be read as one. Name another place.")
     if not chosen.file.is_file():
         what = "is a folder" if chosen.file.is_dir() else "is not there"
         raise DataError(f"{chosen.file} {what}. Name a file of questions; rag-harness kb queries DIR writes one.")
+
+
+def _folder(chosen: argparse.Namespace) -> Path:
+    folder: Path = chosen.kb or chosen.file.absolute().parent
+    return folder
 
 
 def _showing(chosen: argparse.Namespace) -> Showing:
@@ -118,14 +125,18 @@ def _showing(chosen: argparse.Namespace) -> Showing:
     from rag_harness.questions import Collection
     from rag_harness.questions.review.showing import Showing
 
-    folder = chosen.kb or chosen.file.absolute().parent
+    folder = _folder(chosen)
     try:
         library = read_folder(folder)
     except DataError as error:
         raise DataError(f"No documents of {chosen.file} in {folder}. Name their folder: --kb DIR") from error
     for each in library.unread:
         print(f"not read: {each.line}")
-    return Showing(Collection(library.documents))
+    if sys.stderr.isatty():
+        print(f"reading {len(library.documents)} documents of {folder} …", file=sys.stderr)
+    showing = Showing(Collection(library.documents))
+    showing.prepare()
+    return showing
 
 
 def _who(by: str | None) -> str:

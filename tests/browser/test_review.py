@@ -23,7 +23,7 @@ HOSTILE = f"# Odd {MARKUP}\n\nBefore {MARKUP}\n\nThe quoted line {MARKUP}\n\nBeh
 
 def page_of(file: Path) -> Path:
     """Write the page of a file of questions."""
-    page = file.with_suffix(".html")
+    page = file.parents[1] / "review.html"
     assert main(["queries", "review", str(file), "--page", str(page)]) == 0
     return page
 

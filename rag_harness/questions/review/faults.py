@@ -9,6 +9,8 @@ from rag_harness.types import NEGATIVE
 UNLABELLED = "unlabelled"
 """The kind of a question that users asked, before anybody has looked at it."""
 
+_ANSWERED = "It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."
+
 
 def against_its_kind(line: QueryLine) -> list[str]:
     """Return what of a question does not go with its kind."""
@@ -16,18 +18,13 @@ def against_its_kind(line: QueryLine) -> list[str]:
         return ["Its kind is not said: direct, multi_hop or negative."]
     pages = dict.fromkeys(line.context_reference)
     if line.query_type == NEGATIVE:
-        told = line.evidence or pages
-        return ["It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."] * bool(
-            told
-        )
+        return [_ANSWERED] if line.evidence or pages else []
     beside = dict.fromkeys(each.filename for each in line.evidence if pages and each.filename not in pages)
+    lacks_pages = line.query_type == "multi_hop" and len(pages) < 2
     return [
         *(["It has no answer. Write one, or reject it."] if not line.ground_truth.strip() else []),
         *(f"It quotes {name!r}, which its pages do not name. Add it there." for name in beside),
-        *(
-            ["It is multi_hop, and names one page. Name all it needs."]
-            * (line.query_type == "multi_hop" and len(pages) < 2)
-        ),
+        *(["It is multi_hop, and names one page. Name all it needs."] if lacks_pages else []),
     ]
 
 

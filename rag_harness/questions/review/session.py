@@ -127,7 +127,8 @@ class Session:
             self.message = "Nothing was changed."
             return
         self._keep(changed)
-        self.message = "Kept as edited. a accepts it."
+        faults = self.showing.faults(self.row)
+        self.message = f"Kept as edited. {' '.join(faults) or 'a accepts it.'}"
 
     def _keep(self, row: Row) -> None:
         self.file.put({self.numbers[self.at]: row})

@@ -68,6 +68,11 @@ class Showing:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
 
+    def prepare(self) -> None:
+        """Read the passages of all documents, which takes long for long ones; else the first question does."""
+        self._section("", 0)
+        self._collection.nearest("")
+
     @property
     def names(self) -> Iterable[str]:
         """The pages that there are."""

@@ -40,6 +40,7 @@ class Keyboard:
 
     def __init__(self) -> None:
         self._usual: list[Any] | None = None
+        self._not_read: dict[str, str] = {}
 
     def __enter__(self) -> Keyboard:
         try:
@@ -69,7 +70,7 @@ class Keyboard:
             return _key_of_line()
         try:
             pressed = os.read(sys.stdin.fileno(), _MOST_BYTES).decode("utf-8", "replace")
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, OSError):  # a terminal that was closed
             return "q"
         if pressed in _ENDED:
             return "q"
@@ -102,8 +103,15 @@ class Keyboard:
         program = os.environ.get("VISUAL") or os.environ.get("EDITOR")
         if not program:
             return self._by_lines(row)
+        name = row["query_id"]
         with self.lines():
-            return changes_of(_in_editor(program, text_of(row))) or None
+            text = _in_editor(program, self._not_read.pop(name, "") or text_of(row))
+        try:
+            return changes_of(text) or None
+        except DataError as error:
+            # What somebody wrote is shown to them again: a slip in a line that parts it loses nothing.
+            self._not_read[name] = text
+            raise DataError(f"{error} e goes on with what you wrote.") from error
 
     def _by_lines(self, row: Row) -> dict[str, Any]:
         changes = changes_of(text_of(row))

@@ -239,6 +239,11 @@ function undo() {
 
 const area = (id, name, value, rows) => [el("label", { for: id }, name), el("textarea", { id, rows, dir: "auto" }, value)];
 
+function kindOf(kind) {
+	const all = new Set(["direct", "multi_hop", "negative", ...rows.map((row) => row.query_type ?? "direct"), kind]);
+	return el("select", { id: "edit-kind" }, [...all].map((one) => el("option", { selected: one === kind ? "" : null }, one)));
+}
+
 function quoteFields({ filename, quote }) {
 	const n = editing.quotes++, words = el("textarea", { id: `quote-${n}`, rows: 4, dir: "auto", "aria-label": "Quote, word for word" }, quote);
 	const take = () => {
@@ -259,7 +264,7 @@ function edit() {
 	const more = el("button.small", { type: "button", onclick: () => more.before(quoteFields({ filename: listed(it.context_reference)[0] ?? "", quote: "" })) }, "Add a quote");
 	const form = el("form", { id: "edit-form", onsubmit: (event) => { event.preventDefault(); edited(row, form); } },
 		area("edit-query", "Question", it.query, 3), area("edit-answer", "Answer", it.ground_truth ?? "", 4),
-		el("div.line", el("label", { for: "edit-kind" }, "Kind"), el("input", { id: "edit-kind", type: "text", value: it.query_type ?? "direct" })),
+		el("div.line", el("label", { for: "edit-kind" }, "Kind"), kindOf(it.query_type ?? "direct")),
 		area("edit-pages", "Pages that answer it, one a line", listed(it.context_reference).join("\n"), 2),
 		el("h3", "Evidence"), (it.evidence ?? []).map(quoteFields), more,
 		el("div.line", el("button.main", { type: "submit" }, "Keep the edit"), el("button", { type: "button", onclick: () => leave() }, "Leave it as it was")));
@@ -271,7 +276,7 @@ function edit() {
 function edited(row, form) {
 	const lines = (id) => $(id).value.split("\n").map((one) => one.trim()).filter(Boolean);
 	const evidence = [...form.querySelectorAll(".quote")].map((box) => ({ filename: box.querySelector("input").value.trim(), quote: box.querySelector("textarea").value.trim() })).filter(({ quote }) => quote);
-	const changes = { query_type: $("edit-kind").value.trim(), query: $("edit-query").value.trim(), ground_truth: $("edit-answer").value.trim(), context_reference: lines("edit-pages"), evidence };
+	const changes = { query_type: $("edit-kind").value, query: $("edit-query").value.trim(), ground_truth: $("edit-answer").value.trim(), context_reference: lines("edit-pages"), evidence };
 	const before = { query_type: row.query_type ?? "direct", query: row.query, ground_truth: row.ground_truth ?? "", context_reference: listed(row.context_reference), evidence: (row.evidence ?? []).map(({ filename, quote }) => ({ filename, quote })) };
 	if (JSON.stringify(changes) !== JSON.stringify(before)) decided[row.query_id] = { state: "unreviewed", why: "", changes, by: $("by").value.trim() };
 	else delete decided[row.query_id]?.changes;

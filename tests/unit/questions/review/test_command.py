@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.commands.review import _who
 from rag_harness.errors import SettingsError
+from rag_harness.questions.review.alone import alone_with
 from rag_harness.questions.review.rows import accepted, rejected
 from tests.unit.questions.review.drafts import ROWS, drafted, read, row
 
@@ -30,10 +32,16 @@ class Terminal:
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self.seen = b""
-        self.process, self._end = pty.fork()
-        if self.process == 0:
-            os.environ.update({"TERM": "xterm", "COLUMNS": "100", "LINES": "40", **environment})
-            os.execv(sys.executable, [sys.executable, "-c", _CODE, "queries", "review", *arguments])
+        self._end, end = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _CODE, "queries", "review", *arguments],
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40", **environment},
+        )
+        os.close(end)
 
     def wait_for(self, text: str) -> str:
         """Read until a text has come; return all since the last time."""
@@ -47,9 +55,6 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         os.write(self._end, keys.encode())
-
-    def status(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
 def test_a_review_in_a_terminal(tmp_path: Path) -> None:
@@ -67,8 +72,8 @@ def test_a_review_in_a_terminal(tmp_path: Path) -> None:
     terminal.press("odd\n")
     terminal.wait_for("3 of 4")
     # As it is on disk when nobody had the chance to tidy up: killed, not ended.
-    os.kill(terminal.process, signal.SIGKILL)
-    assert terminal.status() == -signal.SIGKILL
+    terminal.process.kill()
+    assert terminal.process.wait(SECONDS) == -signal.SIGKILL
     first, *others = read(file)
     assert (first["ground_truth"], first["metadata"]["reviewed_by"]) == ("Nine days.", "Ada")
     assert others == list(ROWS[2:])
@@ -81,6 +86,7 @@ def test_a_review_in_a_terminal(tmp_path: Path) -> None:
         ([], "this is no terminal. Run it in one, or review as a page: --page review.html"),
         (["--sample", "0"], "--sample 0 would show nothing."),
         (["--page", "review.txt"], "is no HTML file"),
+        (["--page", "my_docs/review.html"], "lies among the documents, and would be read as one."),
         (["--page", "no/such/review.html"], "No folder no/such to write review.html into."),
         (
             ["--page", "x.html", "--kind", "odd"],
@@ -116,6 +122,13 @@ def test_all_reviewed_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["queries", "review", str(file), "--page", str(page), "--only", "unreviewed"]) == 0
     assert "none of its 1 questions is unreviewed. There is nothing to review." in capsys.readouterr().out
     assert not page.exists()
+
+
+def test_a_second_review_of_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = drafted(tmp_path)
+    with alone_with(file):
+        assert main(["queries", "review", str(file), "--take", "got.jsonl"]) == CANNOT_RUN
+    assert "is open in another review. End that one first" in capsys.readouterr().err
 
 
 def test_who_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
