@@ -50,12 +50,16 @@ class ReviewFile:
         _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
         self._lines = list(_lines(asked))
         self.rows: list[Row] = [json.loads(line) for line in self._lines]
-        known = {row["query_id"] for row in self.rows}
+        self._others: list[str] = []
+        known = {row["query_id"]: row["query"] for row in self.rows}
         for line in _lines(apart):
             row = _row(line, rejected_file(self.file))
             if row["query_id"] not in known:
                 self._lines.append(line)
                 self.rows.append(row)
+            elif known[row["query_id"]] != row["query"]:
+                # Questions were written anew since it was rejected, and one of them was given its id.
+                self._others.append(line)
         self._held = held
 
     def put(self, changed: Mapping[int, Row]) -> None:
@@ -81,7 +85,8 @@ class ReviewFile:
         still = [old if each else new for each, old, new in zip(leaves, self._lines, lines, strict=True)]
         is_apart = [now and before for now, before in zip(is_out, was_out, strict=True)]
         self._keep(self.file, _joined(still, is_apart, False))
-        self._keep(rejected_file(self.file), _joined(lines, is_out, True))
+        others = "".join(f"{line}\n" for line in self._others).encode()
+        self._keep(rejected_file(self.file), others + _joined(lines, is_out, True))
         self._keep(self.file, _joined(lines, is_out, False))
 
     def _keep(self, file: Path, content: bytes) -> None:
@@ -143,7 +148,7 @@ def _check(file: Path, is_empty: bool) -> None:
 def _row(line: str, file: Path) -> Row:
     try:
         row: Row = json.loads(line)
-        row["query_id"], row["metadata"]["reviewed"]
+        row["query_id"], row["query"], row["metadata"]["reviewed"]
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error
     return row

@@ -78,6 +78,20 @@ def test_all_may_be_rejected(tmp_path: Path) -> None:
     assert len(ReviewFile(file).rows) == 1
 
 
+def test_what_was_rejected_before_questions_were_written_anew_is_not_lost(tmp_path: Path) -> None:
+    file = drafted(tmp_path, row(1))
+    opened = ReviewFile(file)
+    opened.put({0: rejected(opened.rows[0], "Ada", "silly")})
+    write(file, row(1, query="Another question?"))
+    opened = ReviewFile(file)
+    assert len(opened.rows) == 1
+    opened.put({0: rejected(opened.rows[0], "Ada", "silly too")})
+    assert [each["query"] for each in read(file.with_name("queries.rejected.jsonl"))] == [
+        row(1)["query"],
+        "Another question?",
+    ]
+
+
 def test_half_a_letter_is_kept(tmp_path: Path) -> None:
     file = drafted(tmp_path, row(1))
     opened = ReviewFile(file)

@@ -90,6 +90,17 @@ def test_an_edit_is_kept_unreviewed_and_can_then_be_accepted(tmp_path: Path) -> 
     assert read(file)[3]["metadata"]["reviewed"] == "yes"
 
 
+def test_what_users_asked_is_labelled_by_an_edit(tmp_path: Path) -> None:
+    asked = row(1, query_type="unlabelled", inputs={}, ground_truth="", context_reference=[], evidence=[])
+    label = {key: row(1)[key] for key in ("query_type", "ground_truth", "context_reference", "evidence")}
+    review = session(drafted(tmp_path, asked), changes=label)
+    review.press("a")
+    assert "Its kind is not said" in review.message
+    for key in "ea":
+        review.press(key)
+    assert state_of(read(review.file.file)[0]) == "accepted"
+
+
 def test_an_accepted_question_that_is_edited_is_to_be_accepted_again(tmp_path: Path) -> None:
     file = drafted(tmp_path)
     review = session(file, changes={"query": "For how many days?"})
