@@ -55,6 +55,7 @@ def test_a_review_by_keys_is_kept_downloaded_and_taken(opened: Opened, tmp_path:
     assert page.locator("#asked").inner_text() == ROWS[2]["query"]
     press(page, "a")
     assert page.locator("#faults").inner_text().endswith("or reject the question.")
+    assert HELD in page.locator("#evidence .near").first.inner_text()
     press(page, "a")
     assert page.locator("#counts").inner_text().startswith("2 accepted, 1 rejected, 1 to go.")
     press(page, "e")

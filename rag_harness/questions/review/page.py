@@ -58,6 +58,7 @@ def _note(row: Row, shown: Shown) -> dict[str, Any]:
         "digest": digest_of(row),
         "faults": shown.faults,
         "sections": [place.section for place in shown.places],
+        "nearest": [place.nearest for place in shown.places],
         "replaced": [place.replaced_by for place in shown.places],
         "near": [
             {"filename": near.filename, "text": near.text, "section": near.section, "share": round(near.share, 3)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -30,7 +29,8 @@ LONGEST = 1_200
 class Place:
     """A quote where it stands: ``before + quote + after`` is text of the page.
 
-    ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty. ``section`` are the headings above
+    ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty, and ``nearest`` is the passage of the
+    page that has most of its words. ``section`` are the headings above
     it, outermost first; ``replaced_by`` is the page that superseded this one, "?" where it is not known which.
     """
 
@@ -41,6 +41,7 @@ class Place:
     section: tuple[str, ...] = ()
     fault: str = ""
     replaced_by: str = ""
+    nearest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Showing:
 
     def prepare(self) -> None:
         """Read the passages of all documents, which takes long for long ones; else the first question does."""
-        self._section("", 0)
+        len(self._chunks_of)
         self._collection.nearest("")
 
     @property
@@ -105,7 +106,8 @@ class Showing:
             return Place(filename, quote, fault=self._no_page(filename))
         start = document.text.find(quote)
         if start < 0:
-            return Place(filename, quote, fault=not_there(filename, quote, document.text))
+            fault = not_there(filename, quote, document.text)
+            return Place(filename, quote, fault=fault, nearest=self._nearest(filename, quote))
         end = start + len(quote)
         replaced = self._collection.superseded.get(filename)
         return Place(
@@ -117,19 +119,25 @@ class Showing:
             replaced_by="" if replaced is None else replaced or "?",
         )
 
+    def _nearest(self, filename: str, quote: str) -> str:
+        wanted = terms(quote)
+        passages = [(self._collection.covered(wanted, each.text), each.text) for each in self._chunks_of[filename]]
+        share, text = max(passages, key=lambda each: each[0], default=(0.0, ""))
+        return _cut(text.strip()) if share else ""
+
     def _no_page(self, name: str) -> str:
         close = get_close_matches(name, list(self._collection.by_id), n=1)
         meant = f" Did you mean {close[0]!r}?" if close else ""
         return f"{name!r} is no page of the documents.{meant} Edit the question, or reject it."
 
     def _section(self, doc_id: str, at: int) -> tuple[str, ...]:
-        chunks = self._chunks_of.get(doc_id, [])
+        chunks = self._chunks_of[doc_id]
         place = bisect_right(chunks, at, key=lambda chunk: chunk.start) - 1
         return chunks[place].section if place >= 0 else ()
 
     @cached_property
     def _chunks_of(self) -> Mapping[str, list[Chunk]]:
-        found: dict[str, list[Chunk]] = defaultdict(list)
+        found: dict[str, list[Chunk]] = {name: [] for name in self.names}
         for chunk in self._collection.chunks:
             found[chunk.doc_id].append(chunk)
         return found

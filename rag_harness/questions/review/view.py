@@ -77,6 +77,9 @@ def _place(place: Place, is_wide: bool) -> Iterator[RenderableType]:
         yield _inset(f"This page is superseded{by}.", "yellow")
     if place.fault:
         yield _inset(safe(place.quote), "red")
+        if place.nearest:
+            yield _titled("nearest to it on that page")
+            yield _inset(safe(place.nearest), "dim")
         return
     before, behind = (place.before, place.after) if is_wide else _few(place)
     text = _text("")

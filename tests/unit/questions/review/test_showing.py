@@ -25,6 +25,15 @@ def test_evidence_is_shown_where_it_stands(tmp_path: Path) -> None:
     assert f"{place.before}{place.quote}{place.after}" in PAGES["delivery.md"]
 
 
+def test_evidence_that_is_gone_is_shown_with_what_is_nearest_to_it(tmp_path: Path) -> None:
+    made = showing(drafted(tmp_path))
+    (place,) = made.of(ROWS[3]).places
+    assert HELD in place.nearest
+    evidence = [{"filename": "delivery.md", "quote": "xylophone"}]
+    (place,) = made.of(row(1, evidence=evidence)).places
+    assert place.nearest == ""
+
+
 def test_each_hop_has_its_place(tmp_path: Path) -> None:
     shown = showing(drafted(tmp_path)).of(ROWS[1])
     assert [(place.filename, place.section[-1]) for place in shown.places] == [
