@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -14,6 +13,7 @@ from rag_harness.dataset.queries import QueryLine
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.review.faults import against_its_kind, not_there
 from rag_harness.questions.review.rows import Row
+from rag_harness.questions.review.shown import Near, Place, Shown
 from rag_harness.questions.written import TEMPTS
 from rag_harness.reader.terms import terms
 from rag_harness.types import NEGATIVE, Chunk
@@ -21,46 +21,10 @@ from rag_harness.types import NEGATIVE, Chunk
 AROUND = 600
 """Characters of a page before and behind a quote."""
 NEAREST = 3
+_TRIED = 200
+"""Passages of all pages among which those of one are looked for."""
 LONGEST = 1_200
 """Characters that are shown of a passage that is near."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A quote where it stands: ``before + quote + after`` is text of the page.
-
-    ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty, and ``nearest`` is the passage of the
-    page that has most of its words. ``section`` are the headings above
-    it, outermost first; ``replaced_by`` is the page that superseded this one, "?" where it is not known which.
-    """
-
-    filename: str
-    quote: str
-    before: str = ""
-    after: str = ""
-    section: tuple[str, ...] = ()
-    fault: str = ""
-    replaced_by: str = ""
-    nearest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """A passage that is near a question: ``share`` of its words, weighed by rarity, stand in it, 0 to 1."""
-
-    filename: str
-    text: str
-    section: tuple[str, ...]
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """``near`` are nearest passages of a question that nothing answers, else passages of other pages that may."""
-
-    places: tuple[Place, ...]
-    near: tuple[Near, ...]
-    faults: tuple[str, ...]
 
 
 class Showing:
@@ -120,10 +84,8 @@ class Showing:
         )
 
     def _nearest(self, filename: str, quote: str) -> str:
-        wanted = terms(quote)
-        passages = [(self._collection.covered(wanted, each.text), each.text) for each in self._chunks_of[filename]]
-        share, text = max(passages, key=lambda each: each[0], default=(0.0, ""))
-        return _cut(text.strip()) if share else ""
+        found = (hit.chunk for hit in self._collection.nearest(quote, _TRIED) if hit.chunk.doc_id == filename)
+        return next((_cut(chunk.text.strip()) for chunk in found), "")
 
     def _no_page(self, name: str) -> str:
         close = get_close_matches(name, list(self._collection.by_id), n=1)

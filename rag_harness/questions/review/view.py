@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rag_harness.questions.review.rows import ACCEPTED, REJECTED, Row, said_of, state_of
 from rag_harness.questions.review.safe import safe
 from rag_harness.questions.review.session import Session, told
-from rag_harness.questions.review.showing import Place, Shown
+from rag_harness.questions.review.shown import Place, Shown
 from rag_harness.types import NEGATIVE
 
 if TYPE_CHECKING:
