@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 from rag_harness.files.sources import json_digest
 from rag_harness.questions.review.rows import REASONS, Row, digest_of
-from rag_harness.questions.review.showing import Showing, Shown
+from rag_harness.questions.review.showing import Showing
+from rag_harness.questions.review.shown import Shown
 
 MOST_OF_A_PAGE = 50_000
 """Characters of a document that is carried whole; of longer ones what stands around the quotes."""
