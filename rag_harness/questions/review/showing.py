@@ -34,9 +34,10 @@ class Showing:
         self._collection = collection
 
     def prepare(self) -> None:
-        """Read the passages of all documents, which takes long for long ones; else the first question does."""
-        len(self._chunks_of)
+        """Work out what is the same for all questions, which takes long for many documents; else the first one does."""
+        len(self._chunks_of), len(self._collection.superseded)
         self._collection.nearest("")
+        self._collection.rarity("")
 
     @property
     def names(self) -> Iterable[str]:
