@@ -86,7 +86,9 @@ class Showing:
 
     def _nearest(self, filename: str, quote: str) -> str:
         found = (hit.chunk for hit in self._collection.nearest(quote, _TRIED) if hit.chunk.doc_id == filename)
-        return next((_cut(chunk.text.strip()) for chunk in found), "")
+        # Of a page in a language whose words are not read, its beginning.
+        text = next((chunk.text for chunk in found), self._collection.by_id[filename].text)
+        return _cut(text.strip())
 
     def _no_page(self, name: str) -> str:
         close = get_close_matches(name, list(self._collection.by_id), n=1)

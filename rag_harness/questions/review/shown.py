@@ -10,7 +10,7 @@ class Place:
     """A quote where it stands: ``before + quote + after`` is text of the page.
 
     ``fault`` says why it stands nowhere, then ``before`` and ``after`` are empty, and ``nearest`` is the passage of the
-    page that has most of its words. ``section`` are the headings above
+    page that has most of its words, else its beginning. ``section`` are the headings above
     it, outermost first; ``replaced_by`` is the page that superseded this one, "?" where it is not known which.
     """
 

@@ -78,7 +78,7 @@ def _place(place: Place, is_wide: bool) -> Iterator[RenderableType]:
     if place.fault:
         yield _inset(safe(place.quote), "red")
         if place.nearest:
-            yield _titled("nearest to it on that page")
+            yield _titled("what that page says")
             yield _inset(safe(place.nearest), "dim")
         return
     before, behind = (place.before, place.after) if is_wide else _few(place)

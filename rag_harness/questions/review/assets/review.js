@@ -124,7 +124,7 @@ function evidenceOf(row, quote, number, all) {
 		el("h3", all.length > 1 ? `Evidence ${number + 1} of ${all.length}: ` : "Evidence: ", path([quote.filename, ...old < 0 ? [] : note.sections[old]])),
 		replaced && el("p.box", "This page is superseded", replaced === "?" ? "." : [" by ", said(replaced), "."]),
 		place ? text(".page", context(place)) : text(".lost", quote.quote),
-		!place && old >= 0 && note.nearest[old] && [el("h3", "Nearest to it on that page"), text(".near", note.nearest[old])],
+		!place && old >= 0 && note.nearest[old] && [el("h3", "What that page says"), text(".near", note.nearest[old])],
 	];
 }
 

@@ -38,7 +38,7 @@ def test_what_is_decided_on_is_on_the_screen(tmp_path: Path) -> None:
     assert f"\x1b[7m{HELD}" in shown, "the quote stands out"
     review.at = 3
     assert "cannot be accepted as it is" in screen(review)
-    assert "nearest to it on that page" in screen(review)
+    assert "what that page says" in screen(review)
     review.at = 2
     assert "nearest passage" in screen(review)
 
