@@ -1,0 +1,168 @@
+"""``rag-harness queries review``: a person reads drafted questions with their evidence."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.commands import FOUND
+from rag_harness.errors import DataError, SettingsError
+
+if TYPE_CHECKING:
+    from rag_harness.questions.review.file import ReviewFile
+    from rag_harness.questions.review.showing import Showing
+
+_STATES = ("unreviewed", "accepted", "rejected")
+_GIT_SECONDS = 5
+
+
+def review_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``queries review`` takes."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="the questions: queries.jsonl")
+    parser.add_argument("--kb", type=Path, metavar="DIR", help="folder of their documents; default: the file's own")
+    parser.add_argument("--by", metavar="NAME", help="who reviews; default: git's user.name, else the system's")
+    parser.add_argument("--kind", default="", metavar="KIND", help="of this kind alone: direct, multi_hop, negative")
+    parser.add_argument("--only", choices=_STATES, default="", help="in this state alone")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many, drawn; the same ones each time")
+    parser.add_argument("--seed", type=int, default=0, help="another one draws others; default: 0")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--page", type=Path, metavar="HTML", help="write a page to review in a browser instead")
+    instead.add_argument("--take", type=Path, metavar="JSONL", help="take what such a page has downloaded")
+
+
+def run_review(chosen: argparse.Namespace) -> int:
+    """Review questions in the terminal, or as a page."""
+    from rag_harness.questions.review.alone import alone_with
+    from rag_harness.questions.review.terminal import check_terminal
+
+    _check(chosen)
+    if chosen.page:
+        return _page(chosen)
+    if not chosen.take:
+        check_terminal()
+    with alone_with(chosen.file):
+        return _take(chosen) if chosen.take else _review(chosen)
+
+
+def _review(chosen: argparse.Namespace) -> int:
+    from rag_harness.questions.review.reviewed import review
+    from rag_harness.questions.review.session import told
+
+    file, numbers = _questions(chosen)
+    if numbers:
+        who = _who(chosen.by)
+        session = review(file, numbers, _showing(chosen), who)
+        print(f"{chosen.file}: {told(session.counts())}")
+    return 0
+
+
+def _page(chosen: argparse.Namespace) -> int:
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.questions.review.page import html_of
+
+    file, numbers = _questions(chosen)
+    if numbers:
+        html = html_of(chosen.file.name, [file.rows[number] for number in numbers], _showing(chosen))
+        write_atomically(chosen.page, html.encode())
+        print(
+            f"wrote {chosen.page}: {len(numbers)} questions with their evidence. What it downloads is taken by: "
+            f"rag-harness queries review {chosen.file} --take DOWNLOADED"
+        )
+    return 0
+
+
+def _take(chosen: argparse.Namespace) -> int:
+    from rag_harness.questions.review.file import ReviewFile
+    from rag_harness.questions.review.taking import taken
+
+    file = ReviewFile(chosen.file)
+    found = taken(chosen.take, file.rows, _showing(chosen), _who(chosen.by))
+    file.put(found.changed)
+    print("\n".join(found.problems), file=sys.stderr, end="\n" if found.problems else "")
+    again = f", {found.before} were taken before" if found.before else ""
+    print(f"{chosen.file}: {len(found.changed)} decisions taken{again}, {len(found.problems)} not")
+    return FOUND if found.problems else 0
+
+
+def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
+    """Return the file, and the numbers of the rows that are asked for; where there are none, that is said."""
+    from rag_harness.questions.review.chosen import chosen as rows_chosen
+    from rag_harness.questions.review.file import ReviewFile
+
+    file = ReviewFile(chosen.file)
+    numbers = rows_chosen(file.rows, chosen.kind, chosen.only, chosen.sample, chosen.seed)
+    if not numbers:
+        print(f"{chosen.file}: none of its {len(file.rows)} questions is {chosen.only}. There is nothing to review.")
+    return file, numbers
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    if chosen.sample is not None and chosen.sample < 1:
+        raise SettingsError(f"--sample {chosen.sample} would show nothing. Give a number from 1, or leave it out.")
+    page = chosen.page
+    if page and (page.is_dir() or page.suffix.lower() not in (".html", ".htm")):
+        raise SettingsError(f"--page {page} is no HTML file. Name one that ends with .html.")
+    if page and not page.absolute().parent.is_dir():
+        raise DataError(f"No folder {page.parent} to write {page.name} into. Make it, or name another file.")
+    if page and page.resolve().is_relative_to(_folder(chosen).resolve()):
+        raise SettingsError(f"--page {page} lies among the documents, and would be read as one. Name another place.")
+    if not chosen.file.is_file():
+        what = "is a folder" if chosen.file.is_dir() else "is not there"
+        raise DataError(f"{chosen.file} {what}. Name a file of questions; rag-harness kb queries DIR writes one.")
+
+
+def _folder(chosen: argparse.Namespace) -> Path:
+    folder: Path = chosen.kb or chosen.file.absolute().parent
+    return folder
+
+
+def _showing(chosen: argparse.Namespace) -> Showing:
+    from rag_harness.dataset.knowledge_base import read_folder
+    from rag_harness.questions import Collection
+    from rag_harness.questions.review.showing import Showing
+
+    folder = _folder(chosen)
+    try:
+        library = read_folder(folder)
+    except DataError as error:
+        raise DataError(f"No documents of {chosen.file} in {folder}. Name their folder: --kb DIR") from error
+    for each in library.unread:
+        print(f"not read: {each.line}")
+    if sys.stderr.isatty():
+        print(f"reading {len(library.documents)} documents of {folder} …", file=sys.stderr)
+    showing = Showing(Collection(library.documents))
+    showing.prepare()
+    return showing
+
+
+def _who(by: str | None) -> str:
+    """Return the name of whoever reviews, on one line.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    name = " ".join((by if by is not None else _of_git() or _of_system()).split())
+    if not name.isprintable() or not name:
+        raise SettingsError(f"--by {by!r} is no name. Say who reviews: --by NAME")
+    return name
+
+
+def _of_git() -> str:
+    try:
+        told = subprocess.run(
+            ["git", "config", "user.name"], capture_output=True, text=True, timeout=_GIT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return told.stdout.strip()
+
+
+def _of_system() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user without a name
+        return ""
