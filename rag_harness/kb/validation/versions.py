@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
-from rag_harness.kb.page import squeeze
+from rag_harness.kb.page import fold, squeeze
 from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.plan import entry, planned
@@ -100,10 +100,10 @@ def _fact(conflict: Conflict) -> str:
 
 def _stated(material: Material, conflict: Conflict, statement: str, owner: PlanPage, other: PlanPage) -> _Problems:
     there, elsewhere = (material.pages.get(page.filename) for page in (owner, other))
-    if there and squeeze(statement) not in there.squeezed:
+    if there and fold(statement) not in there.folded:
         what = f"{_fact(conflict)}: the page does not say {statement!r}. Write it word for word, or mend {PLAN_FILE}."
         yield material.at(owner.filename), what
-    if elsewhere and squeeze(statement) in elsewhere.squeezed:
+    if elsewhere and fold(statement) in elsewhere.folded:
         what = f"{_fact(conflict)}: the page says {statement!r}, which belongs to {owner.filename} only. Remove it."
         yield material.at(other.filename), what
 
