@@ -29,7 +29,11 @@ def _lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterat
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield f"{indent}{before}{opening}"
-    entries = [(f"{_json(key)}: ", each) for key, each in value.items()] if isinstance(value, dict) else [("", each) for each in value]
+    entries = (
+        [(f"{_json(key)}: ", each) for key, each in value.items()]
+        if isinstance(value, dict)
+        else [("", each) for each in value]
+    )
     for number, (key, each) in enumerate(entries, 1):
         yield from _lines(each, indent + _INDENT, key, "," if number < len(entries) else "")
     yield f"{indent}{closing}{after}"
