@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
 _KINDS = (
-    "shares of the pages: tabular have a table, logical steps, mixed both; default: tabular=0.3,logical=0.4,mixed=0.3"
+    "shares: tabular pages have a table, logical ones steps, mixed both; default: tabular=0.3,logical=0.4,mixed=0.3"
 )
 
 

@@ -1,4 +1,4 @@
-"""Faults of version pairs: in a plan, an outdated page and its successor differ in what is planned and in nothing else."""
+"""Faults of version pairs: an outdated page and its successor differ in what is planned, and in nothing else."""
 
 from __future__ import annotations
 
