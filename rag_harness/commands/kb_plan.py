@@ -69,7 +69,7 @@ def _told(plan: Plan, wanted: Wanted, file: Path) -> list[str]:
     kinds = ", ".join(f"{sum(page.kind == kind for page in plan.pages)} {kind}" for kind in wanted.shares)
     facts = sum(len(page.facts or ()) for page in plan.pages)
     pairs = len(plan.version_pairs or ())
-    lines = [f"wrote {file}: {len(plan.pages)} pages ({kinds}), {facts} facts, {pairs} version pairs"]
+    lines = [f"wrote {file}: {len(plan.pages)} pages ({kinds}), {facts} facts, {pairs} version pair{'s' * (pairs != 1)}"]
     if plan.rot != wanted.rot:
         lines.append(f"rot is {plan.rot:g}: {wanted.rot:g} of {wanted.pages} pages is no whole number of pairs")
     return lines
