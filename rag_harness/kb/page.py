@@ -31,14 +31,19 @@ class At(NamedTuple):
 
 @dataclass
 class Page:
-    """A parsed page. ``problems`` are what Markdown accepts but no author means; ``ragged`` are bad table rows."""
+    """A parsed page. ``problems`` are what Markdown accepts but no author means; ``ragged`` are bad table rows.
+
+    ``headings`` are level and text; ``grids`` the rows of each table, the header first, as a reader sees the cells.
+    """
 
     doc_id: str
     text: str
     title: str = ""
     links: list[At] = field(default_factory=list)
     anchors: dict[str, int] = field(default_factory=dict)
+    headings: list[tuple[int, str]] = field(default_factory=list)
     tables: int = 0
+    grids: list[list[list[str]]] = field(default_factory=list)
     lists: int = 0
     ragged: list[At] = field(default_factory=list)
     diagrams: list[At] = field(default_factory=list)
@@ -49,6 +54,17 @@ class Page:
     def squeezed(self) -> str:
         """The source with every run of white space as one blank."""
         return squeeze(self.text)
+
+    @cached_property
+    def folded(self) -> str:
+        """The source without front matter, marks of bold, and with every run of white space as one blank."""
+        front = _FRONT_MATTER.match(self.text)
+        return fold(self.text[front.end() :] if front else self.text)
+
+
+def fold(text: str) -> str:
+    """Return ``text`` without marks of bold, every run of white space as one blank."""
+    return squeeze(text.replace("**", "").replace("__", ""))
 
 
 def squeeze(text: str) -> str:
@@ -82,6 +98,7 @@ class _Reader:
         self.page = page
         self.lines = lines
         self.heading = ""
+        self.in_table = False
         self.slugs: dict[str, int] = {}
 
     def read(self, token: Token) -> None:
@@ -120,13 +137,21 @@ class _Reader:
 
     def _table_open(self, token: Token) -> None:
         first, end = _lines_of(token)
+        self.in_table = True
         self.page.tables += 1
+        self.page.grids.append([])
         wanted = _cells(self.lines[first])
         for number in range(first + 2, end):
             found = _cells(self.lines[number])
             if found != wanted:
                 where = f"the header on line {first + 1}"
                 self._ragged(number, f"the row has {_count(found)}, {where} has {wanted}")
+
+    def _table_close(self, _: Token) -> None:
+        self.in_table = False
+
+    def _tr_open(self, _: Token) -> None:
+        self.page.grids[-1].append([])
 
     def _ragged(self, number: int, what: str) -> None:
         advice = r"Add or remove cells; a | inside a cell is written \|, and a blank line ends a table."
@@ -139,10 +164,13 @@ class _Reader:
             self._add_heading(text, first + 1)
         else:
             self.page.paragraphs.append(At(first + 1, text))
+        if self.in_table:
+            self.page.grids[-1][-1].append(squeeze(text))
         self._no_table(first, token.content.split("\n"))
         self._add_links(token, first + 1)
 
     def _add_heading(self, text: str, line: int) -> None:
+        self.page.headings.append((int(self.heading[1:]), text.strip()))
         if self.heading == "h1" and not self.page.title:
             self.page.title = text.strip()
         plain = unique = slug(text)

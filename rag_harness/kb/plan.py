@@ -91,8 +91,15 @@ class VersionPair(_Part):
 
 
 class Plan(_Part):
-    """The plan. ``rot`` is the share of pages that are meant to stand in version pairs."""
+    """The plan. ``rot`` is the share of pages that are meant to stand in version pairs.
 
+    ``title``, ``domain``, ``planned_by`` (``embedded``, or a model) and ``seed`` say what it is about and who made it.
+    """
+
+    title: str | None = None
+    domain: str | None = None
+    planned_by: str | None = None
+    seed: int | None = None
     pages: tuple[PlanPage, ...]
     num_pages: int | None = None
     categories: tuple[str, ...] | None = None
@@ -129,6 +136,12 @@ def read_plan(file: Path) -> tuple[Plan | None, list[At]]:
         return None, [At(1, f"{'.'.join(map(str, each['loc']))}: {each['msg']}. Mend it.") for each in error.errors()]
     except ValueError as error:
         return None, [At(1, f"{error}. Mend the file, or remove it: a plan is optional.")]
+
+
+def version_order(value: str) -> tuple[list[int], str]:
+    """Order ``10`` after ``9``, ``v2`` after ``v1`` and dates as dates; anything else as text."""
+    parts = value.lstrip("v").replace("-", ".").split(".")
+    return ([int(part) for part in parts], "") if all(part.isdecimal() for part in parts) else ([], value)
 
 
 def _object(data: Any) -> dict[str, Any]:

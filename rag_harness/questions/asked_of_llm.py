@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
+from rag_harness.models.until_right import Fault, ask_until_right
 from rag_harness.prompts import Prompts
 from rag_harness.protocols import ChatModel
 from rag_harness.questions.asking import KINDS, Found
@@ -23,10 +24,7 @@ from rag_harness.questions.likeness import Asked
 from rag_harness.questions.negative import nearest_to
 from rag_harness.questions.replied import draft_of
 from rag_harness.questions.told_to_ask import Task, tasks
-from rag_harness.types import Message
 
-TRIES = 3
-"""Times that a question is asked for, with the faults of the last reply."""
 PATIENCE = 4
 """Tasks for each question that is wanted, and as many on top, after which a model is asked no more."""
 _FAILED = (ModelCallError, ModelOutputError, DeadlineError)
@@ -74,7 +72,7 @@ class Writer:
             if failing >= PATIENCE:
                 found.stopped = found.stopped or f"the writer could not be asked: {results[0]}"
 
-    def _kept(self, result: Draft | str | BaseException, found: Found, asked: Asked) -> int:
+    def _kept(self, result: Draft | Fault | BaseException, found: Found, asked: Asked) -> int:
         """Keep a question, or count why there is none; return how many were kept."""
         if isinstance(result, BudgetError):
             found.stopped = str(result)
@@ -82,7 +80,7 @@ class Writer:
             found.dropped[f"the writer could not be asked: {result}"[:160]] += 1
         elif isinstance(result, BaseException):
             raise result
-        elif fault := result if isinstance(result, str) else asked.fault_of(result):
+        elif fault := result.text if isinstance(result, Fault) else asked.fault_of(result):
             found.dropped[fault] += 1
         elif isinstance(result, Draft):
             asked.add(result)
@@ -90,20 +88,18 @@ class Writer:
             return 1
         return 0
 
-    async def _written(self, task: Task) -> Draft | str:
+    async def _written(self, task: Task) -> Draft | Fault:
         """Return a question that passes, or the fault of the last that did not."""
-        messages = task.messages(self._prompts)
-        fault = ""
-        for _ in range(TRIES):
-            said = (await self._chat.complete(messages)).text
-            draft = draft_of(task, said)
-            fault = draft if isinstance(draft, str) else fault_of(draft, self._collection) or ""
-            if isinstance(draft, Draft) and not fault:
-                fault = await fault_of_answers(draft, self._chat, self._collection) or ""
-                if not fault:
-                    return self._with_nearest(draft)
-            messages = [*messages, Message("assistant", said[:4000]), Message("user", _REPEAT.format(fault=fault))]
-        return fault
+        return await ask_until_right(
+            self._chat, task.messages(self._prompts), lambda said: self._read(task, said), _REPEAT
+        )
+
+    async def _read(self, task: Task, said: str) -> Draft | Fault:
+        draft = draft_of(task, said)
+        if isinstance(draft, str):
+            return Fault(draft)
+        fault = fault_of(draft, self._collection) or await fault_of_answers(draft, self._chat, self._collection)
+        return Fault(fault) if fault else self._with_nearest(draft)
 
     def _with_nearest(self, draft: Draft) -> Draft:
         if draft.kind != "negative":

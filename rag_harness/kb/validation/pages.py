@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from rag_harness.kb.links import ELSEWHERE, linked_file, linked_files
 from rag_harness.kb.page import Page
 from rag_harness.kb.validation.material import Material, leaves
 from rag_harness.kb.validation.report import CheckResult
-
-_ELSEWHERE = re.compile(r"^(?:[A-Za-z][A-Za-z0-9+.\-]*:|//)")
 
 
 def checks(material: Material) -> list[CheckResult]:
@@ -43,7 +39,7 @@ def _links(material: Material) -> CheckResult:
     for page in material.pages.values():
         total += len(page.links)
         for line, target in page.links:
-            if _ELSEWHERE.match(target):
+            if ELSEWHERE.match(target):
                 elsewhere += 1
             elif problem := _problem(material, page, target):
                 check.error(material.at(page.doc_id, line), f"link to {unquote(target)!r}: {problem}")
@@ -52,20 +48,9 @@ def _links(material: Material) -> CheckResult:
     return check
 
 
-def linked_file(page: Page, target: str) -> tuple[str, str]:
-    """Return the file and the anchor that a link of ``page`` names; a leading ``/`` is the knowledge base itself."""
-    path, _, anchor = target.partition("#")
-    path = unquote(path.partition("?")[0])
-    if not path:
-        return page.doc_id, unquote(anchor)
-    folder = "" if path.startswith("/") else PurePosixPath(page.doc_id).parent.as_posix()
-    return posixpath.normpath(posixpath.join(folder, path.lstrip("/"))), unquote(anchor)
-
-
 def links_of(material: Material, page: Page) -> list[str]:
     """Return the other pages that ``page`` links to, each once, in order."""
-    named = dict.fromkeys(linked_file(page, target)[0] for _, target in page.links if not _ELSEWHERE.match(target))
-    return [name for name in named if name in material.pages and name != page.doc_id]
+    return [name for name in linked_files(page) if name in material.pages]
 
 
 def _problem(material: Material, page: Page, target: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from rag_harness.kb.page import Page
+from rag_harness.kb.as_planned import kind_faults, link_faults, title_faults
 from rag_harness.kb.plan import PLAN_FILE, Plan, PlanPage
+from rag_harness.kb.planning.checks import inner_faults
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.report import CheckResult
@@ -62,9 +63,13 @@ def _files(material: Material, plan: Plan) -> _Problems:
         if page.filename not in material.pages:
             said = material.no_file(page.filename).removesuffix(".")
             yield entry(material, plan, page), f"{page.filename!r} is planned: {said}. Write the page or drop it here."
-        yield from _title(material, plan, page)
+        written = material.pages.get(page.filename)
+        for fault in title_faults(page, written) if written else ():
+            yield entry(material, plan, page), fault
     for name in sorted(material.pages.keys() - material.planned.keys()):
         yield material.at(name), f"the page is not in {PLAN_FILE}. Plan it there, or remove the file."
+    for name, fault in inner_faults(plan):
+        yield material.at(PLAN_FILE, plan.line_of(name)), f"{name}: {fault}"
 
 
 def _twice(material: Material, plan: Plan, key: str, values: list[str]) -> _Problems:
@@ -73,13 +78,6 @@ def _twice(material: Material, plan: Plan, key: str, values: list[str]) -> _Prob
             first = plan.line_of(value)
             what = f"{key} {value!r} stands already on line {first}. Give each page its own."
             yield material.at(PLAN_FILE, plan.line_of(value, nth)), what
-
-
-def _title(material: Material, plan: Plan, page: PlanPage) -> _Problems:
-    written = material.pages.get(page.filename)
-    if written and page.title is not None and written.title != page.title:
-        what = f"the first heading of {page.filename} is {written.title!r}, planned is {page.title!r}. Make them agree."
-        yield entry(material, plan, page), what
 
 
 def _categories(material: Material, plan: Plan) -> _Problems:
@@ -97,43 +95,13 @@ def _categories(material: Material, plan: Plan) -> _Problems:
 def _kinds(material: Material, plan: Plan) -> _Problems:
     for page in plan.pages:
         written = material.pages.get(page.filename)
-        for problem in _kind_problems(page, written) if written else ():
+        for problem in kind_faults(page, written) if written else ():
             yield entry(material, plan, page), problem
-
-
-_SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
-    "tabular": (lambda page: page.tables > 0, "a table"),
-    "logical": (lambda page: page.lists + len(page.diagrams) > 0, "a list of steps or conditions, or a diagram"),
-    "mixed": (lambda page: page.tables + page.lists + len(page.diagrams) > 0, "a table, a list or a diagram"),
-}
-
-
-def _kind_problems(page: PlanPage, written: Page) -> Iterator[str]:
-    if page.kind is not None and page.kind not in _SHOWS:
-        yield f"{page.id} has kind {page.kind!r}; known are {', '.join(_SHOWS)}. Use one of them."
-    elif page.kind is not None and not _SHOWS[page.kind][0](written):
-        yield f"{page.filename} is planned as {page.kind}, but has not {_SHOWS[page.kind][1]}. Add it or change kind."
-    if page.mermaid is not None and page.mermaid != bool(written.diagrams):
-        found = "has none. Draw one" if page.mermaid else f"has {len(written.diagrams)}. Remove it"
-        planned_for = "a Mermaid diagram" if page.mermaid else "no Mermaid diagram"
-        yield f"{page.filename} is planned with {planned_for}, but {found}, or change the plan."
 
 
 def _links(material: Material, plan: Plan) -> _Problems:
     for page in plan.pages:
         written = material.pages.get(page.filename)
         if page.links_to is not None and written:
-            for problem in _link_problems(material, plan, page, written):
+            for problem in link_faults(page, plan, links_of(material, written)):
                 yield entry(material, plan, page), problem
-
-
-def _link_problems(material: Material, plan: Plan, page: PlanPage, written: Page) -> Iterator[str]:
-    goals = {reference: plan.page(reference) for reference in page.links_to or ()}
-    found = set(links_of(material, written))
-    for reference, goal in goals.items():
-        if goal is None:
-            yield f"{page.id} links_to {reference!r}, which is not planned. Use the id of a planned page."
-        elif goal.filename not in found:
-            yield f"{page.filename} has no link to {goal.filename}, as links_to says. Add it or drop it here."
-    for name in sorted(found - {goal.filename for goal in goals.values() if goal}):
-        yield f"{page.filename} links to {name}, which its links_to does not list. List it, or drop the link."

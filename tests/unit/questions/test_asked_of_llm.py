@@ -14,9 +14,10 @@ import pytest
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import BudgetError, ModelCallError
+from rag_harness.models.until_right import TRIES
 from rag_harness.prompts import load_prompts
 from rag_harness.questions import Collection, Found
-from rag_harness.questions.asked_of_llm import PATIENCE, TRIES, Writer
+from rag_harness.questions.asked_of_llm import PATIENCE, Writer
 from rag_harness.questions.known_without import gives
 from rag_harness.types import Completion, Document, Message, Usage
 from tests.plugin.counting_server import CountingServer, counting_server
@@ -84,7 +85,7 @@ PROSE = "Here is a question for you: when do evenings end?"
     ("first", "named"),
     [
         (PROSE, "it is not what was asked for"),
-        ("", "it is not what was asked for"),
+        ("", "the reply is empty"),
         ("x" * 1_000_000, "it is not what was asked for"),
         ('{"question": 3}', "it is not what was asked for"),
         ('{"question": " ", "answer": "b", "quotes": []}', "question or answer is empty"),
