@@ -109,7 +109,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     ),
     "queries": (
         "questions as cases",
-        {"from-traces": Command("make cases to label of what users asked a service", "commands.queries")},
+        {
+            "from-traces": Command("make cases to label of what users asked a service", "commands.queries"),
+            "check": Command("say which questions the documents have left behind", "commands.check"),
+        },
     ),
     "results": (
         "result files",
