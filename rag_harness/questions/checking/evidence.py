@@ -17,6 +17,8 @@ def quote_findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
     """Yield what became of the quotes of a question that do not stand in their page as they are."""
     for quote in asked.quotes:
         names = [quote.filename] if quote.filename else [name for each in asked.pages if (name := pages.name_of(each))]
+        if pages.unread.intersection(names):
+            continue
         texts = [pages.texts[name] for name in names if name in pages.texts]
         if any(holds(text, quote.quote) for text in texts):
             continue

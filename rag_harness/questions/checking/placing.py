@@ -120,7 +120,11 @@ def _signs(token: str) -> str:
 
 
 def _with_marks(text: str, start: int, end: int) -> str:
-    """Return a passage with the emphasis that it begins and ends with, where both stand right beside it."""
+    """Return a passage with the link that it begins or ends in, and with emphasis that stands right beside it."""
+    if text[start:end].count("](") > text[start:end].count("[") and text[start - 1 : start] == "[":
+        start -= 1
+    if text[start:end].count("[") > text[start:end].count("]") and (target := _TARGET.match(text, end)):
+        end = target.end()
     before = re.search(r"[*_`]*$", text[max(0, start - 3) : start])
     behind = re.match(r"[*_`]*", text[end : end + 3])
     marks = before[0] if before and behind and before[0] == behind[0][::-1] else ""
