@@ -20,6 +20,7 @@ def wake(config: pytest.Config) -> RagSession:
 
         config.stash[SESSION] = session = RagSession(config)
         config.stash[TRIALS] = trials = Trials(session)
+        config.pluginmanager.register(session.affected, "rag_harness.affected")
         if not hasattr(config, "workerinput"):
             _register_writers(config, session, trials)
     return config.stash[SESSION]

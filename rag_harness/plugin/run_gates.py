@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -104,7 +105,15 @@ class RunGates:
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
         rules = self._rules_for(gate, self._rules, self._record.has_settled(gate.suite))
-        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, rules)
+        is_all = self._is_all_affected(gate)
+        if is_all:
+            rules = replace(rules, chosen=f"affected by {settings.affected_by}")
+        return judge(gate, self._record.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
+
+    def _is_all_affected(self, gate: Gate) -> bool:
+        """Whether the cases that were asked of a gate's suite are those that --rag-affected-by leaves, and all."""
+        asked = self._record.manifest.suites.get(gate.suite)
+        return asked is not None and self._session.affected.is_all_of(gate.suite, asked.selected)
 
     @cached_property
     def _rules(self) -> Rules:
