@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.changes import Changes
     from rag_harness.plugin.session import RagSession
     from rag_harness.questions.since import Question, Why
+    from rag_harness.results.manifest import Some
 
 _SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
 
@@ -31,9 +32,7 @@ class Affected:
 
     def __init__(self, session: RagSession) -> None:
         self._session = session
-        self._found: dict[str, Mapping[str, Why]] = dict(
-            getattr(session.config, "workerinput", {}).get(_SHIPPED) or {}
-        )
+        self._found: dict[str, Mapping[str, Why]] = dict(getattr(session.config, "workerinput", {}).get(_SHIPPED) or {})
         self._changes: dict[str, Changes] = {}
         self._left_out = 0
         self._is_said = False
@@ -60,7 +59,7 @@ class Affected:
         from rag_harness.plugin.changes import changes_of
         from rag_harness.questions import Collection
         from rag_harness.questions.since import affected
-        from rag_harness.results.candidates import retrieved_before
+        from rag_harness.questions.retrieved import retrieved_before
 
         golden, settings = key == GOLDEN, self._session.settings
         data = self._session.data.get("" if golden else key.removeprefix("data "))
@@ -149,8 +148,8 @@ class Affected:
         found = [(key, self._found[key], changes) for key, changes in self._changes.items() if key in self._found]
         return lines_of(self.revision, found) if found else []
 
-    def is_all_of(self, suite: str, selected: Any) -> bool:
-        """Whether what was selected of a suite is what is affected, and nothing else was chosen."""
+    def is_all_of(self, suite: str, selected: Some) -> bool:
+        """Whether the cases that were selected of a suite are all that are affected: nobody has left out more."""
         return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
 
 

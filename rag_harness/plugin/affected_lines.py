@@ -18,7 +18,9 @@ _NAMED = 3
 
 def lines_of(revision: str, found: Found) -> list[str]:
     """Return a line for each set of data, and what was not looked at."""
-    return [f"rag: {line}" for line in [*_affected(revision, found), *_unknown(revision, found), *_code(revision, found)]]
+    return [
+        f"rag: {line}" for line in [*_affected(revision, found), *_unknown(revision, found), *_code(revision, found)]
+    ]
 
 
 def _affected(revision: str, found: Found) -> Iterator[str]:

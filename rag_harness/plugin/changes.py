@@ -64,7 +64,9 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
     file = data.golden_file if golden else data.queries_file
     now, before = _now_and_before(at, file, tracked, _golden_rows if golden else _rows)
     rows = frozenset(name for name, row in now.items() if before.get(name) != row)
-    return Changes(Change(pages, rows), data.folder, file.name if now and not before else "", _code(at, folder, tracked))
+    return Changes(
+        Change(pages, rows), data.folder, file.name if now and not before else "", _code(at, folder, tracked)
+    )
 
 
 def _pages(at: Since, folder: Path, paths: frozenset[str]) -> frozenset[str]:
@@ -98,9 +100,7 @@ def _now_and_before(
     return now, _read_content(content, file.suffix, read) if content is not None else {}
 
 
-def _read_content(
-    content: bytes, suffix: str, read: Callable[[Path], Mapping[str, object]]
-) -> Mapping[str, object]:
+def _read_content(content: bytes, suffix: str, read: Callable[[Path], Mapping[str, object]]) -> Mapping[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         before = Path(folder, f"before{suffix}")
         before.write_bytes(content)

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from rag_harness.files.log import close_log, log, open_log
 from rag_harness.once import Once
-from rag_harness.plugin.affected import Affected
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.trial_ids import Known
 from rag_harness.plugin.wanted import Wanted
@@ -42,7 +41,6 @@ class RagSession:
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
         self.wanted = Wanted(self._settings.get)
-        self.affected = Affected(self)
         self._pages: dict[str, dict[str, str]] = {}
         self._registered: dict[str, Experiment] = {}
         self._declared: dict[str, Experiment] = {}

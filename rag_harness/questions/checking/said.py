@@ -62,7 +62,9 @@ def _question(name: str, report: Report) -> Iterator[str]:
 
 
 def _proposed(proposal: Proposal) -> str:
-    return f"{proposal.filename} (BM25 {proposal.score:.2f}, {proposal.share:.0%} of the words) {_short(proposal.quote)}"
+    return (
+        f"{proposal.filename} (BM25 {proposal.score:.2f}, {proposal.share:.0%} of the words) {_short(proposal.quote)}"
+    )
 
 
 def _short(text: str) -> str:

@@ -78,7 +78,8 @@ def test_other_white_space_harms_nothing_and_is_mended(kb: Path, capsys: pytest.
     put(kb, delivery=DELIVERY.replace("for 9 days", "for\n9  days"))
     file = kb / "mended.jsonl"
     report = checked(kb, capsys, "-o", str(file), status=0)
-    assert kinds(report) == {"q_held": ["white space"]} and report["affected"] == []
+    assert kinds(report) == {"q_held": ["white space"]}
+    assert report["affected"] == []
     before, after = (kb / "queries.jsonl").read_text().splitlines(), file.read_text().splitlines()
     assert json.loads(after[1])["evidence"][0]["quote"] == HELD.replace("for 9 days", "for\n9  days")
     assert [after[0], *after[2:]] == [before[0], *before[2:]]
@@ -88,7 +89,8 @@ def test_other_marks_are_affected_and_mended(kb: Path, capsys: pytest.CaptureFix
     put(kb, delivery=DELIVERY.replace("held for 9 days", "held for **9 days**"))
     file = kb / "queries.jsonl"
     report = checked(kb, capsys, "-o", str(file))
-    assert kinds(report) == {"q_held": ["markup"]} and report["need_a_person"] == []
+    assert kinds(report) == {"q_held": ["markup"]}
+    assert report["need_a_person"] == []
     assert read_queries(file)[1].evidence[0].quote == HELD.replace("9 days", "**9 days**")
     assert checked(kb, capsys, status=0)["found"] == {}
 
@@ -107,7 +109,8 @@ def test_another_figure_is_named_and_that_the_answer_has_the_old_one(
     ]
     mended = read_queries(kb / "mended.jsonl")[1]
     assert mended.evidence[0].quote == HELD
-    assert mended.metadata["reviewed"] == "no" and "9 -> 14" in mended.metadata["affected"]
+    assert mended.metadata["reviewed"] == "no"
+    assert "9 -> 14" in mended.metadata["affected"]
 
 
 def test_other_words_are_shown_old_and_new(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,8 +127,10 @@ def test_a_quote_that_is_gone_has_the_nearest_passages_with_scores(
     found = checked(kb, capsys)["found"]["q_held"]
     assert [each["what"] for each in found] == ["gone"]
     nearest = found[0]["proposals"][0]
-    assert nearest["filename"] == "news.md" and nearest["quote"] == "The harbour office keeps a parcel for two weeks."
-    assert nearest["score"] > 0 and 0 < nearest["share"] <= 1
+    assert nearest["filename"] == "news.md"
+    assert nearest["quote"] == "The harbour office keeps a parcel for two weeks."
+    assert nearest["score"] > 0
+    assert 0 < nearest["share"] <= 1
 
 
 def test_a_renamed_page_is_known_by_its_quotes_and_mended_everywhere(
@@ -139,7 +144,8 @@ def test_a_renamed_page_is_known_by_its_quotes_and_mended_everywhere(
     assert report["need_a_person"] == []
     both, bare_now = (read_queries(kb / "queries.jsonl", kb)[place] for place in (2, 4))
     assert [each.filename for each in both.evidence] == ["returns.md", "members.md"]
-    assert both.context_reference == ("returns.md", "members.md") and bare_now.qrels == {"members.md": 2}
+    assert both.context_reference == ("returns.md", "members.md")
+    assert bare_now.qrels == {"members.md": 2}
     assert checked(kb, capsys, status=0)["without_quotes"] == 1
 
 
@@ -199,7 +205,13 @@ def test_a_golden_set_is_checked_too(kb: Path, capsys: pytest.CaptureFixture[str
     entries = [
         {"id": "g1", "query": "seal", "expected_document_id": "returns.md#windows", "justification": "j"},
         {"id": "g2", "query": "seal", "expected_document_id": "returns.md#openings", "justification": "j"},
-        {"id": "g3", "query": "fee", "expected_document_id": "club.md", "justification": "j", "evidence": "A fee of €9"},
+        {
+            "id": "g3",
+            "query": "fee",
+            "expected_document_id": "club.md",
+            "justification": "j",
+            "evidence": "A fee of €9",
+        },
     ]
     for number, entry in enumerate(entries):
         entry["query"] += str(number)
@@ -232,8 +244,10 @@ def test_a_page_that_cannot_be_read_is_not_gone(kb: Path, capsys: pytest.Capture
 
 
 def test_a_figure_that_goes_on_is_another() -> None:
-    assert holds("It costs €10, or €9.", "costs €10") and holds("€10", "€10")
-    assert not holds("It costs €100.", "costs €10") and not holds("It costs €10.50.", "costs €10")
+    assert holds("It costs €10, or €9.", "costs €10")
+    assert holds("€10", "€10")
+    assert not holds("It costs €100.", "costs €10")
+    assert not holds("It costs €10.50.", "costs €10")
     assert not holds("version 12.5", "2.5")
 
 
@@ -258,12 +272,14 @@ def test_marks_are_told_from_words(page: str, found: str | None) -> None:
 def test_of_several_rows_the_one_with_fewest_other_figures() -> None:
     page = "Oak crate holds 3 kg for €20\nOak crate holds 4 kg for €19\n"
     found = with_other_figures(page, "Oak crate holds 4 kg for €21")
-    assert found is not None and found.figures == (("21", "19"),)
+    assert found is not None
+    assert found.figures == (("21", "19"),)
     assert with_other_figures("It is €20", "€21") is None
 
 
 def test_a_passage_of_two_sentences_is_found_as_two() -> None:
     page = "We are open. Parcels are kept for a week. Then they are sent back to you. Bye."
     found = reworded(page, "Parcels are kept for a month. Then they go back to you.")
-    assert found is not None and found.text == "Parcels are kept for a week. Then they are sent back to you."
+    assert found is not None
+    assert found.text == "Parcels are kept for a week. Then they are sent back to you."
     assert reworded(page, "Lanterns are red and green.") is None
