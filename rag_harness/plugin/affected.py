@@ -127,13 +127,18 @@ class Affected:
         """Learn from a worker whether it left out anything."""
         self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get(_LEFT_OUT, 0))
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Let a run that had nothing to ask be a success: pytest calls it "no tests collected"."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
+        """Let a run that had nothing to ask be a success: pytest calls it "no tests collected".
+
+        After all others: some put the status back that they were called with.
+        """
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_LEFT_OUT] = self._left_out
-        elif self._left_out and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        result = yield
+        if self._left_out and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
+        return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say under xdist, where nobody has said it at the beginning, what is affected."""

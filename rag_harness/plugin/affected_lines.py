@@ -29,13 +29,14 @@ def _affected(revision: str, found: Found) -> Iterator[str]:
     for key, names, changes in found:
         counts = Counter(names.values())
         said = ", ".join(f"{counts[why]} {words}" for why, words in WHYS.items() if counts[why])
-        what = "golden entries" if key == GOLDEN else "questions"
+        one, what = ("golden entry", "golden entries") if key == GOLDEN else ("question", "questions")
         pages = len(changes.change.pages)
         of = f"{pages} page{'s' * (pages != 1)} of {changes.folder} changed"
         if not pages and not names:
             yield f"no page of {changes.folder} and none of its {what} has changed since {revision}"
         else:
-            yield f"{len(names)} {what} are affected by {revision}{': ' * bool(said)}{said} ({of})"
+            who = f"1 {one} is" if len(names) == 1 else f"{len(names) or 'no'} {what if names else one} {'are' if names else 'is'}"
+            yield f"{who} affected by {revision}{': ' * bool(said)}{said} ({of})"
 
 
 def _unknown(revision: str, found: Found) -> Iterator[str]:
