@@ -56,18 +56,23 @@ class Affected:
         return self._found[key]
 
     def _find(self, key: str) -> Mapping[str, Why]:
+        from rag_harness.errors import SettingsError
         from rag_harness.plugin.changes import changes_of
         from rag_harness.questions import Collection
         from rag_harness.questions.since import affected
         from rag_harness.questions.retrieved import retrieved_before
 
         golden, settings = key == GOLDEN, self._session.settings
+        if settings.save:
+            raise SettingsError(
+                f"--rag-save={settings.save} keeps a whole run, and --rag-affected-by leaves cases out. Give one of the two."
+            )
         data = self._session.data.get("" if golden else key.removeprefix("data "))
         self._changes[key] = changes = changes_of(data, settings, golden)
         touched = changes.change.pages
-        before = retrieved_before(self._session.output, settings.top_k, lambda name: self._is_of(name, key))
+        before = retrieved_before(self._session.output, settings.candidates, lambda name: self._is_of(name, key))
         collection = Collection(data.documents) if touched else None
-        return affected(_questions(data, golden), changes.change, before, collection, settings.top_k)
+        return affected(_questions(data, golden), changes.change, before, collection, settings.candidates)
 
     def _is_of(self, experiment: str, key: str) -> bool:
         golden = experiment == GOLDEN

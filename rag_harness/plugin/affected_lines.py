@@ -35,7 +35,11 @@ def _affected(revision: str, found: Found) -> Iterator[str]:
         if not pages and not names:
             yield f"no page of {changes.folder} and none of its {what} has changed since {revision}"
         else:
-            who = f"1 {one} is" if len(names) == 1 else f"{len(names) or 'no'} {what if names else one} {'are' if names else 'is'}"
+            who = (
+                f"1 {one} is"
+                if len(names) == 1
+                else f"{len(names) or 'no'} {what if names else one} {'are' if names else 'is'}"
+            )
             yield f"{who} affected by {revision}{': ' * bool(said)}{said} ({of})"
 
 

@@ -33,7 +33,9 @@ def asked(suite: Suite) -> list[object]:
 def test_where_nothing_has_changed_nothing_is_asked_and_that_is_a_success(suite: Suite, repo: Repository) -> None:
     result = suite.run("-m", "e3", "--rag-affected-by=HEAD", GATE)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["rag: no page of kb and none of its questions has changed since HEAD*", "*4 deselected*"])
+    result.stdout.fnmatch_lines(
+        ["rag: no page of kb and none of its questions has changed since HEAD*", "*4 deselected*"]
+    )
     result.stdout.no_fnmatch_line("*rag gates*")
     assert asked(suite) == []
 
@@ -95,7 +97,9 @@ def test_workers_choose_alike_and_the_golden_suite_too(suite: Suite, repo: Repos
     )
     repo.commit()
     repo.write(**{"kb/shipping": PAGES["shipping.md"].replace("9.90", "8.90")})
-    result = suite.run("-n2", "--rag-affected-by=HEAD", GATE, "--rag-gate=golden: recall@2 >= 0.5", "--rag-k=2", "test_both.py")
+    result = suite.run(
+        "-n2", "--rag-affected-by=HEAD", GATE, "--rag-gate=golden: recall@2 >= 0.5", "--rag-k=2", "test_both.py"
+    )
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -108,10 +112,19 @@ def test_workers_choose_alike_and_the_golden_suite_too(suite: Suite, repo: Repos
     assert asked(suite) == ["q_direct_002"]
 
 
-def test_a_revision_that_is_none_ends_the_run_before_anything_is_asked(suite: Suite, repo: Repository) -> None:
-    result = suite.run("--rag-affected-by=nowhere")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rag-affected-by=nowhere"], "*'nowhere' is no commit of the repository*"),
+        (["--rag-affected-by=HEAD", "--rag-save=main"], "*--rag-save=main keeps a whole run*"),
+    ],
+)
+def test_what_cannot_be_told_ends_the_run_before_anything_is_asked(
+    suite: Suite, repo: Repository, options: list[str], said: str
+) -> None:
+    result = suite.run(*options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*'nowhere' is no commit of the repository*"])
+    result.stderr.fnmatch_lines([said])
     assert asked(suite) == []
 
 
