@@ -19,7 +19,8 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.questions import page, words
+from questions import page, words
+
 from rag_harness.questions import Collection
 from rag_harness.questions.checking import Asked, check
 from rag_harness.types import Document, Evidence

@@ -59,13 +59,14 @@ class Affected:
         from rag_harness.errors import SettingsError
         from rag_harness.plugin.changes import changes_of
         from rag_harness.questions import Collection
-        from rag_harness.questions.since import affected
         from rag_harness.questions.retrieved import retrieved_before
+        from rag_harness.questions.since import affected
 
         golden, settings = key == GOLDEN, self._session.settings
         if settings.save:
             raise SettingsError(
-                f"--rag-save={settings.save} keeps a whole run, and --rag-affected-by leaves cases out. Give one of the two."
+                f"--rag-save={settings.save} keeps a whole run, and --rag-affected-by leaves cases out. Give one of "
+                "the two."
             )
         data = self._session.data.get("" if golden else key.removeprefix("data "))
         self._changes[key] = changes = changes_of(data, settings, golden)

@@ -53,7 +53,7 @@ def test_a_path_is_told_from_one_outside(repo: Repository, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("revision", ["nowhere", "HEAD~9", "--all", "", "HEAD...HEAD", "HEAD:kb"])
 def test_what_is_no_commit_is_named(repo: Repository, revision: str) -> None:
-    with pytest.raises(SettingsError, match="is no commit of the repository .* Name a branch, a tag or a commit"):
+    with pytest.raises(SettingsError, match=r"is no commit of the repository .* Name a branch, a tag or a commit"):
         since(repo.folder / "kb", revision)
 
 
