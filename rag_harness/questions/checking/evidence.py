@@ -8,7 +8,14 @@ from rag_harness.kb.page import squeeze
 from rag_harness.questions.checking.asked import Asked
 from rag_harness.questions.checking.findings import Finding
 from rag_harness.questions.checking.pages import Pages
-from rag_harness.questions.checking.placing import Found, holds, otherwise_marked, reworded, with_other_figures
+from rag_harness.questions.checking.placing import (
+    Found,
+    holds,
+    otherwise_marked,
+    reworded,
+    tells_page,
+    with_other_figures,
+)
 from rag_harness.reader.terms import figures
 from rag_harness.types import Evidence
 
@@ -35,7 +42,9 @@ def _changed(asked: Asked, quote: Evidence, filename: str, pages: Pages) -> Iter
     moved_to = pages.renamed.get(filename) if pages.renamed.get(filename) in elsewhere else None
     if moved_to or len(elsewhere) == 1:
         target = moved_to or next(iter(elsewhere))
-        yield Finding("moved", filename, "", quote.quote, elsewhere[target], target, mends=True)
+        is_safe = bool(moved_to) or tells_page(quote.quote)
+        why = "" if is_safe else "too short to be sure that it is the same"
+        yield Finding("moved", filename, why, quote.quote, elsewhere[target], target, mends=is_safe)
         return
     now = pages.renamed.get(filename, filename)
     yield from _lost(asked, quote, filename, now, pages)

@@ -11,7 +11,7 @@ from rag_harness.chunking.markdown import read_headings
 from rag_harness.dataset.slugs import numbered
 from rag_harness.questions.checking.asked import Asked
 from rag_harness.questions.checking.findings import Proposal
-from rag_harness.questions.checking.placing import holds, otherwise_marked, pieces
+from rag_harness.questions.checking.placing import holds, otherwise_marked, pieces, tells_page
 from rag_harness.questions.collection import Collection
 from rag_harness.reader.terms import terms
 
@@ -74,7 +74,7 @@ class Pages:
             new = [page for page, count in holders.items() if count == len(all_quotes)]
             # A page that questions know already is not the new name of another.
             unknown = [page for page in new if page not in named]
-            if len(unknown or new) == 1:
+            if len(unknown or new) == 1 and any(map(tells_page, all_quotes)):
                 found[name] = (unknown or new)[0]
         return found
 

@@ -12,6 +12,8 @@ LIKE = 0.6
 """Share of words in common, in their order, from which a passage is taken for the quote in other words."""
 FEWEST_WORDS = 3
 """Words beside its figures that a quote must have to be known again by them."""
+TELLING = 5
+"""Words that a quote must have for its page to be known by it: "30 days" may stand in any."""
 _LOOKED_AT = 5
 """Passages with most of a quote's words, of which the likest is taken."""
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[^\w\s]")
@@ -75,6 +77,11 @@ def reworded(text: str, quote: str) -> Found | None:
     rated = [(SequenceMatcher(None, wanted, words, autojunk=False).ratio(), passage) for passage, words in ranked]
     best = max(rated, key=lambda each: each[0], default=(0.0, ""))
     return Found(best[1]) if len(wanted) >= FEWEST_WORDS and best[0] >= LIKE else None
+
+
+def tells_page(quote: str) -> bool:
+    """Whether a quote has so many words that another page which has them is where it went."""
+    return len(_words(quote)) >= TELLING
 
 
 def pieces(text: str) -> list[str]:

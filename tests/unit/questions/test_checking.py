@@ -156,6 +156,18 @@ def test_a_quote_that_went_to_another_page_takes_its_page_along(kb: Path, capsys
     assert read_queries(kb / "queries.jsonl", kb)[1].context_reference == ("club.md",)
 
 
+def test_a_quote_that_is_too_short_to_tell_its_page_is_left_to_a_person(
+    kb: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(kb / "queries.jsonl", [row("q_days", "How long are parcels held?", ("delivery.md", "for 9 days"))])
+    (kb / "delivery.md").unlink()
+    put(kb, news="# News\n\nThe quay is closed for 9 days.\n")
+    report = checked(kb, capsys, "-o", str(kb / "queries.jsonl"))
+    assert kinds(report) == {"q_days": ["moved"]}
+    assert report["need_a_person"] == ["q_days"]
+    assert read_queries(kb / "queries.jsonl")[0].evidence[0].filename == "delivery.md"
+
+
 def test_a_quote_that_several_pages_have_now_is_left_to_a_person(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(kb, delivery="# Delivery\n", club=f"{CLUB}\n{HELD}\n", news=f"# News\n\n{HELD}\n")
     report = checked(kb, capsys)
