@@ -60,8 +60,8 @@ def since(folder: Path, revision: str) -> Since:
 
 
 def _commit(top: Path, revision: str) -> str:
-    # A revision that looks like an option must not be read as one.
-    found = _ask(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    # What stands behind the revision keeps one that looks like an option from being read as one.
+    found = _ask(top, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     if found.returncode == 0 and revision:
         return found.stdout.decode().strip()
     shallow = _ask(top, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"

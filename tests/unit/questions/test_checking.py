@@ -279,6 +279,7 @@ def test_a_figure_that_goes_on_is_another() -> None:
 def test_marks_are_told_from_words(page: str, found: str | None) -> None:
     passage = otherwise_marked(page, "fee is €5-9")
     assert (passage.text if passage else None) == found
+    assert otherwise_marked("Every *fee* is yearly", "fee is year") is None
 
 
 def test_of_several_rows_the_one_with_fewest_other_figures() -> None:

@@ -48,11 +48,11 @@ def test_the_prompt_and_the_first_candidates_of_each_query_are_what_was_retrieve
     candidates = [{"chunk_id": f"{name}.md#0", "score": 1.0} for name in "abc"]
     write(
         tmp_path / "e3_filtered_rag.jsonl",
-        {"retrieved_chunks": [make_chunk("c.md#chunk_0")], "candidates": candidates},
+        {"retrieved_chunks": [make_chunk("p.md#chunk_0")], "candidates": candidates},
         {"query_id": "q2", "ranking": ("x.md", "y.md", "z.md"), "candidates": [], "retrieved_chunks": []},
     )
     found = retrieved_before(tmp_path, 2, lambda _: True)
-    assert found == {"q1": {"a.md", "b.md", "c.md"}, "q2": {"x.md", "y.md"}}
+    assert found == {"q1": {"a.md", "b.md", "p.md"}, "q2": {"x.md", "y.md"}}
 
 
 def test_the_newest_row_of_each_experiment_counts_also_one_that_was_set_aside(tmp_path: Path) -> None:
