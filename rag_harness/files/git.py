@@ -86,10 +86,10 @@ def _ask(folder: Path, *asked: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
             ["git", *asked], cwd=folder, env={**os.environ, **quiet}, capture_output=True, timeout=_SECONDS, check=False
         )
-    except FileNotFoundError:
+    except OSError as error:
         raise SettingsError(
-            "--rag-affected-by asks git what has changed, and there is no program git on the PATH. Install it, or "
-            "leave the option out."
+            f"--rag-affected-by asks git what has changed, and there is no program git on the PATH that can be run "
+            f"({error.strerror}). Install it, or leave the option out."
         ) from None
     except subprocess.TimeoutExpired:
         raise SettingsError(f"git {asked[0]} took longer than {_SECONDS} s in {folder}.") from None

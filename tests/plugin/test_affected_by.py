@@ -97,7 +97,13 @@ def test_workers_choose_alike_and_the_golden_suite_too(suite: Suite, repo: Repos
     )
     # A worker that had to ask git itself would fail.
     suite.pytester.makeconftest(
-        "import os\nif 'PYTEST_XDIST_WORKER' in os.environ:\n    os.environ['PATH'] = os.devnull"
+        """
+        import os
+
+        def pytest_configure(config):
+            if hasattr(config, "workerinput"):
+                os.environ["PATH"] = os.devnull
+        """
     )
     repo.commit()
     repo.write(**{"kb/shipping": PAGES["shipping.md"].replace("9.90", "8.90")})
