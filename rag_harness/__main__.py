@@ -113,6 +113,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         {
             "from-traces": Command("make cases to label of what users asked a service", "commands.queries"),
             "review": Command("read drafted questions with their evidence: accept, edit, reject", "commands.review"),
+            "check": Command("say which questions the documents have left behind", "commands.check"),
         },
     ),
     "results": (

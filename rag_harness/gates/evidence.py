@@ -38,6 +38,7 @@ class Rules:
     ``max_unmeasured`` is the share of cases that may be without a value, though they could have one. ``cluster`` names
     what makes cases alike, e.g. ``source_page``; ``clusters`` then says which case belongs where. ``settled`` are gates
     that needed no more cases, with their state and why: what was not asked for that reason is not missing.
+    ``chosen`` says how the cases of a part were chosen.
     """
 
     max_unmeasured: float = 1.0
@@ -47,6 +48,7 @@ class Rules:
     cluster: str = ""
     clusters: Clusters | None = None
     settled: Mapping[Gate, tuple[State, str]] = field(default_factory=dict)
+    chosen: str = "selected"
 
 
 class Found(NamedTuple):

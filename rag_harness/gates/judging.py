@@ -177,7 +177,7 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
     values = list(found.values())
     if problem := _unusable(gate, values, [scores]):
         return Verdict(gate, "failed", reason=problem)
-    remarks = _remarks(gate, {gate.suite: scores}, gate in ways.rules.settled)
+    remarks = _remarks(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
         return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
     point = _by_value(gate, values, threshold, _interval(gate, values, ways.unit), remarks)
@@ -194,7 +194,7 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
     differences = {case: ours[case] - others[case] for case in both}
     interval = _interval_of_mean(list(differences.values()), ways.unit, -1) if gate.quantile is None else None
     threshold = _aggregate(gate, second) + right.offset
-    remarks = _remarks(gate, {gate.suite: mine, right.name: theirs})
+    remarks = _remarks(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
     point = _by_value(gate, first, threshold, interval, remarks)
     evidence = Found(differences, right.offset, _population(gate, mine, len(both)), remarks[0])
     return weighed(point, evidence, ways.rules, ways.unit)
@@ -224,13 +224,14 @@ def _reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
     return f": {', '.join(said)}" if said else ""
 
 
-def _remarks(gate: Gate, sides: Mapping[str, SuiteScores], settled: bool = False) -> tuple[bool, str]:
+def _remarks(gate: Gate, sides: Mapping[str, SuiteScores], rules: Rules) -> tuple[bool, str]:
     """Return whether any case was lost, and what else a reader must know of the cases that were looked at."""
     where = dict(gate.slice)
     lost = sum(scores.lost_of(where) for scores in sides.values())
     remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
     selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
-    remarks += [f"{selected} of {total} cases selected"] if selected < total and not settled else []
+    is_part = selected < total and (len(sides) > 1 or gate not in rules.settled)
+    remarks += [f"{selected} of {total} cases {rules.chosen}"] if is_part else []
     unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
     remarks += [f"{unmeasured} could not be measured{_reasons(gate, list(sides.values()))}"] if unmeasured else []
     return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])

@@ -9,23 +9,27 @@ from rag_harness.plugin.keys import RECORDER, SESSION, TRIALS
 if TYPE_CHECKING:
     import pytest
 
+    from rag_harness.plugin.affected import Affected
     from rag_harness.plugin.session import RagSession
 
 
 def wake(config: pytest.Config) -> RagSession:
     """Return the state of the run. The first call makes it, and in the process that writes, recorder and gates."""
     if SESSION not in config.stash:
+        from rag_harness.plugin.affected import Affected
         from rag_harness.plugin.session import RagSession
         from rag_harness.plugin.trials import Trials
 
         config.stash[SESSION] = session = RagSession(config)
         config.stash[TRIALS] = trials = Trials(session)
+        affected = Affected(session)
+        config.pluginmanager.register(affected, "rag_harness.affected")
         if not hasattr(config, "workerinput"):
-            _register_writers(config, session, trials)
+            _register_writers(config, session, trials, affected)
     return config.stash[SESSION]
 
 
-def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -> None:
+def _register_writers(config: pytest.Config, session: RagSession, trials: Any, affected: Affected) -> None:
     """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
     from rag_harness.plugin.attribution import Attribution
     from rag_harness.plugin.collected import Collection
@@ -44,7 +48,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any) -
     config.stash[RECORDER] = recorder = Recorder(session)
     record = RunRecord(session, recorder)
     early = EarlyStopping(session, recorder, trials, lambda: gates.gates)
-    gates = GateKeeper(session, recorder, record, early.rules_for)
+    gates = GateKeeper(session, recorder, record, early.rules_for, affected.is_all_of)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is

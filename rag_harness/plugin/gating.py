@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
+    from rag_harness.results.manifest import Some
 
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
@@ -29,9 +30,16 @@ _CATEGORIES = {"inconclusive": "gates inconclusive", "not judged": "gates not ju
 class GateKeeper:
     """Judges when the tests are done, and says so in the last lines."""
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, rules_for: RulesFor) -> None:
+    def __init__(
+        self,
+        session: RagSession,
+        recorder: Recorder,
+        record: RunRecord,
+        rules_for: RulesFor,
+        is_all_affected: Callable[[str, Some], bool],
+    ) -> None:
         self._session, self._recorder, self._record = session, recorder, record
-        self._run = RunGates(session, recorder, record, rules_for)
+        self._run = RunGates(session, recorder, record, rules_for, is_all_affected)
         self._used = False
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.baseline import SavedRun
+    from rag_harness.results.manifest import Some
 
 
 class RulesFor(Protocol):
@@ -32,10 +35,19 @@ class RunGates:
         recorder: knows what was not run.
         record: has the tables that gates are judged by.
         rules_for: says how a gate is judged that could be settled early.
+        is_all_affected: whether the cases that were selected of a suite are all that --rag-affected-by leaves.
     """
 
-    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, rules_for: RulesFor) -> None:
+    def __init__(
+        self,
+        session: RagSession,
+        recorder: Recorder,
+        record: RunRecord,
+        rules_for: RulesFor,
+        is_all_affected: Callable[[str, Some], bool],
+    ) -> None:
         self._session, self._recorder, self._record, self._rules_for = session, recorder, record, rules_for
+        self._is_all_affected = is_all_affected
 
     @cached_property
     def gates(self) -> list[Gate]:
@@ -105,7 +117,15 @@ class RunGates:
         settings = self._session.settings
         correct = corrections(settings.path(settings.judges), self._session.output)
         rules = self._rules_for(gate, self._rules, self._record.has_settled(gate.suite))
-        return judge(gate, self._record.tables, settings.gate_partial, baseline, unit, correct, rules)
+        is_all = self._has_all_affected(gate)
+        if is_all:
+            rules = replace(rules, chosen=f"affected by {settings.affected_by}")
+        return judge(gate, self._record.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
+
+    def _has_all_affected(self, gate: Gate) -> bool:
+        """Whether the cases that were asked of a gate's suite are those that --rag-affected-by leaves, and all."""
+        asked = self._record.manifest.suites.get(gate.suite)
+        return asked is not None and self._is_all_affected(gate.suite, asked.selected)
 
     @cached_property
     def _rules(self) -> Rules:

@@ -220,6 +220,11 @@ class Settings:
 
     concurrency: int = option(16, "trials in flight at once, in the whole run", "nothing", ge=1)
     limit: int = option(0, "only the first N queries; 0 is all", "nothing", ge=0)
+    affected_by: str = option(
+        "",
+        "only the queries whose gold or top candidates touch documents that have changed since this git revision",
+        "nothing",
+    )
     timeout: float = option(60.0, "seconds one model call may take", "nothing", gt=0, allow_inf_nan=False)
     deadline: float = option(
         300.0, "seconds one trial may take, waiting for caps not counted", "nothing", gt=0, allow_inf_nan=False

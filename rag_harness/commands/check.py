@@ -1,0 +1,35 @@
+"""``rag-harness queries check``: are questions still about what the documents say?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rag_harness.commands import FOUND
+
+
+def check_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``queries check`` takes."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of documents: Markdown, text, HTML, PDF")
+    queries = "questions, or a golden set (.json, .csv); default: queries.jsonl in the folder"
+    parser.add_argument("--queries", type=Path, metavar="FILE", help=queries)
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("-o", dest="mended", type=Path, metavar="FILE", help="the questions, mended where that is safe")
+
+
+def run_check(chosen: argparse.Namespace) -> int:
+    """Say which questions are affected by what became of the documents."""
+    from rag_harness.dataset.knowledge_base import read_folder
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.questions import Collection
+    from rag_harness.questions.checking import as_json, check, lines, mended, read_asked
+
+    file = chosen.queries or chosen.folder / "queries.jsonl"
+    asked = read_asked(file)
+    library = read_folder(chosen.folder)
+    unread = [each.file.relative_to(chosen.folder).as_posix() for each in library.unread]
+    report = check(asked, Collection(library.documents), unread)
+    if chosen.mended:
+        write_atomically(chosen.mended, mended(file, report).encode())
+    print(as_json(report) if chosen.json else "\n".join(lines(report)))
+    return FOUND if report.affected else 0

@@ -1,0 +1,177 @@
+"""--rag-affected-by: of the tests that were chosen, only those whose questions a change of documents affects."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rag_harness.plugin.items import trial_id_of
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from rag_harness.dataset.data import Data
+    from rag_harness.plugin.changes import Changes
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.questions.since import Question, Why
+    from rag_harness.results.manifest import Some
+
+_SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
+
+
+class Affected:
+    """Lives in every process; without the option it does nothing.
+
+    A worker is told by the controller which questions are affected: it would see rows that the controller has begun to
+    write, and collect other tests than the others.
+
+    Args:
+        session: state of the run.
+    """
+
+    def __init__(self, session: RagSession) -> None:
+        self._session = session
+        self._found: dict[str, Mapping[str, Why]] = dict(getattr(session.config, "workerinput", {}).get(_SHIPPED) or {})
+        self._changes: dict[str, Changes] = {}
+        self._left_out = 0
+        self._is_said = False
+
+    @property
+    def revision(self) -> str:
+        """The revision that the option names; empty where it was not given."""
+        return self._session.settings.affected_by
+
+    def of_suite(self, suite: str) -> Mapping[str, Why]:
+        """Return the affected questions of an experiment, or entries of the golden suite, each with the reason.
+
+        Raises:
+            PrerequisiteError: git, the documents or the questions cannot be had.
+        """
+        return self._of_data(GOLDEN if suite == GOLDEN else f"data {self._session.data_of(suite)}")
+
+    def _of_data(self, key: str) -> Mapping[str, Why]:
+        if key not in self._found:
+            self._found[key] = self._find(key)
+        return self._found[key]
+
+    def _find(self, key: str) -> Mapping[str, Why]:
+        from rag_harness.errors import SettingsError
+        from rag_harness.plugin.changes import changes_of
+        from rag_harness.questions import Collection
+        from rag_harness.questions.retrieved import retrieved_before
+        from rag_harness.questions.since import affected
+
+        golden, settings = key == GOLDEN, self._session.settings
+        if settings.save:
+            raise SettingsError(
+                f"--rag-save={settings.save} keeps a whole run, and --rag-affected-by leaves cases out. Give one of "
+                "the two."
+            )
+        data = self._session.data.get("" if golden else key.removeprefix("data "))
+        self._changes[key] = changes = changes_of(data, settings, golden)
+        touched = changes.change.pages
+        before = retrieved_before(self._session.output, settings.candidates, lambda name: self._is_of(name, key))
+        collection = Collection(data.documents) if touched else None
+        return affected(_questions(data, golden), changes.change, before, collection, settings.candidates)
+
+    def _is_of(self, experiment: str, key: str) -> bool:
+        golden = experiment == GOLDEN
+        return golden if key == GOLDEN else not golden and f"data {self._session.data_of(experiment)}" == key
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> Generator[None, object, object]:
+        """Leave out the tests of questions that are not affected, after everybody else has chosen."""
+        result = yield
+        if any(trial_id_of(item) for item in items) and self.revision:
+            kept, left = self._split(items)
+            self._left_out += len(left)
+            if left:
+                config.hook.pytest_deselected(items=left)
+                items[:] = kept
+        return result
+
+    def _split(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+        from rag_harness.errors import PrerequisiteError
+
+        kept: list[pytest.Item] = []
+        left: list[pytest.Item] = []
+        try:
+            for item in items:
+                trial = trial_id_of(item)
+                is_kept = trial is None or trial.query_id in self.of_suite(trial.experiment)
+                (kept if is_kept else left).append(item)
+        except PrerequisiteError as error:
+            raise pytest.UsageError(str(error)) from None
+        return kept, left
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say what is affected and what is not looked at."""
+        return self._lines()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker what is affected: of all data that can be read, for only workers know which are asked."""
+        from rag_harness.errors import PrerequisiteError
+
+        if not self.revision:
+            return
+        first: PrerequisiteError | None = None
+        for key in [*(f"data {name}" for name in self._session.data.names), GOLDEN]:
+            try:
+                self._of_data(key)
+            except PrerequisiteError as error:
+                first = first or error
+        if not self._found and first is not None:
+            raise pytest.UsageError(str(first))
+        node.workerinput[_SHIPPED] = {key: dict(found) for key, found in self._found.items()}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Learn from a worker whether it left out anything."""
+        self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get(_LEFT_OUT, 0))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
+        """Let a run that had nothing to ask be a success: pytest calls it "no tests collected".
+
+        After all others: some put the status back that they were called with.
+        """
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[_LEFT_OUT] = self._left_out
+        result = yield
+        if self._left_out and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say under xdist, where nobody has said it at the beginning, what is affected."""
+        if not self._is_said and (lines := self._lines()):
+            terminalreporter.section(f"rag affected by {self.revision}", sep="=")
+            terminalreporter.line("\n".join(lines))
+
+    def _lines(self) -> list[str]:
+        from rag_harness.plugin.affected_lines import lines_of
+
+        self._is_said = True
+        found = [(key, self._found[key], changes) for key, changes in self._changes.items() if key in self._found]
+        return lines_of(self.revision, found) if found else []
+
+    def is_all_of(self, suite: str, selected: Some) -> bool:
+        """Whether the cases that were selected of a suite are all that are affected: nobody has left out more."""
+        return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
+
+
+def _questions(data: Data, golden: bool) -> Iterator[Question]:
+    from rag_harness.questions.since import Question
+
+    if golden:
+        for entry in data.golden:
+            pages = {name for each in entry.expected for name in (each, each.rpartition("#")[0]) if name}
+            yield Question(entry.entry_id, entry.query, frozenset(pages))
+    else:
+        for case in data.cases:
+            quoted = (quote.filename for quote in case.evidence)
+            yield Question(case.query.query_id, case.query.text, frozenset([*case.qrels, *quoted]))

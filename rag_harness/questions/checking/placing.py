@@ -1,0 +1,138 @@
+"""Where a quote stands in a page, and how: word for word, with other marks, with other figures, in other words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+LIKE = 0.6
+"""Share of words in common, in their order, from which a passage is taken for the quote in other words."""
+FEWEST_WORDS = 3
+"""Words beside its figures that a quote must have to be known again by them."""
+TELLING = 5
+"""Words that a quote must have for its page to be known by it: "30 days" may stand in any."""
+_LOOKED_AT = 5
+"""Passages with most of a quote's words, of which the likest is taken."""
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[^\w\s]")
+_FIGURE = r"(\d+(?:[.,:]\d+)*)"
+_TARGET = re.compile(r"\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
+_MARKS = frozenset("*_`~\\[]")
+_GAP = r"(?:[\s*_`~\\\[]|\]\([^()\s]*\)|\])"
+_ALIKE = ({"'", "’", "‘"}, {'"', "“", "”"}, {"-", "–", "—", "‑"})
+_PIECE = re.compile(r"\S(?:.*?[.!?](?=\s)|.*)")
+
+
+class Found(NamedTuple):
+    """A passage that is a quote, or was: ``text[start:end]`` is the page's. ``figures`` are old and new ones."""
+
+    text: str
+    figures: tuple[tuple[str, str], ...] = ()
+
+
+def holds(text: str, quote: str) -> bool:
+    """Whether a text has a quote word for word, and no figure of it goes on: ``€10`` is not in ``€100``."""
+    start = text.find(quote)
+    while start >= 0 and _cuts_figure(text, start, start + len(quote)):
+        start = text.find(quote, start + 1)
+    return start >= 0
+
+
+def _cuts_figure(text: str, start: int, end: int) -> bool:
+    behind = re.match(r"[.,:]?\d", text[end : end + 2]) if text[end - 1 : end].isdigit() else None
+    before = re.search(r"\d[.,:]?$", text[max(0, start - 2) : start]) if text[start : start + 1].isdigit() else None
+    return bool(behind or before)
+
+
+def otherwise_marked(text: str, quote: str) -> Found | None:
+    """Return the passage that differs from a quote in white space, emphasis, link targets and typography alone."""
+    if not _words(quote):
+        return None
+    match = re.search(_pattern(quote), text)
+    return Found(_with_marks(text, match.start(), match.end())) if match else None
+
+
+def with_other_figures(text: str, quote: str) -> Found | None:
+    """Return the passage that differs in figures beside that: of several the one with fewest changed."""
+    old = [token for token in _tokens(quote) if token[0].isdigit()]
+    if not old or len(_words(quote)) < FEWEST_WORDS:
+        return None
+    found = [
+        Found(
+            _with_marks(text, match.start(), match.end()),
+            tuple((was, now) for was, now in zip(old, match.groups(), strict=True) if was != now),
+        )
+        for match in re.finditer(_pattern(quote, _FIGURE), text)
+    ]
+    return min(found, key=lambda each: len(each.figures), default=None)
+
+
+def reworded(text: str, quote: str) -> Found | None:
+    """Return the passage, of as many sentences or lines, that has most of a quote's words in their order."""
+    wanted = _words(quote)
+    size = max(1, len(list(_pieces(quote))))
+    ranked = sorted(_windows(text, size), key=lambda each: -len(set(each[1]) & set(wanted)))[:_LOOKED_AT]
+    rated = [(SequenceMatcher(None, wanted, words, autojunk=False).ratio(), passage) for passage, words in ranked]
+    best = max(rated, key=lambda each: each[0], default=(0.0, ""))
+    return Found(best[1]) if len(wanted) >= FEWEST_WORDS and best[0] >= LIKE else None
+
+
+def tells_page(quote: str) -> bool:
+    """Whether a quote has so many words that another page which has them is where it went."""
+    return len(_words(quote)) >= TELLING
+
+
+def pieces(text: str) -> list[str]:
+    """Return the sentences, list items and table rows of a text, verbatim."""
+    return [text[start:end] for start, end in _pieces(text)]
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    for match in _PIECE.finditer(text):
+        yield match.start(), match.start() + len(match[0].rstrip())
+
+
+@lru_cache(maxsize=4)
+def _windows(text: str, size: int) -> Sequence[tuple[str, Sequence[str]]]:
+    spans = list(_pieces(text))
+    groups = [spans[first : first + size] for first in range(max(1, len(spans) - size + 1))] if spans else []
+    windows = [text[group[0][0] : group[-1][1]] for group in groups]
+    return [(window, _words(window)) for window in windows]
+
+
+def _words(text: str) -> list[str]:
+    return [token.casefold() for token in _tokens(text) if token[0].isalnum()]
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for token in _TOKEN.findall(_TARGET.sub("]", text)) if token not in _MARKS]
+
+
+def _pattern(quote: str, figure: str = "") -> str:
+    """Return what matches a quote with any marks between its words; ``figure`` stands in for each of its figures."""
+    tokens = _tokens(quote)
+    parts = [r"(?<![^\W_])(?<!\d[.,:])"] if tokens[0][0].isalnum() else []
+    for number, token in enumerate(tokens):
+        if number:
+            parts.append(f"{_GAP}{'+' if tokens[number - 1].isalpha() and token.isalpha() else '*'}")
+        parts.append(figure if figure and token[0].isdigit() else _signs(token))
+    return "".join([*parts, r"(?![^\W_])" if tokens[-1].isalpha() else "", r"(?![.,:]?\d)"])
+
+
+def _signs(token: str) -> str:
+    alike = next((signs for signs in _ALIKE if token in signs), None)
+    return f"[{re.escape(''.join(sorted(alike)))}]" if alike else re.escape(token)
+
+
+def _with_marks(text: str, start: int, end: int) -> str:
+    """Return a passage with the link that it begins or ends in, and with emphasis that stands right beside it."""
+    if text[start:end].count("](") > text[start:end].count("[") and text[start - 1 : start] == "[":
+        start -= 1
+    if text[start:end].count("[") > text[start:end].count("]") and (target := _TARGET.match(text, end)):
+        end = target.end()
+    before = re.search(r"[*_`]*$", text[max(0, start - 3) : start])
+    behind = re.match(r"[*_`]*", text[end : end + 3])
+    marks = before[0] if before and behind and before[0] == behind[0][::-1] else ""
+    return text[start - len(marks) : end + len(marks)]
