@@ -91,8 +91,15 @@ class VersionPair(_Part):
 
 
 class Plan(_Part):
-    """The plan. ``rot`` is the share of pages that are meant to stand in version pairs."""
+    """The plan. ``rot`` is the share of pages that are meant to stand in version pairs.
 
+    ``title``, ``domain``, ``planned_by`` (``embedded``, or a model) and ``seed`` say what it is about and who made it.
+    """
+
+    title: str | None = None
+    domain: str | None = None
+    planned_by: str | None = None
+    seed: int | None = None
     pages: tuple[PlanPage, ...]
     num_pages: int | None = None
     categories: tuple[str, ...] | None = None
