@@ -49,7 +49,8 @@ class Brief:
         others = (other for _, other in self._versions() if other)
         told = [self.page.model_dump(mode="json", exclude_none=True), *map(about, (*self.goals, *others))]
         dates = [other.effective_date or "" for _, other in self._versions() if other]
-        return chain(_texts(told), dates)
+        subjects = (fact.subject for goal in self.goals for fact in goal.facts or ())
+        return chain(_texts(told), dates, subjects)
 
     def _versions(self) -> tuple[tuple[str, PlanPage | None], ...]:
         return ("older version", self.older), ("newer version", self.newer)

@@ -37,10 +37,8 @@ def _written(material: Material, pair: VersionPair, outdated: PlanPage, current:
     for found in contradictions(texts) if len(texts) == len(pages) else ():
         if not _is_planned(found, pair, outdated, current):
             said = f"{outdated.filename} says {_said(found.first.sentence)}, this page {_said(found.second.sentence)}"
-            yield (
-                material.at(current.filename),
-                f"{said}: {' against '.join(found.differs)} is no planned conflict. Make both say the same, or plan it.",
-            )
+            advice = "is no planned conflict. Make both say the same, or plan it."
+            yield material.at(current.filename), f"{said}: {' against '.join(found.differs)} {advice}"
 
 
 def _said(sentence: str) -> str:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from rag_harness.files.sources import text_digest
 
+_BY = "generated_by: rag-harness kb generate,"
 _LABEL = re.compile(
-    r"\A---\ngenerated_by: rag-harness kb generate, (?P<by>[^\n]+)\nplanned: (?P<planned>p\w{16})\nwritten: (?P<written>w\w{16})\n---\n\n"
+    rf"\A---\n{_BY} (?P<by>[^\n]+)\nplanned: (?P<planned>p\w{{16}})\nwritten: (?P<written>w\w{{16}})\n---\n\n"
 )
 
 
@@ -26,7 +27,7 @@ class Label(NamedTuple):
 
 def labelled(body: str, by: str, planned: str) -> str:
     """Return a page with its label; ``planned`` is a digest of what it was written from."""
-    return f"---\ngenerated_by: rag-harness kb generate, {by}\nplanned: p{planned}\nwritten: w{text_digest(body)}\n---\n\n{body}"
+    return f"---\n{_BY} {by}\nplanned: p{planned}\nwritten: w{text_digest(body)}\n---\n\n{body}"
 
 
 def label_of(text: str) -> Label | None:

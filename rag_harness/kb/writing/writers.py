@@ -20,7 +20,7 @@ Read = Callable[[str], Awaitable[str | Fault]]
 EMBEDDED = "embedded"
 REMEMBERED = 12_000
 """Characters of its last page that a model sees when it is asked again."""
-_AGAIN = "That page cannot be used:\n{fault}\n\nWrite the whole page again without these faults. Reply with the page alone."
+_AGAIN = "That page cannot be used:\n{fault}\n\nWrite the whole page again without these faults. Only the page."
 _FENCED = re.compile(r"\A(`{3,}|~{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1\Z", re.DOTALL)
 _THOUGHT = "</think>"
 

@@ -28,7 +28,7 @@ def _sections(page: PlanPage, chance: Random) -> list[Section]:
     steps = _steps(page)
     needs_list = page.kind == "logical" and not steps
     parts = [
-        fact_sections(page.facts or (), chance, needs_list),
+        fact_sections(page, chance, needs_list),
         [table_section(table, chance) for table in page.tables or ()],
         [steps_section(steps, bool(page.mermaid), chance)] if steps else [],
     ]

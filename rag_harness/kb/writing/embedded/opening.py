@@ -8,6 +8,7 @@ from random import Random
 from rag_harness.kb.brief import Brief
 from rag_harness.kb.plan import PlanPage
 from rag_harness.kb.writing.embedded.english import capital, day, link, listed
+from rag_harness.kb.writing.embedded.topics import topic_with_article
 
 _HOLDS = (
     "This page gives {holds}.",
@@ -20,11 +21,12 @@ _HOLDS = (
     "What you can read here: {holds}.",
 )
 _TOPICS = (
-    "Topics: {topics}.",
-    "In this page: {topics}.",
-    "Covered here: {topics}.",
-    "Contents: {topics}.",
-    "It is about the following: {topics}.",
+    "Among the topics: {topics}.",
+    "This page covers, among others, {topics}.",
+    "Here you can read about {topics}.",
+    "It is about {topics}, among other things.",
+    "{Topics}: these are some of the topics here.",
+    "Look here when you want to know about {topics}.",
 )
 _CURRENT = ("Effective {day}.", "Valid from {day}.", "In force since {day}.", "These rules apply from {day}.")
 _OUTDATED = (
@@ -48,7 +50,7 @@ _NOUNS = {
 
 def opening(brief: Brief, chance: Random) -> Iterator[str]:
     """Yield the paragraphs between the title and the first section."""
-    parts = [_validity(brief.page, chance), _contents(brief.page, chance)]
+    parts = [_validity(brief, chance), _contents(brief.page, chance)]
     if chance.random() < 0.25:
         parts.reverse()
     together = chance.random() < 0.4
@@ -58,18 +60,21 @@ def opening(brief: Brief, chance: Random) -> Iterator[str]:
         yield chance.choice(_NEWER).format(link=link(page.title or page.id, page.filename, brief.page.filename))
 
 
-def _validity(page: PlanPage, chance: Random) -> str:
+def _validity(brief: Brief, chance: Random) -> str:
+    page = brief.page
     if not page.effective_date:
         return ""
     said = chance.choice(_OUTDATED if page.status == "outdated" else _CURRENT).format(day=day(page.effective_date))
-    return f"Version {page.version}. {said}" if page.version and chance.random() < 0.5 else said
+    names_version = page.version and chance.random() < (0.8 if brief.older or brief.newer else 0.2)
+    return f"Version {page.version}. {said}" if names_version else said
 
 
 def _contents(page: PlanPage, chance: Random) -> str:
-    topics = list(dict.fromkeys(capital(fact.subject) for fact in page.facts or ()))
+    topics = list(dict.fromkeys(topic_with_article(fact, page) for fact in page.facts or ()))
     draw = chance.random()
-    if draw < 0.35 and 1 < len(topics):
-        return chance.choice(_TOPICS).format(topics="; ".join(topics[: chance.randint(2, 4)]))
+    if draw < 0.35 and len(topics) > 1:
+        chosen = listed(topics[: chance.randint(2, 4)])
+        return chance.choice(_TOPICS).format(topics=chosen, Topics=capital(chosen))
     if draw < 0.85:
         holds = listed(list(_holds(page, chance)))
         return chance.choice(_HOLDS).format(holds=holds, Holds=capital(holds)) if holds else ""

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from random import Random
 
 from rag_harness.kb.plan import PlannedTable
-from rag_harness.kb.writing.embedded.english import capital, listed, lowered, table
+from rag_harness.kb.writing.embedded.english import lowered, table
 from rag_harness.kb.writing.embedded.section import Section
 
 _TABLE = (
-    "The table lists {others} for each {first}.",
-    "{Others}, by {first}:",
-    "For each {first} the table gives {others}.",
     "Find the {first} in the first column.",
-    "One row for each {first}.",
+    "There is one row for each {first}.",
+    "The first column names the {first}.",
+    "By {first}:",
+    "What holds depends on the {first}.",
+    "The table goes by {first}.",
     "",
 )
 _STEPS = ("Step by step", "What to do", "How to proceed", "The procedure", "Steps", "In this order")
@@ -31,9 +32,7 @@ _DRAWN = ("The same as a diagram:", "As a drawing:", "The way through, at a glan
 
 def table_section(planned: PlannedTable, chance: Random) -> Section:
     """Return a table under its title."""
-    first, *others = map(lowered, planned.columns)
-    told = listed(others)
-    lead = chance.choice(_TABLE).format(first=first, others=told, Others=capital(told))
+    lead = chance.choice(_TABLE).format(first=lowered(planned.columns[0]))
     return Section(planned.title, [*filter(None, [lead]), table(planned.columns, planned.rows)])
 
 
