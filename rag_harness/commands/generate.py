@@ -48,13 +48,13 @@ def run_generate(chosen: argparse.Namespace) -> int:
 
 def _plan(file: Path) -> tuple[bytes, Plan]:
     from rag_harness.kb.plan import read_plan
+    from rag_harness.kb.planning import check_plan
 
     plan, problems = read_plan(file)
     if plan is None:
         why = [f"{file}:{line}: {problem}" for line, problem in problems]
         raise DataError("\n".join(why) or f"No plan {file}. Write one, or make one: rag-harness kb plan -o {file}")
-    if not plan.pages:
-        raise DataError(f"{file} plans no page. Plan some: rag-harness kb plan --pages 100 -o {file}")
+    check_plan(plan)
     return file.read_bytes(), plan
 
 

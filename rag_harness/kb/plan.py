@@ -138,6 +138,12 @@ def read_plan(file: Path) -> tuple[Plan | None, list[At]]:
         return None, [At(1, f"{error}. Mend the file, or remove it: a plan is optional.")]
 
 
+def version_order(value: str) -> tuple[list[int], str]:
+    """Order ``10`` after ``9``, ``v2`` after ``v1`` and dates as dates; anything else as text."""
+    parts = value.lstrip("v").replace("-", ".").split(".")
+    return ([int(part) for part in parts], "") if all(part.isdecimal() for part in parts) else ([], value)
+
+
 def _object(data: Any) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"expected an object with a list 'pages', found a {type(data).__name__}")

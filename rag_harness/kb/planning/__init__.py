@@ -7,8 +7,9 @@ check_plan(plan)  raises what a plan says against itself, before anything is wri
 
 from __future__ import annotations
 
+from rag_harness.kb.planning.checks import check_plan
 from rag_harness.kb.planning.embedded import planned
 from rag_harness.kb.planning.wanted import Wanted
 from rag_harness.kb.planning.written import plan_text
 
-__all__ = ["Wanted", "plan_text", "planned"]
+__all__ = ["Wanted", "check_plan", "plan_text", "planned"]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rag_harness.errors import DataError
-from rag_harness.kb.naming import leaves
 from rag_harness.kb.plan import FACT_KINDS, PAGE_KINDS, Plan, PlannedFact, PlannedTable, PlanPage
-from rag_harness.kb.planning.succession import succession_faults
+from rag_harness.kb.planning.succession import circles, differences, succession_faults
+from rag_harness.kb.validation.material import leaves
 
 SHOWN = 20
 """Faults that a message lists; of the others it says how many."""
@@ -43,6 +43,14 @@ def plan_faults(plan: Plan) -> Iterator[Fault]:
         yield from content_faults(page)
     yield from _own_facts(plan)
     yield from (Fault(*fault) for fault in succession_faults(plan))
+
+
+def inner_faults(plan: Plan) -> Iterator[Fault]:
+    """Yield the faults that no comparison with written pages finds: of facts, tables and steps, and of circles."""
+    for page in plan.pages:
+        yield from content_faults(page)
+    yield from _own_facts(plan)
+    yield from (Fault(*fault) for fault in (*differences(plan), *circles(plan)))
 
 
 def content_faults(page: PlanPage) -> Iterator[Fault]:

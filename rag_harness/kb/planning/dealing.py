@@ -1,4 +1,4 @@
-"""Which topic is told of which thing: every pair once, a thing on a few pages at first, on all its topics in the end."""
+"""Which topic is told of which thing: every pair once, a thing on a few pages at first, and on all in the end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _of_axis(axis: Axis, topics: list[Topic], chance: Random) -> Iterator[Dealt]
 def _things(axis: Axis, chance: Random) -> list[dict[str, str]]:
     """Return all things; those that stand near each other have no part in common."""
     (one, firsts), (other, seconds) = axis.parts.items()
-    firsts, seconds = (chance.sample(words, len(words)) for words in (list(firsts), list(seconds)))
+    firsts, seconds = (tuple(chance.sample(words, len(words))) for words in (firsts, seconds))
     if len(firsts) > len(seconds):
         (one, firsts), (other, seconds) = (other, seconds), (one, firsts)
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from rag_harness.kb.plan import Plan
@@ -23,7 +24,7 @@ def planned(wanted: Wanted) -> Plan:
     Raises:
         DataError: what is wanted cannot be planned, or the domain is none that is shipped; says what to do.
     """
-    wanted.check()
+    replace(wanted, least=LEAST).check()
     domain = read_domain(wanted.domain)
     dealt = deal(domain, wanted.pages - wanted.pairs, wanted.seed)
     chance = Random(f"{wanted.seed} {domain.name} plan")

@@ -1,4 +1,4 @@
-"""Faults of version pairs: in a plan, an outdated page and its successor differ in what is planned and in nothing else."""
+"""Faults of version pairs: an outdated page and its successor differ in what is planned, and in nothing else."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from rag_harness.kb.page import squeeze
-from rag_harness.kb.plan import Conflict, Plan, PlannedFact, PlanPage, VersionPair
-from rag_harness.kb.versions import version_order
+from rag_harness.kb.plan import Conflict, Plan, PlannedFact, PlanPage, VersionPair, version_order
 
 _Faults = Iterator[tuple[str, str]]
 
@@ -26,12 +25,20 @@ def succession_faults(plan: Plan) -> _Faults:
     yield from circles(plan)
 
 
+def differences(plan: Plan) -> _Faults:
+    """Yield where the facts of version pairs differ from what is planned, of pairs that list conflicts."""
+    for pair in plan.version_pairs or ():
+        outdated, current = plan.page(pair.outdated), plan.page(pair.current)
+        if outdated and current and outdated is not current:
+            yield from ((current.id, text) for text in _content_faults(pair, outdated, current))
+
+
 def _pair(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Faults:
     if outdated is current:
         yield outdated.id, "stands in a version pair with itself. Name the page that replaced it."
         return
     yield from ((current.id, text) for text in _marks(outdated, current))
-    yield from ((current.id, text) for text in fact_faults(pair, outdated, current))
+    yield from ((current.id, text) for text in _conflict_faults(pair, outdated, current))
 
 
 def _marks(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
@@ -47,8 +54,7 @@ def _marks(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
             yield f"its {key} is {new!r}, that of {outdated.id} is {old!r}. The current page must have the later."
 
 
-def fact_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> Iterator[str]:
-    """Yield what the facts of a pair say against its conflicts; pages without facts are not checked."""
+def _conflict_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> Iterator[str]:
     if not pair.conflicts:
         yield f"its pair with {outdated.id} lists no conflict. List what the two disagree on."
     for conflict in pair.conflicts:
@@ -57,11 +63,20 @@ def fact_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> Ite
                 f"conflict {conflict.fact!r} with {outdated.id}: both statements are {conflict.current_statement!r}. "
                 "State the difference."
             )
+    yield from _content_faults(pair, outdated, current)
+
+
+def _content_faults(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> Iterator[str]:
+    """Yield what the pages of a pair say against its conflicts; what is None is not checked."""
     if outdated.facts is not None and current.facts is not None:
         old, new = ({fact.id: fact for fact in page.facts or ()} for page in (outdated, current))
         yield from _unplanned(pair, old, new)
         for conflict in pair.conflicts:
             yield from _not_stated(conflict, outdated.id, old, new)
+    if outdated.tables is not None and current.tables is not None and outdated.tables != current.tables:
+        yield f"its tables differ from those of {outdated.id}. Make them equal, and plan the change as a fact."
+    if outdated.steps is not None and current.steps is not None and outdated.steps != current.steps:
+        yield f"its steps differ from those of {outdated.id}. Make them equal, and plan the change as a fact."
 
 
 def _unplanned(pair: VersionPair, old: Mapping[str, PlannedFact], new: Mapping[str, PlannedFact]) -> Iterator[str]:

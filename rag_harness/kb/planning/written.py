@@ -8,7 +8,6 @@ from typing import Any
 
 from rag_harness.kb.plan import Plan
 
-_WIDTH = 120
 _INDENT = "  "
 _HEAD = ("title", "domain", "planned_by", "seed", "num_pages", "rot", "categories")
 
@@ -22,17 +21,27 @@ def plan_text(plan: Plan) -> str:
 
 
 def _lines(value: Any, indent: str, before: str = "", after: str = "") -> Iterator[str]:
-    """Yield a value as JSON: on one line where it fits, or where there is nothing in it that could be broken."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    if not any(isinstance(each, (dict, list, tuple)) for each in inner):
+    """Yield a value as JSON: on one line where it holds no other list or object."""
+    if not _broken(value):
         yield f"{indent}{before}{_json(value)}{after}"
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield f"{indent}{before}{opening}"
-    entries = [(f"{_json(key)}: ", each) for key, each in value.items()] if isinstance(value, dict) else [("", each) for each in value]
+    entries = _entries(value)
     for number, (key, each) in enumerate(entries, 1):
         yield from _lines(each, indent + _INDENT, key, "," if number < len(entries) else "")
     yield f"{indent}{closing}{after}"
+
+
+def _broken(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(isinstance(each, (dict, list, tuple)) for each in inner)
+
+
+def _entries(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"{_json(key)}: ", each) for key, each in value.items()]
+    return [("", each) for each in value]
 
 
 def _json(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rag_harness.contradictions import Contradiction, contradictions
 from rag_harness.kb.page import fold
-from rag_harness.kb.plan import PLAN_FILE, Plan, PlanPage, VersionPair
+from rag_harness.kb.plan import Plan, PlanPage, VersionPair
 from rag_harness.kb.validation.material import Material
 
 _Problems = Iterator[tuple[str, str]]
@@ -17,18 +17,7 @@ def agreement(material: Material, plan: Plan) -> _Problems:
     for pair in plan.version_pairs or ():
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
         if outdated and current and outdated.facts is not None and current.facts is not None:
-            yield from ((material.at(PLAN_FILE), fault) for fault in _planned(pair, outdated, current))
             yield from _written(material, pair, outdated, current)
-
-
-def _planned(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> Iterator[str]:
-    before = {fact.id: fact.statement for fact in outdated.facts or ()}
-    listed = {conflict.fact: conflict for conflict in pair.conflicts}
-    for fact in current.facts or ():
-        old = before.get(fact.id)
-        if old is not None and fact.id not in listed and fold(old) != fold(fact.statement):
-            said = f"{outdated.id} states {old!r}, {current.id} {fact.statement!r}"
-            yield f"fact {fact.id}: {said}, and no conflict of the pair lists it. List it, or make both state the same."
 
 
 def _written(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from rag_harness.kb.as_planned import kind_faults, link_faults, title_faults
 from rag_harness.kb.plan import PLAN_FILE, Plan, PlanPage
+from rag_harness.kb.planning.checks import inner_faults
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.report import CheckResult
@@ -67,6 +68,8 @@ def _files(material: Material, plan: Plan) -> _Problems:
             yield entry(material, plan, page), fault
     for name in sorted(material.pages.keys() - material.planned.keys()):
         yield material.at(name), f"the page is not in {PLAN_FILE}. Plan it there, or remove the file."
+    for name, fault in inner_faults(plan):
+        yield material.at(PLAN_FILE, plan.line_of(name)), f"{name}: {fault}"
 
 
 def _twice(material: Material, plan: Plan, key: str, values: list[str]) -> _Problems:

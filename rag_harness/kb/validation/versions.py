@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from rag_harness.kb.page import fold, squeeze
-from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair
+from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair, version_order
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.plan import entry, planned
 from rag_harness.kb.validation.report import CheckResult
@@ -69,14 +69,8 @@ def _marks(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
         yield f"{current.id} supersedes {current.supersedes!r}, its version pair says {outdated.id!r}. Make them agree."
     for key in ("version", "effective_date"):
         old, new = getattr(outdated, key), getattr(current, key)
-        if old is None or new is None or _order(old) >= _order(new):
+        if old is None or new is None or version_order(old) >= version_order(new):
             yield f"{key} of {outdated.id} is {old!r}, of {current.id} {new!r}. The current page must have the later."
-
-
-def _order(value: str) -> tuple[list[int], str]:
-    """Order ``10`` after ``9``, ``v2`` after ``v1`` and dates as dates; anything else as text."""
-    parts = value.lstrip("v").replace("-", ".").split(".")
-    return ([int(part) for part in parts], "") if all(part.isdecimal() for part in parts) else ([], value)
 
 
 def _conflicts(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:

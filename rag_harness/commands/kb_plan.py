@@ -1,0 +1,75 @@
+"""``rag-harness kb plan``: what a knowledge base is to be, before a page of it is written."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.errors import DataError
+
+if TYPE_CHECKING:
+    from rag_harness.kb.plan import Plan
+    from rag_harness.kb.planning import Wanted
+
+_WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
+_KINDS = (
+    "shares: tabular pages have a table, logical ones steps, mixed both; default: tabular=0.3,logical=0.4,mixed=0.3"
+)
+
+
+def plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``kb plan`` takes."""
+    parser.add_argument("--domain", required=True, metavar="WORDS", help="what the pages are about")
+    parser.add_argument("--pages", type=int, default=100, metavar="N", help="with the outdated ones; default: 100")
+    rot = "share of the pages that stand in version pairs, 0 to 1; default: 0.1"
+    parser.add_argument("--rot", type=float, default=0.1, metavar="X", help=rot)
+    parser.add_argument("--kinds", metavar="KIND=X,…", help=_KINDS)
+    parser.add_argument("-o", dest="file", type=Path, default=Path("structure.json"), metavar="FILE", help="the plan")
+    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
+    parser.add_argument("--seed", type=int, default=0, help="another one draws another plan; default: 0")
+    parser.add_argument("--force", action="store_true", help="write over a plan that is there")
+
+
+def run_plan(chosen: argparse.Namespace) -> int:
+    """Write the plan of a knowledge base."""
+    from rag_harness.files.atomic import write_atomically
+    from rag_harness.kb.planning import Wanted, check_plan, plan_text, planned
+
+    _spare(chosen.file, chosen.force)
+    wanted = Wanted(chosen.domain, chosen.pages, chosen.rot, _shares(chosen.kinds), chosen.seed)
+    plan = planned(wanted)
+    check_plan(plan)
+    write_atomically(chosen.file, plan_text(plan).encode())
+    print("\n".join(_told(plan, wanted, chosen.file)))
+    return 0
+
+
+def _shares(told: str | None) -> dict[str, float]:
+    from rag_harness.kb.planning.wanted import USUAL
+
+    if told is None:
+        return dict(USUAL)
+    try:
+        return {kind.strip(): float(share) for kind, share in (each.split("=") for each in told.split(","))}
+    except ValueError as error:
+        raise DataError(f"--kinds is {told!r}. Write it as tabular=0.3,logical=0.4,mixed=0.3") from error
+
+
+def _spare(file: Path, force: bool) -> None:
+    if file.is_dir():
+        raise DataError(f"{file} is a folder. Name the file of the plan: -o {file / 'structure.json'}")
+    if not file.absolute().parent.is_dir():
+        raise DataError(f"No folder {file.parent} to write {file.name} into. Make it, or name another file with -o.")
+    if file.exists() and not force:
+        raise DataError(f"{file} is there. Name another file with -o, or say --force.")
+
+
+def _told(plan: Plan, wanted: Wanted, file: Path) -> list[str]:
+    kinds = ", ".join(f"{sum(page.kind == kind for page in plan.pages)} {kind}" for kind in wanted.shares)
+    facts = sum(len(page.facts or ()) for page in plan.pages)
+    pairs = len(plan.version_pairs or ())
+    lines = [f"wrote {file}: {len(plan.pages)} pages ({kinds}), {facts} facts, {pairs} version pairs"]
+    if plan.rot != wanted.rot:
+        lines.append(f"rot is {plan.rot:g}: {wanted.rot:g} of {wanted.pages} pages is no whole number of pairs")
+    return lines
