@@ -32,7 +32,10 @@ def _pasted(material: Material) -> CheckResult:
         for line, text in page.paragraphs:
             if text.count(" ") + 1 >= _SHORT:
                 places.setdefault(squeeze(text), []).append((page, line))
+    steps = {squeeze(step) for page in material.planned.values() for step in page.steps or ()}
     for text, found in places.items():
+        if text in steps:
+            continue  # planned word for word: like procedures have like steps
         names = list(dict.fromkeys(page.doc_id for page, _ in found))
         if len(names) > 1 and frozenset(names) not in versions:
             page, line = found[0]

@@ -54,4 +54,4 @@ def _tell_apart(sections: list[Section], page: PlanPage) -> None:
             first.blocks += section.blocks
             sections.remove(section)
         elif heading == (page.title or "").casefold():
-            section.heading = "At a glance"
+            section.heading = "Overview"

@@ -10,13 +10,14 @@ from rag_harness.kb.writing.embedded.section import Section
 from rag_harness.kb.writing.embedded.topics import heading_of
 
 Group = list[PlannedFact]
+# Noun phrases: who asks about a section says "regarding" and its heading.
 _OF_KIND = {
-    "amount": ("Amounts", "In figures", "Key figures", "The figures", "How much", "Numbers to know"),
-    "date": ("Dates", "When", "Dates to note", "Timing", "From when and until when"),
-    "limit": ("Limits", "How far it goes", "What the limits are", "Upper and lower limits", "Within which limits"),
-    "condition": ("Conditions", "When this applies", "Rules", "What has to be met", "Under which conditions"),
+    "amount": ("Amounts", "Key figures", "The figures", "Numbers to know", "Figures at a glance"),
+    "date": ("Dates", "Dates to note", "Timing", "Important dates"),
+    "limit": ("Limits", "Limits to know", "Bounds and periods", "Upper and lower limits"),
+    "condition": ("Conditions", "Rules", "Requirements", "Rules and exceptions"),
 }
-_OTHERS = ("Good to know", "Further points", "Also fixed", "In addition", "Other points", "Worth knowing", "Details")
+_OTHERS = ("Further points", "Other points", "Details", "Particulars", "Points to note", "Main points", "More details")
 _LEADS = ("In detail:", "The following holds:", "Point by point:", "To be noted:", "What is fixed:", "In short:", "")
 _MORE = ("In addition:", "Besides that:", "Further:", "Apart from that:", "Also:")
 

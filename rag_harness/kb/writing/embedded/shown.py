@@ -18,7 +18,7 @@ _TABLE = (
     "The table goes by {first}.",
     "",
 )
-_STEPS = ("Step by step", "What to do", "How to proceed", "The procedure", "Steps", "In this order")
+_STEPS = ("Procedure", "The procedure", "Steps", "The steps", "The course of action", "The way to do it")
 _LEADS = (
     "Take these steps one after the other.",
     "Do this in the order shown:",
