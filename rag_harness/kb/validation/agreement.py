@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from rag_harness.contradictions import Contradiction, contradictions
@@ -10,6 +11,7 @@ from rag_harness.kb.plan import Plan, PlanPage, VersionPair
 from rag_harness.kb.validation.material import Material
 
 _Problems = Iterator[tuple[str, str]]
+_FIGURES = re.compile(r"\d+")
 
 
 def agreement(material: Material, plan: Plan) -> _Problems:
@@ -44,12 +46,16 @@ def _is_planned(found: Contradiction, pair: VersionPair, outdated: PlanPage, cur
             return True
         if found.differs[0] in old and found.differs[1] in new:
             return True
-    return found.kind in ("version", "date") and not _is_fact(second, current) and not _is_fact(first, outdated)
+    return _is_validity(first, outdated) or _is_validity(second, current)
 
 
 def _within(said: str, statement: str) -> bool:
     return said in statement or statement in said
 
 
-def _is_fact(said: str, page: PlanPage) -> bool:
-    return any(_within(said, fold(fact.statement)) for fact in page.facts or ())
+def _is_validity(said: str, page: PlanPage) -> bool:
+    """Whether a sentence says from when the page holds, which its versions are to differ in."""
+    figures = {figure.lstrip("0") for figure in _FIGURES.findall(page.effective_date or "")}
+    is_fact = any(_within(said, fold(fact.statement)) for fact in page.facts or ())
+    shown = {figure.lstrip("0") for figure in _FIGURES.findall(said)}
+    return bool(figures) and not is_fact and len(figures & shown) >= min(2, len(figures))
