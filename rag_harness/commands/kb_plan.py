@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rag_harness.commands.with_settings import add_settings, run_closing
+from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from rag_harness.kb.planning import Wanted
 
 _WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
+_LONGEST = 4096
+"""Tokens of a reply at most, where the settings allow less: a page's facts, table and steps, or twenty titles."""
 _KINDS = (
     "shares: tabular pages have a table, logical ones steps, mixed both; default: tabular=0.3,logical=0.4,mixed=0.3"
 )
@@ -27,6 +32,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", metavar="KIND=X,…", help=_KINDS)
     parser.add_argument("-o", dest="file", type=Path, default=Path("structure.json"), metavar="FILE", help="the plan")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
+    add_settings(parser, WRITER_SETTINGS)
     parser.add_argument("--seed", type=int, default=0, help="another one draws another plan; default: 0")
     parser.add_argument("--force", action="store_true", help="write over a plan that is there")
 
@@ -38,11 +44,21 @@ def run_plan(chosen: argparse.Namespace) -> int:
 
     _spare(chosen.file, chosen.force)
     wanted = Wanted(chosen.domain, chosen.pages, chosen.rot, _shares(chosen.kinds), chosen.seed)
-    plan = planned(wanted)
+    plan, dropped = _written_by_model(chosen, wanted) if chosen.writer == "llm" else (planned(wanted), Counter[str]())
     check_plan(plan)
     write_atomically(chosen.file, plan_text(plan).encode())
-    print("\n".join(_told(plan, wanted, chosen.file)))
+    print("\n".join([*_told(plan, wanted, chosen.file), *_dropped(dropped)]))
     return 0
+
+
+def _written_by_model(chosen: argparse.Namespace, wanted: Wanted) -> tuple[Plan, Counter[str]]:
+    from rag_harness.kb.planning.asked_of_llm import Writer
+
+    wanted.check()
+    parts = writer_parts(chosen, _LONGEST)
+    outline, page = parts.prompts("plan_outline"), parts.prompts("plan_page")
+    writer = Writer(parts.chat("writer"), outline, page, parts.settings.concurrency)
+    return run_closing(writer.plan(wanted), parts)
 
 
 def _shares(told: str | None) -> dict[str, float]:
@@ -69,7 +85,16 @@ def _told(plan: Plan, wanted: Wanted, file: Path) -> list[str]:
     kinds = ", ".join(f"{sum(page.kind == kind for page in plan.pages)} {kind}" for kind in wanted.shares)
     facts = sum(len(page.facts or ()) for page in plan.pages)
     pairs = len(plan.version_pairs or ())
-    lines = [f"wrote {file}: {len(plan.pages)} pages ({kinds}), {facts} facts, {pairs} version pairs"]
+    lines = [
+        f"wrote {file}: {len(plan.pages)} pages ({kinds}), {facts} facts, {pairs} version pair{'s' * (pairs != 1)}"
+    ]
     if plan.rot != wanted.rot:
         lines.append(f"rot is {plan.rot:g}: {wanted.rot:g} of {wanted.pages} pages is no whole number of pairs")
     return lines
+
+
+def _dropped(dropped: Counter[str]) -> list[str]:
+    if not dropped:
+        return []
+    reasons = [f"  {count:6}  {reason}" for reason, count in dropped.most_common()]
+    return [f"dropped {dropped.total()} replies, others were asked for instead:", *reasons]

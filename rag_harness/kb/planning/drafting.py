@@ -69,9 +69,11 @@ def _fact(fact_id: str, told: FactTemplate) -> PlannedFact:
 
 
 def _table(dealt: Dealt, chance: Random) -> PlannedTable:
-    topic = dealt.topic
-    rows = tuple(tuple(filled(cell, dealt.names, chance) for cell in row) for row in topic.rows)
-    return PlannedTable(title=filled(topic.table, dealt.names, chance), columns=topic.columns, rows=rows)
+    """Return the table; each row names the thing, or rows of like tables would contradict each other."""
+    topic, own = dealt.topic, (dealt.names["Thing"],)
+    rows = tuple((*own, *(filled(cell, dealt.names, chance) for cell in row)) for row in topic.rows)
+    title = filled(topic.table, dealt.names, chance)
+    return PlannedTable(title=title, columns=(dealt.column, *topic.columns), rows=rows)
 
 
 def _steps(dealt: Dealt, chance: Random) -> tuple[str, ...]:

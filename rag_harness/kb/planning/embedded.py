@@ -34,4 +34,4 @@ def planned(wanted: Wanted) -> Plan:
         drafted(each, kind, wanted.seed, number in versions)
         for number, (each, kind) in enumerate(zip(dealt, kinds, strict=True))
     ]
-    return arranged(drafts, wanted, domain.title, EMBEDDED)
+    return arranged(drafts, replace(wanted, domain=domain.name), domain.title, EMBEDDED)

@@ -16,19 +16,24 @@ from random import Random
 _GAP = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?::(\d+(?:\.\d+)?))?")
 _DATE = re.compile(r"date:(\d{4})\.\.(\d{4})")
+_ONE = re.compile(
+    r"(?<![\d.,])(1 (?:working |private )?"
+    r"(?:cleaning|customer|day|hour|kilometre|litre|minute|month|network|person|piece|place|point|programme|profile"
+    r"|recipient|second|step|time|unit|use|week|year))s\b"
+)
 _LAST_DAY = 28
 """Of any month, so that every date is one."""
 
 
 def filled(text: str, names: Mapping[str, str], chance: Random) -> str:
-    """Return ``text`` with its gaps filled.
+    """Return ``text`` with its gaps filled; what is one is not told in the plural.
 
     Raises:
         KeyError: a gap is a name that is not given.
     """
     while "{" in text:
         text = _GAP.sub(lambda gap: _drawn(gap[1], names, chance), text)
-    return text
+    return _ONE.sub(r"\1", text)
 
 
 def _drawn(gap: str, names: Mapping[str, str], chance: Random) -> str:

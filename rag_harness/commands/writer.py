@@ -1,0 +1,43 @@
+"""The chat model of role ``writer`` that a command asks: its options, and what it is made of."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rag_harness.commands.with_settings import said
+from rag_harness.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rag_harness.pipelines.parts import RunParts
+
+WRITER_SETTINGS = {
+    name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
+    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "concurrency")
+}
+
+
+def writer_parts(chosen: argparse.Namespace, longest: int) -> RunParts:
+    """Return what the writer is made of; ``longest`` are the tokens that a reply may need.
+
+    Raises:
+        SettingsError: no writer is named, or it has no key.
+    """
+    from dataclasses import replace
+
+    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.models.keys import check_keys
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.settings.loading import load_settings
+    from rag_harness.settings.profiles import EMBEDDED_URL
+
+    settings = load_settings(said(chosen, WRITER_SETTINGS))
+    settings = replace(settings, max_output_tokens=max(settings.max_output_tokens, longest))
+    asked = endpoint_of(settings, "writer")
+    if asked.base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
+            "Name one with --writer-model and --writer-base-url, or leave --writer out."
+        )
+    check_keys(settings)
+    return RunParts(settings)

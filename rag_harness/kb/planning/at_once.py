@@ -1,0 +1,56 @@
+"""Many calls of a model at one time, until all are made or it is plain that nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.models.until_right import Fault
+
+A = TypeVar("A")
+B = TypeVar("B")
+PATIENCE = 4
+"""Calls that fail one after the other, after which nobody is asked any more."""
+_FAILED = (ModelCallError, DeadlineError)
+
+
+class AtOnce(Generic[A, B]):
+    """Does a piece of work for each of many things, ``count`` of them at a time.
+
+    Attributes:
+        stopped: why not all were done: the budget is spent, or the model cannot be asked.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = max(1, count)
+        self._failing = 0
+        self.stopped: RagHarnessError | None = None
+
+    async def each(self, things: Sequence[A], work: Callable[[A], Awaitable[B | Fault]]) -> list[B | Fault | None]:
+        """Return what came of each thing, in their order; None of those that were not asked for."""
+        results: list[B | Fault | None] = [None] * len(things)
+        todo = iter(enumerate(things))
+
+        async def worker() -> None:
+            for place, thing in todo:
+                if self.stopped is None:
+                    results[place] = await self._done(thing, work)
+
+        await asyncio.gather(*(worker() for _ in range(min(self._count, len(things)))))
+        return results
+
+    async def _done(self, thing: A, work: Callable[[A], Awaitable[B | Fault]]) -> B | Fault | None:
+        try:
+            done = await work(thing)
+        except BudgetError as error:
+            self.stopped = error
+            return None
+        except _FAILED as error:
+            self._failing += 1
+            if self._failing >= PATIENCE:
+                self.stopped = self.stopped or error
+            return Fault(f"the writer could not be asked: {error}"[:160])
+        self._failing = 0
+        return done
