@@ -206,7 +206,7 @@ def test_a_label_says_who_wrote_it_and_is_left_out_by_chunkers(at: Path) -> None
 
 
 def generated(pages: int, domain: str, folder: Path) -> Generated:
-    plan = planned(Wanted(domain, pages))
+    plan = planned(Wanted(domain, pages, rot=0.4))
     return asyncio.run(generate(plan, plan_text(plan).encode(), folder, EmbeddedWriter(), 8, False))
 
 
