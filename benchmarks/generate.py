@@ -123,7 +123,7 @@ async def ours(url: str, plan: Plan, folder: Path) -> None:
     parts = RunParts(settings)
     writer = AskedWriter(parts.chat("writer"), parts.prompts("pages"))
     try:
-        made = await generate(plan, plan_text(plan).encode(), folder / "kb", writer, settings.concurrency, False)
+        made = await generate(plan, plan_text(plan).encode(), folder / "kb", writer, 2 * settings.concurrency, False)
     finally:
         await parts.endpoints.aclose()
     assert len(made.written) == len(plan.pages), made

@@ -90,7 +90,9 @@ def _asked(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
     check_keys(settings)
     parts = RunParts(settings)
     writer = AskedWriter(parts.chat("writer"), parts.prompts("pages"))
-    return run_closing(generate(plan, text, chosen.folder, writer, settings.concurrency, chosen.force), parts)
+    # Twice what may be in flight, which the limiter sees to: while one page is checked, the call of the next is made.
+    at_once = 2 * settings.concurrency
+    return run_closing(generate(plan, text, chosen.folder, writer, at_once, chosen.force), parts)
 
 
 def _told(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
