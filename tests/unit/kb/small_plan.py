@@ -53,8 +53,8 @@ PLAN: dict[str, Any] = {
             facts=[fact("r1", "limit", "Most items", "30 days", OLD), _LABEL],
         ),
         _page(
-            "returns", "Returns", "returns", kind="logical", links_to=["returns-2024", "shipping"], mermaid=True, tables=[],
-            version="2", effective_date="2025-11-01", supersedes="returns-2024", steps=STEPS,
+            "returns", "Returns", "returns", kind="logical", links_to=["returns-2024", "shipping"], mermaid=True,
+            tables=[], version="2", effective_date="2025-11-01", supersedes="returns-2024", steps=STEPS,
             facts=[fact("r1", "limit", "Most items", "45 days", NEW), _LABEL],
         ),
     ],

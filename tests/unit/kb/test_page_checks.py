@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from rag_harness.kb.validation import validate
 from rag_harness.kb.writing.checks import LONGEST, faults
 from rag_harness.kb.writing.embedded import compose
 from rag_harness.kb.writing.label import body_of, labelled
-from tests.unit.kb.small_plan import LABEL, NEW, OLD, STEPS, brief_of, plan_data, plan_of, write_plan
+from tests.unit.kb.small_plan import LABEL, NEW, OLD, STANDARD, STEPS, brief_of, plan_data, plan_of, write_plan
 
 Change = Callable[[str], str]
 
@@ -202,3 +204,38 @@ def test_a_folder_with_faults_is_told_with_status_one(folder: Path, capsys: pyte
     edit(file, "31.5 kg", "32.5 kg")
     assert main(["kb", "validate", str(folder)]) == FOUND
     assert f"{file}: fact f2: the page does not say 'A parcel may weigh at most 31.5 kg.'" in capsys.readouterr().out
+
+
+def asked(folder: Path, **query: Any) -> list[str]:
+    """Return what is said against one query of the knowledge base."""
+    file = folder / "queries.jsonl"
+    file.write_text(json.dumps({"query_id": "q1", "ground_truth": "?", **query}), encoding="utf-8")
+    return [finding.message for finding in validate(folder, file).findings if finding.level == "error"]
+
+
+def hop(*quotes: tuple[str, str]) -> dict[str, Any]:
+    evidence = [{"filename": name, "quote": quote} for name, quote in quotes]
+    return {"query": "q?", "query_type": "multi_hop", "context_reference": [name for name, _ in quotes],
+            "evidence": evidence}  # fmt: skip
+
+
+def test_evidence_that_was_altered_by_one_character_is_named(folder: Path) -> None:
+    altered = hop(("shipping.md", STANDARD), ("returns.md", NEW.replace("45", "46")))
+    (said,) = asked(folder, **altered)
+    assert said.startswith(f"quote {NEW.replace('45', '46')!r} is not in returns.md.")
+
+
+def test_a_question_of_two_pages_that_one_of_them_answers_is_named(folder: Path) -> None:
+    assert asked(folder, **hop(("shipping.md", STANDARD), ("returns.md", NEW))) == []
+    said = "q1 is multi_hop, but returns.md alone holds all its evidence."
+    found = asked(folder, **hop(("returns-2024.md", LABEL), ("returns.md", NEW)))
+    assert f"{said} Quote what needs the other page too, or make it direct." in found
+
+
+def test_a_negative_question_that_a_planned_fact_answers_is_named(folder: Path) -> None:
+    negative = {"query_type": "negative", "context_reference": [], "evidence": []}
+    assert asked(folder, query="How much is the label of an exchange?", **negative) == []
+    (said,) = asked(folder, query="What does the return label cost for a parcel?", **negative)
+    assert said == (
+        f"q1 is negative, but returns.md has every word of it: {LABEL!r}. Ask for what no page says, or make it direct."
+    )
