@@ -21,7 +21,8 @@ from rag_harness.kb.planning import Wanted, plan_text
 from rag_harness.kb.planning.asked_of_llm import ROUNDS, Writer
 from rag_harness.kb.planning.at_once import PATIENCE
 from rag_harness.kb.planning.checks import plan_faults
-from rag_harness.models.until_right import TRIES
+from rag_harness.kb.planning.replied import titles_of
+from rag_harness.models.until_right import TRIES, Fault
 from rag_harness.prompts import load_prompts
 from rag_harness.types import Completion, Message, Usage
 from tests.plugin.counting_server import CountingServer, counting_server
@@ -192,6 +193,14 @@ def test_the_same_title_a_hundred_times_is_taken_once() -> None:
     with pytest.raises(DataError, match="0 of 10 pages"):
         asked_for(model, Wanted("harbours", 10, rot=0))
     assert any("1 of 5 titles are new" in messages[-1].content for messages in model.asked)
+
+
+def test_titles_that_cannot_be_files_or_end_with_a_year_are_not_taken() -> None:
+    said = ["Quay", "quay", " ", "???", "x" * 121, "Rates 2023", "Rates (2023)", "Piers", 7]
+    assert titles_of(json.dumps({"titles": said}), 5, {"piers"}) == Fault(
+        "2 of 5 titles are new, of 1 to 120 characters, and end with no year. Write 5 that are"
+    )
+    assert titles_of(json.dumps({"titles": said}), 4, {"piers"}) == ["Quay", "7"]
 
 
 @pytest.mark.parametrize("reply", ["prose", '{"title": "", "categories": []}', '{"title": "T", "categories": [" "]}'])

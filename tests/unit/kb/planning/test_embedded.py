@@ -100,9 +100,11 @@ def test_every_topic_can_be_told_and_every_fact_can_change(name: str) -> None:
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_a_domain_bears_as_many_pages_as_may_be_asked_for(name: str) -> None:
+    topics = read_domain(name).topics
     pages = deal(read_domain(name), MOST_PAGES, seed=0)
     assert len({(each.topic.title, each.names["thing"]) for each in pages}) == MOST_PAGES
     assert len({each.names["thing"] for each in pages[:200]}) > 50
+    assert {each.topic.title for each in pages[: len(topics)]} == {topic.title for topic in topics}
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not() -> None:
