@@ -24,7 +24,8 @@ def agreement(material: Material, plan: Plan) -> _Problems:
 
 def _written(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:
     pages = [material.pages.get(page.filename) for page in (outdated, current)]
-    texts = [page.body for page in pages if page]
+    # Without bold: what both say in the same words is no conflict, however it is marked.
+    texts = [page.body.replace("**", "") for page in pages if page]
     for found in contradictions(texts) if len(texts) == len(pages) else ():
         if not _is_planned(found, pair, outdated, current):
             said = f"{outdated.filename} says {_said(found.first.sentence)}, this page {_said(found.second.sentence)}"
