@@ -22,6 +22,8 @@ LONGEST = 40_000
 _SHAPE = "it is not the JSON object that was asked for. Reply with that object, and nothing else"
 _TITLE = 120
 """Characters of a title at most."""
+_FILENAME = 200
+"""Bytes of an id at most; file systems take 255."""
 _NAMED = 5
 """Faults of a page that the model is told of at once."""
 _YEAR = re.compile(r"(?:19|20)\d\d\W*\Z")
@@ -95,8 +97,8 @@ def titles_of(reply: str, count: int, known: Collection[str]) -> list[str] | Fau
 
 
 def page_id(title: str) -> str:
-    """Return the id of a page: what a file can be called."""
-    return slug(title)[:_TITLE].strip("-")
+    """Return the id of a page: what a file can be called, also with a year and a suffix behind it."""
+    return slug(title).encode()[:_FILENAME].decode(errors="ignore").strip("-")
 
 
 def draft_of(task: PageTask, reply: str) -> Draft | Fault:

@@ -21,7 +21,7 @@ from rag_harness.kb.planning import Wanted, plan_text
 from rag_harness.kb.planning.asked_of_llm import ROUNDS, Writer
 from rag_harness.kb.planning.at_once import PATIENCE
 from rag_harness.kb.planning.checks import plan_faults
-from rag_harness.kb.planning.replied import titles_of
+from rag_harness.kb.planning.replied import page_id, titles_of
 from rag_harness.models.until_right import TRIES, Fault
 from rag_harness.prompts import load_prompts
 from rag_harness.types import Completion, Message, Usage
@@ -201,6 +201,21 @@ def test_titles_that_cannot_be_files_or_end_with_a_year_are_not_taken() -> None:
         "2 of 5 titles are new, of 1 to 120 characters, and end with no year. Write 5 that are"
     )
     assert titles_of(json.dumps({"titles": said}), 4, {"piers"}) == ["Quay", "7"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Rates & fees: how?", "rates--fees-how"),
+        ("返品と交換", "返品と交換"),
+        ("الإرجاع", "الإرجاع"),
+        ("港" * 120, "港" * 66),
+        ("../a", "a"),
+        ("-", ""),
+    ],
+)
+def test_an_id_is_what_a_file_can_be_called(title: str, name: str) -> None:
+    assert page_id(title) == name
 
 
 @pytest.mark.parametrize("reply", ["prose", '{"title": "", "categories": []}', '{"title": "T", "categories": [" "]}'])
