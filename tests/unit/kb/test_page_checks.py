@@ -239,3 +239,10 @@ def test_a_negative_question_that_a_planned_fact_answers_is_named(folder: Path) 
     assert said == (
         f"q1 is negative, but returns.md has every word of it: {LABEL!r}. Ask for what no page says, or make it direct."
     )
+
+
+def test_what_both_versions_say_is_no_conflict_however_it_is_marked(folder: Path) -> None:
+    edit(folder / "returns.md", LABEL, f"{LABEL} The return label never costs €3.50 for each parcel.")
+    file = folder / "returns-2024.md"
+    file.write_text(file.read_text().replace("**", "").replace("€3.50", "**€3.50**"))
+    assert [each.message for each in validate(folder).findings if each.check == "versions agree"] == []
