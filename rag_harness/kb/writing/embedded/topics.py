@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from rag_harness.kb.plan import PlannedFact, PlanPage
-from rag_harness.kb.writing.embedded.english import capital, listed, lowered
+from rag_harness.kb.writing.embedded.english import capital, listed
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 _SMALL = frozenset(
@@ -56,17 +56,20 @@ def thing_of(page: PlanPage) -> str:
 
 def topic(fact: PlannedFact, page: PlanPage) -> str:
     """Return what a fact is about, as within a sentence, without the thing that the whole page is about."""
-    subject, thing = _within_sentence(fact), thing_of(page)
+    subject, thing = _within_sentence(fact, page), thing_of(page)
     short = re.sub(_BEFORE + re.escape(thing) + r"\b", "", subject, flags=re.I) if thing else subject
     return " ".join(short.split())
 
 
-def _within_sentence(fact: PlannedFact) -> str:
+def _within_sentence(fact: PlannedFact, page: PlanPage) -> str:
     """Return the subject with the capitals that it has within a sentence: a name keeps its own."""
     start = fact.statement.casefold().find(fact.subject.casefold())
     if start > 0:
         return fact.statement[start : start + len(fact.subject)]
-    return lowered(fact.subject)
+    first = fact.subject.split()[0]
+    said = " ".join([page.title or "", *(each.statement for each in page.facts or ())])
+    is_name = not first[1:].islower() or re.search(rf"[a-z,] {re.escape(first)}\b", said)
+    return fact.subject if is_name else fact.subject[:1].lower() + fact.subject[1:]
 
 
 def topic_with_article(fact: PlannedFact, page: PlanPage) -> str:
