@@ -22,7 +22,7 @@ KILLS = 3
 
 
 def test_killed_three_times_no_page_that_was_written_is_asked_for_again(tmp_path: Path) -> None:
-    plan = planned(Wanted("retail support", 16))
+    plan = planned(Wanted("retail support", 24))
     (tmp_path / "warm").mkdir()
     (tmp_path / "structure.json").write_text(plan_text(plan), encoding="utf-8")
     good = {brief.page.filename: compose(brief, 0) for brief in briefs(plan)}
@@ -41,10 +41,10 @@ def test_killed_three_times_no_page_that_was_written_is_asked_for_again(tmp_path
     said = json.loads(ran.stdout.splitlines()[-1])
     assert said["status"] == 0
     assert [len(seen) for seen in said["seen"]] == sorted(len(seen) for seen in said["seen"])
-    assert 0 < len(said["seen"][0]) <= len(said["seen"][-1]) < len(good)
-    # What was on the wire when the process died may be asked for once more each time; what was on disk, never.
+    assert said["seen"][0]
+    # What was on the wire, or being checked, when the process died may be asked for once more; what was on disk, never.
     assert {asked[name] for name in said["seen"][0]} == {1}
-    assert len(good) <= asked.total() <= len(good) + KILLS * AT_ONCE
+    assert len(good) <= asked.total() <= len(good) + KILLS * 2 * AT_ONCE
     assert max(asked.values()) <= 1 + KILLS
     assert validate(tmp_path / "kb").ok
     assert not list((tmp_path / "kb").glob(".*"))

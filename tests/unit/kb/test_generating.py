@@ -210,13 +210,15 @@ def generated(pages: int, domain: str, folder: Path) -> Generated:
     return asyncio.run(generate(plan, plan_text(plan).encode(), folder, EmbeddedWriter(), 8, False))
 
 
-@pytest.mark.parametrize("domain", ["retail support", "employee handbook", "device manuals"])
-def test_a_hundred_pages_of_a_shipped_domain_are_valid(
-    domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("pages", "domain"), [(100, "retail support"), (30, "employee handbook"), (30, "device manuals")]
+)
+def test_pages_of_a_shipped_domain_are_valid(
+    pages: int, domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAG_MERMAID_MODULES", "/nowhere")
-    made = generated(100, domain, tmp_path / "kb")
-    assert (len(made.written), made.faulty) == (100, {})
+    made = generated(pages, domain, tmp_path / "kb")
+    assert (len(made.written), made.faulty) == (pages, {})
     report = validate(tmp_path / "kb")
     assert [finding.line() for finding in report.findings if finding.level == "error"] == []
     states = {check.name: check.state for check in report.checks}
@@ -224,11 +226,11 @@ def test_a_hundred_pages_of_a_shipped_domain_are_valid(
 
 
 def test_pages_do_not_look_stamped(tmp_path: Path) -> None:
-    generated(60, "retail support", tmp_path / "kb")
+    generated(40, "retail support", tmp_path / "kb")
     plan = json.loads((tmp_path / "kb" / "structure.json").read_text())
-    assert len(plan["pages"]) == 60
+    assert len(plan["pages"]) == 40
     outlines = [
         tuple(line[0] for line in file.read_text().splitlines() if line and line[0] in "#|*->1")
         for file in (tmp_path / "kb").glob("*.md")
     ]
-    assert len(set(outlines)) >= 50
+    assert len(set(outlines)) >= 34
