@@ -17,6 +17,8 @@ _APART = 4
 """Lines between items from which they are of two lists."""
 _FEWEST, _MOST = 2, 40
 """Members of a group: of more, nobody would take one for another."""
+_ALIKE = 2
+"""Words that titles begin with alike, at least."""
 _LONGEST = 4
 """Words of a thing's name."""
 
@@ -26,7 +28,7 @@ def siblings(documents: Sequence[Document], names: Collection[str]) -> dict[str,
 
     ``names`` are words that are written with a capital inside of sentences.
     """
-    groups = [*_folders(documents, names), *_suffixes(documents)]
+    groups = [*_folders(documents, names), *_suffixes(documents), *_titles(documents)]
     for document in documents:
         groups += [*_tables(passages(document)), *_labels(document), *_headings(document, names)]
     found: dict[str, dict[str, None]] = defaultdict(dict)
@@ -117,6 +119,18 @@ def _folders(documents: Sequence[Document], names: Collection[str]) -> list[list
         if slash and _is_name(title) and all(word in names for word in title.split()):
             groups[folder].append(title)
     return [group for folder, group in groups.items()]
+
+
+def _titles(documents: Sequence[Document]) -> list[list[str]]:
+    """Return what titles differ by that are otherwise the same: "Returning the Alder kettle", "… the Brisk toaster"."""
+    groups: dict[str, dict[str, None]] = defaultdict(dict)
+    for document in documents:
+        words = seen(document.title).rstrip(".:").split()
+        for start in range(_ALIKE, len(words)):
+            name = " ".join(words[start : start + _LONGEST])
+            if len(words) - start <= _LONGEST and _is_name(name):
+                groups[" ".join(words[:start])][name] = None
+    return [list(group) for group in groups.values()]
 
 
 def _is_name(text: str) -> bool:

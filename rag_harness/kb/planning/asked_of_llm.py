@@ -7,8 +7,6 @@ killed finds what it paid for, in mode ``record``. The order of replies decides 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from random import Random
 
@@ -17,34 +15,17 @@ from rag_harness.kb.plan import Plan
 from rag_harness.kb.planning.arranging import arranged
 from rag_harness.kb.planning.at_once import AtOnce
 from rag_harness.kb.planning.draft import Draft
+from rag_harness.kb.planning.gathered import ROUNDS, Gathered, keep, new_titles, stopped, too_few
 from rag_harness.kb.planning.kinds import kinds_of
-from rag_harness.kb.planning.replied import draft_of, outline_of, page_id, titles_of
+from rag_harness.kb.planning.replied import outline_of, page_id, titles_of
+from rag_harness.kb.planning.replied_page import draft_of
 from rag_harness.kb.planning.told_to_plan import PORTION, Outline, PageTask, outline_task, titles_task
 from rag_harness.kb.planning.wanted import Wanted
 from rag_harness.models.until_right import Fault, ask_until_right
 from rag_harness.prompts import Prompts
 from rag_harness.protocols import ChatModel
 
-ROUNDS = 4
-"""Times that pages are asked for in the place of those that could not be used."""
 _AGAIN = "That cannot be used: {fault}. Write all of it again without that. Only the JSON object."
-
-
-@dataclass
-class _Work:
-    """What is there of a plan. ``known`` are the ids of all pages that were ever proposed."""
-
-    wanted: Wanted
-    outline: Outline
-    drafts: list[Draft | None]
-    tasks: list[tuple[str, bool]]
-    known: dict[str, str] = field(default_factory=dict)
-    statements: dict[str, str] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def lacking(self) -> list[int]:
-        return [number for number, draft in enumerate(self.drafts) if draft is None]
 
 
 class Writer:
@@ -74,7 +55,7 @@ class Writer:
                 break
             await self._fill(work)
         if work.lacking:
-            raise DataError(_too_few(work))
+            raise DataError(too_few(work))
         drafts = [draft for draft in work.drafts if draft is not None]
         return arranged(drafts, wanted, work.outline.title, self._chat.model), work.dropped
 
@@ -87,15 +68,15 @@ class Writer:
             raise DataError(f"the writer gave no outline: {found.text}. Name another with --writer-model.")
         return found
 
-    def _begun(self, wanted: Wanted, outline: Outline) -> _Work:
+    def _begun(self, wanted: Wanted, outline: Outline) -> Gathered:
         count = wanted.pages - wanted.pairs
         chance = Random(f"{wanted.seed} {wanted.domain} plan")
         kinds = kinds_of(count, wanted.shares, chance)
         versions = set(chance.sample(range(count), wanted.pairs))
         tasks = [(kind, number in versions) for number, kind in enumerate(kinds)]
-        return _Work(wanted, outline, [None] * count, tasks)
+        return Gathered(wanted, outline, [None] * count, tasks)
 
-    async def _fill(self, work: _Work) -> None:
+    async def _fill(self, work: Gathered) -> None:
         """Ask for titles of the pages that lack, then for the pages."""
         titles = await self._titles(work)
         numbers = work.lacking[: len(titles)]
@@ -103,24 +84,24 @@ class Writer:
         calls: AtOnce[PageTask, Draft] = AtOnce(self._at_once)
         drafts = await calls.each(tasks, lambda task: self._drafted(task, work))
         for number, draft in zip(numbers, drafts, strict=True):
-            _keep(work, number, draft)
+            keep(work, number, draft)
         if calls.stopped is not None:
-            raise _stopped(work, calls.stopped)
+            raise stopped(work, calls.stopped)
 
-    async def _titles(self, work: _Work) -> list[tuple[str, str]]:
+    async def _titles(self, work: Gathered) -> list[tuple[str, str]]:
         """Return titles with their categories, of each category in turns; as many as lack, or fewer."""
         categories, count = work.outline.categories, len(work.lacking)
         shares = [(category, len(range(place, count, len(categories)))) for place, category in enumerate(categories)]
         calls: AtOnce[tuple[str, int], list[str]] = AtOnce(self._at_once)
         found = await calls.each(shares, lambda share: self._titles_of(*share, work))
         if calls.stopped is not None:
-            raise _stopped(work, calls.stopped)
+            raise stopped(work, calls.stopped)
         titles = []
         for category, each in zip(categories, found, strict=True):
-            titles.append([(title, category) for title in _new(work, each)])
+            titles.append([(title, category) for title in new_titles(work, each)])
         return [title for turn in zip_longest(*titles) for title in turn if title]
 
-    async def _titles_of(self, category: str, count: int, work: _Work) -> list[str] | Fault:
+    async def _titles_of(self, category: str, count: int, work: Gathered) -> list[str] | Fault:
         found: list[str] = []
         while len(found) < count:
             known = [*work.known.values(), *found]
@@ -137,47 +118,9 @@ class Writer:
             found += new
         return found
 
-    async def _drafted(self, task: PageTask, work: _Work) -> Draft | Fault:
+    async def _drafted(self, task: PageTask, work: Gathered) -> Draft | Fault:
         async def read(said: str) -> Draft | Fault:
             return draft_of(task, said)
 
         messages = self._page.messages(task.told(work.wanted, work.outline))
         return await ask_until_right(self._chat, messages, read, _AGAIN)
-
-
-def _new(work: _Work, titles: list[str] | Fault | None) -> Iterator[str]:
-    """Yield titles that no other category has either, and know them."""
-    if isinstance(titles, Fault):
-        work.dropped[f"titles: {titles.text}"] += 1
-    for title in titles if isinstance(titles, list) else ():
-        if page_id(title) in work.known:
-            work.dropped["the title stands in another category too"] += 1
-        else:
-            work.known[page_id(title)] = title
-            yield title
-
-
-def _keep(work: _Work, number: int, draft: Draft | Fault | None) -> None:
-    """Keep a page, or count why it is dropped: what it states may stand on a page before it."""
-    if isinstance(draft, Fault):
-        work.dropped[draft.text] += 1
-    elif draft is not None:
-        told = [fact.statement.casefold() for fact in (*draft.facts, *([draft.older] if draft.older else []))]
-        if any(statement in work.statements for statement in told):
-            work.dropped["it states what another page states"] += 1
-            return
-        work.statements.update(dict.fromkeys(told, draft.id))
-        work.drafts[number] = draft
-
-
-def _stopped(work: _Work, why: Exception) -> Exception:
-    there = len(work.drafts) - len(work.lacking)
-    what = f"{there} of {len(work.drafts)} pages are planned; what was answered is recorded in mode record"
-    return type(why)(f"{what}. Stopped: {why}")
-
-
-def _too_few(work: _Work) -> str:
-    there, wanted = len(work.drafts) - len(work.lacking), len(work.drafts)
-    reasons = "".join(f"\n  {count:6}  {reason}" for reason, count in work.dropped.most_common(10))
-    what = f"The writer planned {there} of {wanted} pages; asked {ROUNDS} times, the others could not be used:{reasons}"
-    return f"{what}\nAsk for fewer with --pages, ask anew with another --seed, or name another model."

@@ -16,10 +16,9 @@ _TOGETHER = 3
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """A page to be: its topic, the names of its thing and of the thing's parts, and what tables call such things."""
+    """A page to be: its topic, and the names of its thing and of the thing's parts."""
 
     topic: Topic
-    column: str
     names: dict[str, str]
 
 
@@ -47,7 +46,7 @@ def _of_axis(axis: Axis, topics: list[Topic], chance: Random) -> Iterator[Dealt]
     for first in range(0, len(topics), _TOGETHER):
         for number, names in enumerate(things):
             for place in range(first, min(first + _TOGETHER, len(topics))):
-                yield Dealt(topics[(_TOGETHER * number + place) % len(topics)], axis.column, names)
+                yield Dealt(topics[(_TOGETHER * number + place) % len(topics)], names)
 
 
 def _things(axis: Axis, chance: Random) -> list[dict[str, str]]:

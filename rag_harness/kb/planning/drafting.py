@@ -70,10 +70,10 @@ def _fact(fact_id: str, told: FactTemplate) -> PlannedFact:
 
 def _table(dealt: Dealt, chance: Random) -> PlannedTable:
     """Return the table; each row names the thing, or rows of like tables would contradict each other."""
-    topic, own = dealt.topic, (dealt.names["Thing"],)
-    rows = tuple((*own, *(filled(cell, dealt.names, chance) for cell in row)) for row in topic.rows)
-    title = filled(topic.table, dealt.names, chance)
-    return PlannedTable(title=title, columns=(dealt.column, *topic.columns), rows=rows)
+    topic = dealt.topic
+    rows = [[filled(cell, dealt.names, chance) for cell in row] for row in topic.rows]
+    named = tuple((f"{first} ({dealt.names['thing']})", *others) for first, *others in rows)
+    return PlannedTable(title=filled(topic.table, dealt.names, chance), columns=topic.columns, rows=named)
 
 
 def _steps(dealt: Dealt, chance: Random) -> tuple[str, ...]:

@@ -46,13 +46,9 @@ class Topic:
 
 @dataclass(frozen=True)
 class Axis:
-    """A kind of thing: ``form`` with the names of its parts in braces, two lists of words to be crossed.
-
-    ``column`` is what tables call such things.
-    """
+    """A kind of thing: ``form`` with the names of its parts in braces, two lists of words to be crossed."""
 
     form: str
-    column: str
     parts: Mapping[str, tuple[str, ...]]
 
     @cached_property
@@ -98,12 +94,12 @@ def _folder() -> Any:
 
 
 def _domain(name: str, read: Mapping[str, Any]) -> Domain:
-    axes = {axis: Axis(told["form"], told["column"], _parts(told)) for axis, told in read["axes"].items()}
+    axes = {axis: Axis(told["form"], _parts(told)) for axis, told in read["axes"].items()}
     return Domain(name, read["title"], axes, tuple(_topic(each) for each in read["topics"]))
 
 
 def _parts(told: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(words) for name, words in told.items() if name not in ("form", "column")}
+    return {name: tuple(words) for name, words in told.items() if name != "form"}
 
 
 def _topic(told: Mapping[str, Any]) -> Topic:

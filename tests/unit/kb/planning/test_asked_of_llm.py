@@ -18,9 +18,10 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.errors import BudgetError, DataError, ModelCallError
 from rag_harness.kb.plan import Plan, read_plan
 from rag_harness.kb.planning import Wanted, plan_text
-from rag_harness.kb.planning.asked_of_llm import ROUNDS, Writer
+from rag_harness.kb.planning.asked_of_llm import Writer
 from rag_harness.kb.planning.at_once import PATIENCE
 from rag_harness.kb.planning.checks import plan_faults
+from rag_harness.kb.planning.gathered import ROUNDS
 from rag_harness.kb.planning.replied import page_id, titles_of
 from rag_harness.models.until_right import TRIES, Fault
 from rag_harness.prompts import load_prompts
