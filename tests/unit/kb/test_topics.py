@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.kb.plan import PlannedFact, PlanPage
-from rag_harness.kb.writing.embedded.topics import heading_of, thing_of, topic_with_article
+from rag_harness.kb.writing.embedded.topics import heading_of, tellable, thing_of, topic_with_article
 
 FACTS = (
     ("sales area of the outlet in Nantes", "The sales area of the outlet in Nantes is 2,350 square metres."),
@@ -44,3 +44,10 @@ def test_topics_as_a_heading() -> None:
     assert (
         heading_of([facts[0], PlannedFact(id="g", kind="date", subject="x" * 60, value="x", statement="x")], PAGE) == ""
     )
+
+
+def test_a_topic_that_denies_is_named_in_no_other_sentence() -> None:
+    said = "Goods that are not in stock take up to 2 weeks."
+    denied = PlannedFact(id="n", kind="limit", subject="Goods that are not in stock", value="2 weeks", statement=said)
+    facts = (*(PAGE.facts or ()), denied)
+    assert tellable(PAGE.model_copy(update={"facts": facts})) == list(PAGE.facts or ())

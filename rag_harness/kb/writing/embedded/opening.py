@@ -8,7 +8,7 @@ from random import Random
 from rag_harness.kb.brief import Brief
 from rag_harness.kb.plan import PlanPage
 from rag_harness.kb.writing.embedded.english import capital, day, link, listed
-from rag_harness.kb.writing.embedded.topics import topic_with_article
+from rag_harness.kb.writing.embedded.topics import tellable, topic_with_article
 
 _HOLDS = (
     "This page gives {holds}.",
@@ -70,7 +70,7 @@ def _validity(brief: Brief, chance: Random) -> str:
 
 
 def _contents(page: PlanPage, chance: Random) -> str:
-    topics = list(dict.fromkeys(topic_with_article(fact, page) for fact in page.facts or ()))
+    topics = list(dict.fromkeys(topic_with_article(fact, page) for fact in tellable(page)))
     draw = chance.random()
     if draw < 0.35 and len(topics) > 1:
         chosen = listed(topics[: chance.randint(2, 4)])

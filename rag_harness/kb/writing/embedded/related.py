@@ -9,7 +9,7 @@ from rag_harness.kb.brief import Brief
 from rag_harness.kb.plan import PlanPage
 from rag_harness.kb.writing.embedded.english import capital, link, listed
 from rag_harness.kb.writing.embedded.section import Section
-from rag_harness.kb.writing.embedded.topics import thing_of, topic, topic_with_article
+from rag_harness.kb.writing.embedded.topics import tellable, thing_of, topic, topic_with_article
 
 _HEADINGS = ("Related pages", "See also", "Read on", "Where to go next", "More on this", "Further reading")
 _OLDER = (
@@ -37,7 +37,7 @@ def place_links(brief: Brief, sections: list[Section], chance: Random) -> None:
     """Put every link on the page but that of the newer version, which stands at its top."""
     goals = [goal for goal in brief.goals if goal is not brief.newer]
     chance.shuffle(goals)
-    beside = list(brief.page.facts or ())
+    beside = tellable(brief.page)
     inside = chance.randint(0, min(2, len(goals))) if sections and beside else 0
     for goal in goals[:inside]:
         own = topic_with_article(chance.choice(beside), brief.page)
@@ -81,7 +81,7 @@ def _older(brief: Brief, goal: PlanPage, chance: Random) -> str:
 
 
 def _sentence(brief: Brief, goal: PlanPage, chance: Random, used: list[str]) -> str:
-    facts = [fact for fact in goal.facts or () if topic(fact, goal).casefold() != thing_of(goal).casefold()]
+    facts = [fact for fact in tellable(goal) if topic(fact, goal).casefold() != thing_of(goal).casefold()]
     has = {"table": goal.tables, "steps": goal.steps, "about": facts, "plain": True}
     ways = [way for name, ways in _WAYS.items() if has[name] for way in ways]
     way = chance.choice([way for way in ways if way not in used] or ways)

@@ -35,6 +35,7 @@ _SMALL = frozenset(
 )
 _BEFORE = r"\s+(?:of|in|at|for|from|to|by|with|on|about|after|before|during)(?:\s+(?:the|a|an|your))?\s+"
 _ARTICLE = re.compile(r"((?:the|an?|every|each)\s+(?:[a-z-]+\s+){0,2})\Z", re.I)
+_DENIES = re.compile(r"\b(?:not|no|never|without|cannot)\b", re.I)
 _LONGEST = 60
 """Characters of a heading made of topics."""
 
@@ -77,6 +78,11 @@ def topic_with_article(fact: PlannedFact, page: PlanPage) -> str:
     start = fact.statement.casefold().find(fact.subject.casefold())
     article = _ARTICLE.search(fact.statement[: max(0, start)])
     return f"{article[1].lower()}{topic(fact, page)}" if article else topic(fact, page)
+
+
+def tellable(page: PlanPage) -> list[PlannedFact]:
+    """Return the facts whose topics may be named in other sentences: one that denies would read as a denial there."""
+    return [fact for fact in page.facts or () if not _DENIES.search(fact.subject)]
 
 
 def heading_of(facts: Sequence[PlannedFact], page: PlanPage) -> str:
