@@ -78,6 +78,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         "a knowledge base, its queries and its golden set",
         {
             "plan": Command("plan a knowledge base: its pages, their facts and links", "commands.kb_plan"),
+            "generate": Command("write the pages of a plan, each held against it", "commands.generate"),
             "validate": Command("check pages, plan, queries and golden set", "commands.kb"),
             "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "commands.kb"),
             "queries": Command("write questions for your documents, with ground truth", "commands.questions"),

@@ -55,11 +55,16 @@ class Page:
         """The source with every run of white space as one blank."""
         return squeeze(self.text)
 
+    @property
+    def body(self) -> str:
+        """The source without front matter."""
+        front = _FRONT_MATTER.match(self.text)
+        return self.text[front.end() :] if front else self.text
+
     @cached_property
     def folded(self) -> str:
-        """The source without front matter, marks of bold, and with every run of white space as one blank."""
-        front = _FRONT_MATTER.match(self.text)
-        return fold(self.text[front.end() :] if front else self.text)
+        """The source without front matter and marks of bold, every run of white space as one blank."""
+        return fold(self.body)
 
 
 def fold(text: str) -> str:

@@ -78,7 +78,8 @@ def _grid(table: PlannedTable) -> list[list[str]]:
 def _table_fault(table: PlannedTable, wanted: list[list[str]], like: list[list[str]] | None) -> str:
     if like is None:
         return f"the table {table.title!r} is not there. Write it with the columns {_row(wanted[0])}."
-    for number, (planned, found) in enumerate(zip_longest(wanted, like, fillvalue=[])):
+    none: list[str] = []
+    for number, (planned, found) in enumerate(zip_longest(wanted, like, fillvalue=none)):
         if planned != found:
             said = f"is {_row(found)}" if found else "is not there"
             asked = f"planned is {_row(planned)}" if planned else "planned is none"

@@ -19,7 +19,7 @@ _EMPHASIS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_]
 _ITEM = re.compile(r"\s*(?:>\s?)*(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)?(?:>\s?)*")
 _NUMBERED = re.compile(r"\s*\d{1,3}[.)] ")
 _END = re.compile(r"[.!?][\"'”’)\]*_`]*(?=\s+[\"'“(\[*_`]*[A-Z0-9])|[。！？]")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min|fig|al|[A-Z])\.)$", re.I)
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min|fig|al|(?<!°)[A-Z])\.)$", re.I)
 _CELL = re.compile(r"(?<!\\)\|")
 _SYNTAX = re.compile(r"!!!|\?\?\?|:::|===|---|^\s*#")
 

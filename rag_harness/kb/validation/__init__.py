@@ -16,12 +16,12 @@ def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = No
         DataError: there is no such folder, no page in it, or a question file that was named is missing.
     """
     from rag_harness.kb.validation import golden as golden_set
-    from rag_harness.kb.validation import mermaid, pages, plan, questions, similarity, versions
+    from rag_harness.kb.validation import mermaid, pages, plan, questions, similarity, stated, versions
     from rag_harness.kb.validation.material import read_material
 
     material = read_material(kb_dir)
     report = ValidationReport(kb_dir)
-    for room in (pages, plan, versions, mermaid):
+    for room in (pages, plan, stated, versions, mermaid):
         report.checks += room.checks(material)
     report.checks += questions.checks(material, queries)
     report.checks += golden_set.checks(material, golden)

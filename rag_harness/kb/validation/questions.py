@@ -8,8 +8,8 @@ from itertools import combinations
 from pathlib import Path
 
 from rag_harness.dataset.queries import EvidenceLine, QueryLine
-from rag_harness.kb.page import squeeze
-from rag_harness.kb.plan import PLAN_FILE
+from rag_harness.kb.page import fold, squeeze
+from rag_harness.kb.plan import PLAN_FILE, PlannedFact
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.plan import BROKEN_PLAN, NO_PLAN
@@ -17,6 +17,7 @@ from rag_harness.kb.validation.question_files import Read, read_query_lines
 from rag_harness.kb.validation.quotes import check_quote
 from rag_harness.kb.validation.report import CheckResult
 from rag_harness.kb.validation.selections import selections
+from rag_harness.reader.terms import terms
 
 _NAMES = ("queries", "references", "quotes", "selections", "direct", "multi-hop", "negative", "distribution")
 _SEVERAL = ("multi_hop", "comparison")
@@ -108,9 +109,20 @@ def _multi_hop(material: Material, read: Queries) -> CheckResult:
         for name in dict.fromkeys(each.filename for each in query.evidence if each.filename not in pages):
             what = f"{query.query_id} quotes {name}, which its context_reference does not name. Add it there."
             check.error(read.at(line), what)
+        for name in _alone(material, query):
+            what = f"{query.query_id} is {query.query_type}, but {name} alone holds all its evidence."
+            check.error(read.at(line), f"{what} Quote what needs the other page too, or make it direct.")
         if query.query_type == "multi_hop" and len(pages) > 1 and not _linked(material, list(pages)):
             check.note(read.at(line), f"{query.query_id} needs {', '.join(pages)}, which no links connect.")
     return check
+
+
+def _alone(material: Material, query: QueryLine) -> list[str]:
+    """Return the pages that hold every quote, of a query that quotes several pages."""
+    quotes = [fold(each.quote) for each in query.evidence]
+    named = dict.fromkeys(each.filename for each in query.evidence)
+    pages = [page for name in named if len(named) > 1 and (page := material.pages.get(name))]
+    return [page.doc_id for page in pages if all(quote in page.folded for quote in quotes)]
 
 
 def _linked(material: Material, names: list[str]) -> bool:
@@ -123,9 +135,15 @@ def _linked(material: Material, names: list[str]) -> bool:
     return reached >= set(names)
 
 
-def _negative(_: Material, read: Queries) -> CheckResult:
+def _negative(material: Material, read: Queries) -> CheckResult:
     check, entries = _of_type(read, ("negative",), "negative")
+    answers = _answers(material) if entries else []
     for line, query in entries:
+        asked = terms(query.query)
+        told = next(((name, fact) for name, fact, said in answers if asked and asked <= said), None)
+        if told:
+            what = f"{query.query_id} is negative, but {told[0]} has every word of it: {told[1].statement!r}."
+            check.error(read.at(line), f"{what} Ask for what no page says, or make it direct.")
         if query.evidence:
             what = (
                 f"{query.query_id} is negative, but has {_pieces(query.evidence)} of evidence. Remove it, or the type"
@@ -136,6 +154,12 @@ def _negative(_: Material, read: Queries) -> CheckResult:
             what = f"{query.query_id} is negative, but context_reference names {named}."
             check.error(read.at(line), f"{what} Name a page that tempts in metadata.")
     return check
+
+
+def _answers(material: Material) -> list[tuple[str, PlannedFact, frozenset[str]]]:
+    """Return the planned facts of current pages, each with its page and its words."""
+    pages = [page for page in material.planned.values() if page.status != "outdated"]
+    return [(page.filename, fact, frozenset(terms(fact.statement))) for page in pages for fact in page.facts or ()]
 
 
 def _pieces(evidence: tuple[EvidenceLine, ...]) -> str:

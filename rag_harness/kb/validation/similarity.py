@@ -26,15 +26,18 @@ def checks(material: Material) -> list[CheckResult]:
 
 
 def _pasted(material: Material) -> CheckResult:
-    check = CheckResult("pasted paragraphs")
+    check, versions = CheckResult("pasted paragraphs"), _versions(material)
     places: dict[str, list[tuple[Page, int]]] = {}
     for page in material.pages.values():
         for line, text in page.paragraphs:
             if text.count(" ") + 1 >= _SHORT:
                 places.setdefault(squeeze(text), []).append((page, line))
+    steps = {squeeze(step) for page in material.planned.values() for step in page.steps or ()}
     for text, found in places.items():
+        if text in steps:
+            continue  # planned word for word: like procedures have like steps
         names = list(dict.fromkeys(page.doc_id for page, _ in found))
-        if len(names) > 1:
+        if len(names) > 1 and frozenset(names) not in versions:
             page, line = found[0]
             check.note(
                 material.at(page.doc_id, line), f"{text[:60]!r}… stands word for word in {_list(names[1:])} too."
@@ -44,7 +47,7 @@ def _pasted(material: Material) -> CheckResult:
 
 
 def _near_duplicates(material: Material) -> CheckResult:
-    check = CheckResult("near-duplicates", f"{len(material.pages)} pages")
+    check, versions = CheckResult("near-duplicates", f"{len(material.pages)} pages"), _versions(material)
     groups: dict[tuple[str, ...], list[str]] = {}
     for page in material.pages.values():
         groups.setdefault(tuple(_words(page)), []).append(page.doc_id)
@@ -52,8 +55,16 @@ def _near_duplicates(material: Material) -> CheckResult:
         if len(names) > 1:
             check.note(material.at(names[0]), f"the same words as {_list(names[1:])}.")
     for first, second, share in _pairs({names[0]: words for words, names in groups.items()}):
-        check.note(material.at(first), f"near {second}: {share:.0%} of their three-word runs are the same.")
+        if frozenset((first, second)) not in versions:
+            check.note(material.at(first), f"near {second}: {share:.0%} of their three-word runs are the same.")
     return check
+
+
+def _versions(material: Material) -> frozenset[frozenset[str]]:
+    """Return the pairs that are to be alike: versions of one page, planned to share all facts but few."""
+    plan = material.plan
+    found = ((plan.page(pair.outdated), plan.page(pair.current)) for pair in plan.version_pairs or ()) if plan else ()
+    return frozenset(frozenset((old.filename, new.filename)) for old, new in found if old and new and old.facts)
 
 
 def _words(page: Page) -> list[str]:

@@ -1,0 +1,116 @@
+"""``rag-harness kb generate``: the pages of a plan, each held against it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.commands import FOUND
+from rag_harness.commands.with_settings import add_settings, run_closing, said
+from rag_harness.errors import DataError
+
+if TYPE_CHECKING:
+    from rag_harness.kb.plan import Plan
+    from rag_harness.kb.writing.generating import Generated
+
+_AT_ONCE = 8
+"""Pages of the embedded writer in the works: one waits for the disk while the next is composed."""
+_LONGEST = 4096
+"""Tokens of a page at most, where the settings allow less: a page is longer than an answer."""
+_NAMED = 20
+"""Pages that are named, of each kind of news."""
+_WRITERS = "a grammar in this process, or a chat model of role writer; default: embedded"
+_SETTINGS = {
+    name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
+    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "concurrency")
+}
+
+
+def generate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``kb generate`` takes."""
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="structure.json, of kb plan or your own")
+    parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
+    parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
+    add_settings(parser, _SETTINGS)
+    parser.add_argument("--seed", type=int, default=0, help="another one words and orders pages otherwise; default: 0")
+    parser.add_argument("--force", action="store_true", help="write over pages that somebody has edited or written")
+
+
+def run_generate(chosen: argparse.Namespace) -> int:
+    """Write the pages of a plan that are not there yet, or not as planned."""
+    text, plan = _plan(chosen.plan)
+    made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
+    print("\n".join(_told(made, plan, chosen.folder)))
+    return FOUND if made.faulty or made.stopped or made.unplanned or any(made.edited.values()) else 0
+
+
+def _plan(file: Path) -> tuple[bytes, Plan]:
+    from rag_harness.kb.plan import read_plan
+    from rag_harness.kb.planning import check_plan
+
+    plan, problems = read_plan(file)
+    if plan is None:
+        why = [f"{file}:{line}: {problem}" for line, problem in problems]
+        raise DataError("\n".join(why) or f"No plan {file}. Write one, or make one: rag-harness kb plan -o {file}")
+    check_plan(plan)
+    return file.read_bytes(), plan
+
+
+def _composed(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
+    import asyncio
+
+    from rag_harness.kb.writing.generating import generate
+    from rag_harness.kb.writing.writers import EmbeddedWriter
+
+    return asyncio.run(generate(plan, text, chosen.folder, EmbeddedWriter(chosen.seed), _AT_ONCE, chosen.force))
+
+
+def _asked(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
+    from dataclasses import replace
+
+    from rag_harness.errors import SettingsError
+    from rag_harness.kb.writing.generating import generate
+    from rag_harness.kb.writing.writers import AskedWriter
+    from rag_harness.models.endpoints import endpoint_of
+    from rag_harness.models.keys import check_keys
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.settings.loading import load_settings
+    from rag_harness.settings.profiles import EMBEDDED_URL
+
+    settings = load_settings(said(chosen, _SETTINGS))
+    settings = replace(settings, max_output_tokens=max(settings.max_output_tokens, _LONGEST))
+    asked = endpoint_of(settings, "writer")
+    if asked.base_url in ("", EMBEDDED_URL):
+        raise SettingsError(
+            f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
+            "Name one with --writer-model and --writer-base-url, or leave --writer out."
+        )
+    check_keys(settings)
+    parts = RunParts(settings)
+    writer = AskedWriter(parts.chat("writer"), parts.prompts("pages"))
+    # Twice what may be in flight, which the limiter sees to: while one page is checked, the call of the next is made.
+    at_once = 2 * settings.concurrency
+    return run_closing(generate(plan, text, chosen.folder, writer, at_once, chosen.force), parts)
+
+
+def _told(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
+    yield f"wrote {len(made.written):,} of {len(plan.pages):,} pages to {folder}; {made.kept:,} were right already"
+    edited = [name for name, changed in made.edited.items() if not changed]
+    changed = [name for name, changed in made.edited.items() if changed]
+    yield from _listed("kept, somebody has edited it", edited)
+    yield from _listed("edited, but planned or written otherwise since; --force writes it over", changed)
+    yield from _listed("not planned any more; remove it", made.unplanned)
+    for name, fault in list(made.faulty.items())[:_NAMED]:
+        yield f"not written: {name}:\n{fault}"
+    if len(made.faulty) > _NAMED:
+        yield f"and {len(made.faulty) - _NAMED:,} more pages were not written"
+    if made.stopped:
+        yield f"stopped: {made.stopped}. The same command goes on from here."
+
+
+def _listed(what: str, names: list[str]) -> Iterator[str]:
+    yield from (f"{what}: {name}" for name in names[:_NAMED])
+    if len(names) > _NAMED:
+        yield f"and {len(names) - _NAMED:,} more pages: {what}"

@@ -1,0 +1,1 @@
+"""Pages of a plan: by a grammar without a model, or by a model; checked as they come, and never written twice."""

@@ -1,0 +1,17 @@
+"""A section of a page: a heading, and blocks of Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Section:
+    """A heading without its marks, and what stands below it, a block each."""
+
+    heading: str
+    blocks: list[str]
+
+    def text(self) -> str:
+        """Return the section as Markdown."""
+        return "\n\n".join([f"## {self.heading}", *self.blocks])
