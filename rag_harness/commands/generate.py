@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, run_closing, said
+from rag_harness.commands.with_settings import add_settings, run_closing
+from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ _LONGEST = 4096
 _NAMED = 20
 """Pages that are named, of each kind of news."""
 _WRITERS = "a grammar in this process, or a chat model of role writer; default: embedded"
-_SETTINGS = {
-    name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
-    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "concurrency")
-}
 
 
 def generate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +30,7 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", type=Path, metavar="PLAN", help="structure.json, of kb plan or your own")
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, _SETTINGS)
+    add_settings(parser, WRITER_SETTINGS)
     parser.add_argument("--seed", type=int, default=0, help="another one words and orders pages otherwise; default: 0")
     parser.add_argument("--force", action="store_true", help="write over pages that somebody has edited or written")
 
@@ -68,30 +65,13 @@ def _composed(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
 
 
 def _asked(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
-    from dataclasses import replace
-
-    from rag_harness.errors import SettingsError
     from rag_harness.kb.writing.generating import generate
     from rag_harness.kb.writing.writers import AskedWriter
-    from rag_harness.models.endpoints import endpoint_of
-    from rag_harness.models.keys import check_keys
-    from rag_harness.pipelines.parts import RunParts
-    from rag_harness.settings.loading import load_settings
-    from rag_harness.settings.profiles import EMBEDDED_URL
 
-    settings = load_settings(said(chosen, _SETTINGS))
-    settings = replace(settings, max_output_tokens=max(settings.max_output_tokens, _LONGEST))
-    asked = endpoint_of(settings, "writer")
-    if asked.base_url in ("", EMBEDDED_URL):
-        raise SettingsError(
-            f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
-            "Name one with --writer-model and --writer-base-url, or leave --writer out."
-        )
-    check_keys(settings)
-    parts = RunParts(settings)
+    parts = writer_parts(chosen, _LONGEST)
     writer = AskedWriter(parts.chat("writer"), parts.prompts("pages"))
     # Twice what may be in flight, which the limiter sees to: while one page is checked, the call of the next is made.
-    at_once = 2 * settings.concurrency
+    at_once = 2 * parts.settings.concurrency
     return run_closing(generate(plan, text, chosen.folder, writer, at_once, chosen.force), parts)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
-from rag_harness.commands.with_settings import add_settings, run_closing, said
+from rag_harness.commands.with_settings import add_settings, run_closing
+from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
 
 
 _WRITERS = "from facts that the text states, or by a chat model of role writer; default: embedded"
-_SETTINGS = {
-    name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
-    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget")
-}
 
 
 def queries_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +36,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, _SETTINGS)
+    add_settings(parser, WRITER_SETTINGS)
     parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
     shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
     parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)
@@ -72,26 +69,11 @@ def _written_by_model(
     chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int]
 ) -> tuple[str, Found]:
     """Return the model, and the questions that it wrote."""
-    from rag_harness.errors import SettingsError
-    from rag_harness.models.endpoints import endpoint_of
-    from rag_harness.models.keys import check_keys
-    from rag_harness.pipelines.parts import RunParts
     from rag_harness.questions.asked_of_llm import Writer
-    from rag_harness.settings.loading import load_settings
-    from rag_harness.settings.profiles import EMBEDDED_URL
 
-    settings = load_settings(said(chosen, _SETTINGS))
-    asked = endpoint_of(settings, "writer")
-    if asked.base_url in ("", EMBEDDED_URL):
-        raise SettingsError(
-            f"--writer llm asks a chat model, but {asked.model!r} is the reader in this process, which writes nothing. "
-            "Name one with --writer-model and --writer-base-url, or leave --writer out."
-        )
-    check_keys(settings)
-    parts = RunParts(settings)
+    parts = writer_parts(chosen)
     chat = parts.chat("writer")
-
-    writer = Writer(chat, parts.prompts("questions"), collection, settings.concurrency)
+    writer = Writer(chat, parts.prompts("questions"), collection, parts.settings.concurrency)
     return chat.model, run_closing(writer.ask(wanted, chosen.seed, chosen.most_shared), parts)
 
 

@@ -17,7 +17,7 @@ WRITER_SETTINGS = {
 }
 
 
-def writer_parts(chosen: argparse.Namespace, longest: int) -> RunParts:
+def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
     """Return what the writer is made of; ``longest`` are the tokens that a reply may need.
 
     Raises:
