@@ -79,11 +79,14 @@ def quick_start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture(autouse=True)
-def few_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_plugins(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out of the runs of a suite what only our own tests need: hypothesis alone takes a second of each.
 
     And let them keep byte code: pytest would rewrite every module of the plugin at each of several hundred starts.
     """
+    if "pytester" in request.fixturenames:
+        # It takes PYTEST_ADDOPTS out of the environment, so it has to be there first.
+        request.getfixturevalue("pytester")
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:syrupy")
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugin.conftest import Suite
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
 
 
@@ -110,3 +112,9 @@ def test_a_file_is_run_by_python_itself(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import sys; print('numpy' in sys.modules)")
     ran = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout == "False\n"
+
+
+def test_runs_of_suites_go_without_the_plugins_of_our_own_tests(suite: Suite) -> None:
+    plugins = next(line for line in suite.run("--collect-only").outlines if line.startswith("plugins: "))
+    assert "rag-harness" in plugins
+    assert not [name for name in ("hypothesis", "syrupy") if name in plugins]

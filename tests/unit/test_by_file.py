@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.by_file import scope
+
+
+def test_tests_of_a_file_stay_together_whatever_their_parameters() -> None:
+    ids = ("tests/unit/test_once.py::test_one", "tests/unit/test_once.py::TestAll::test_two[a::b-tests/x.py]")
+    assert {scope(nodeid) for nodeid in ids} == {"tests/unit/test_once.py"}
+
+
+@pytest.mark.parametrize("file", ["embedders/test_pieces.py", "rerankers/test_cross_encoder.py"])
+def test_files_that_load_torch_stay_together(file: str) -> None:
+    assert scope(f"tests/unit/models/{file}::test_one") == scope("tests/unit/models/embedders/test_mock.py::test_two")
