@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.stored import Stored
+    from rag_harness.engine.workplace import Workplace
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.prompts import PromptFiles
 
@@ -33,10 +34,15 @@ class Equipment:
         self._run = str(self._worker.get("testrunuid") or uuid4().hex)
         self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
         self._stored, self._prompts = Once(self._read_stored), Once(self._open_prompts)
+        self._workplace = Once(self._find_workplace)
 
     def engine(self) -> Engine:
         """Return what runs jobs in this process."""
         return self._engine.get()
+
+    def workplace(self) -> Workplace:
+        """Return where trials are answered and judged."""
+        return self._workplace.get()
 
     def journal(self) -> Journal:
         """Return where this process keeps what came back."""
@@ -67,6 +73,11 @@ class Equipment:
         # Opened before a call is paid for whose answer could not be kept.
         self._journal.get()
         return InlineLoop(self._keep) if self.is_inline else BackgroundLoop(self._session.share.concurrency, self._keep)
+
+    def _find_workplace(self) -> Workplace:
+        from rag_harness.engine.workplace import Here
+
+        return Here(self._session.settings, self.prompts().keep)
 
     def _open_journal(self) -> Journal:
         from rag_harness.engine.journal import JOURNALS, Journal
@@ -99,6 +110,10 @@ class Equipment:
     def close(self) -> None:
         """Stop the engine; what came back is in the journal, which is let go."""
         if self._engine.made is not None:
-            self._engine.made.close(self._session.close_models)
+            self._engine.made.close(self._close_workplace, self._session.close_models)
         if self._journal.made is not None:
             self._journal.made.close()
+
+    async def _close_workplace(self) -> None:
+        if self._workplace.made is not None:
+            await self._workplace.made.aclose()
