@@ -9,12 +9,14 @@ from uuid import uuid4
 from rag_harness.once import Once
 
 if TYPE_CHECKING:
+    from rag_harness.distributed import Carried
     from rag_harness.engine.inline import InlineLoop
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.stored import Stored
-    from rag_harness.engine.workplace import Workplace
+    from rag_harness.engine.workplace import Here, Workplace
     from rag_harness.plugin.session import RagSession
+    from rag_harness.protocols import Experiment
     from rag_harness.results.prompts import PromptFiles
 
     Engine: TypeAlias = BackgroundLoop[Any] | InlineLoop[Any]
@@ -77,7 +79,26 @@ class Equipment:
     def _find_workplace(self) -> Workplace:
         from rag_harness.engine.workplace import Here
 
-        return Here(self._session.settings, self.prompts().keep)
+        here = Here(self._session.settings, self.prompts().keep)
+        return here if self._session.settings.engine == "local" else self._on_ray(here)
+
+    def _on_ray(self, here: Here) -> Workplace:
+        from rag_harness.distributed import RayWorkplace
+
+        ray = RayWorkplace(self._session.settings, self._run, here, self._carried, self.prompts().keep_file)
+        self.engine().run(ray.open())
+        return ray
+
+    def _carried(self, experiment: Experiment) -> Carried:
+        from rag_harness.distributed import carry
+
+        return carry(
+            experiment,
+            is_registered=self._session.is_registered(experiment),
+            queries=self._session.queries(experiment),
+            queries_digest=self._session.queries_digest(experiment),
+            settings=self._session.settings,
+        )
 
     def _open_journal(self) -> Journal:
         from rag_harness.engine.journal import JOURNALS, Journal

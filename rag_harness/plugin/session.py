@@ -243,11 +243,17 @@ class RagSession:
         from rag_harness.engine.fingerprint import fingerprint_of
         from rag_harness.pipelines import builder
 
-        registered = self._registered.get(experiment.id) is experiment
-        built_by = builder(experiment.id, self.settings).__module__ if registered else ""
+        built_by = builder(experiment.id, self.settings).__module__ if self.is_registered(experiment) else ""
+        return fingerprint_of(experiment, self.settings, self.queries_digest(experiment), built_by)
+
+    def is_registered(self, experiment: Experiment) -> bool:
+        """Return whether any process of the run can build an experiment by its name."""
+        return self._registered.get(experiment.id) is experiment
+
+    def queries_digest(self, experiment: Experiment) -> str:
+        """Return the digest of what an experiment is asked, with its gold."""
         golden = experiment.id == GOLDEN
-        data = self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
-        return fingerprint_of(experiment, self.settings, data, built_by)
+        return self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of a case that an experiment is asked about."""

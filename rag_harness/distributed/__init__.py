@@ -1,0 +1,13 @@
+"""Trials and judging on the machines of a Ray cluster; the only room that knows Ray.
+
+RayWorkplace    what the engine runs its jobs on, in place of this process
+carry           experiment -> what a worker builds it of
+"""
+
+from __future__ import annotations
+
+from rag_harness.distributed.carrying import carry
+from rag_harness.distributed.values import Carried
+from rag_harness.distributed.workplace import RayWorkplace
+
+__all__ = ["Carried", "RayWorkplace", "carry"]
