@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -12,6 +13,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rag_harness.distributed.dispatch import WorkerLostError
+from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
 from rag_harness.distributed.values import Carried, Done, Job, Opened, Opening
 from rag_harness.distributed.worker import Worker
 from rag_harness.errors import PrerequisiteError
@@ -76,6 +78,27 @@ class RayWorker:
             raise WorkerLostError(f"{self.name}: {error}") from error
 
 
+class RayLedger:
+    """The ledger of a run as an actor: where it dies, Ray starts it again, and it reads what it had granted."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
+        """See ``ledger.Ledger.calls``."""
+        grant: Grant = await self._actor.calls.remote(server, caps, waiting, used)
+        return grant
+
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+        """See ``ledger.Ledger.money``."""
+        verdicts: Verdicts = await self._actor.money.remote(asked, settled)
+        return verdicts
+
+    def end(self) -> None:
+        """End it: all calls are settled."""
+        ray.kill(self._actor)
+
+
 class RayNodes:
     """The nodes of a cluster.
 
@@ -129,6 +152,16 @@ class RayNodes:
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
         }
         return RayWorker(name, node, kind.options(**options).remote())
+
+    def ledger(self, file: Path) -> RayLedger:
+        """Return the ledger of a run, beside this process: its file is on this disk."""
+        options: dict[str, Any] = {
+            "num_cpus": 0,
+            "max_restarts": -1,
+            "max_task_retries": -1,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False),
+        }
+        return RayLedger(ray.remote(Ledger).options(**options).remote(file, self._settings.budget))
 
     def leave(self) -> None:
         """Let go of the cluster; one that was started here ends."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from rag_harness.distributed.leases import RemoteLedger
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.judges.spent import Spent
@@ -25,6 +26,7 @@ class Opening:
         run: id of the run.
         name: of this worker; that of its journal begins with ``run``.
         token: name of a file in the folder of the journals: a worker that sees it shares that folder.
+        ledger: of the run.
     """
 
     settings: Settings
@@ -32,6 +34,7 @@ class Opening:
     run: str
     name: str
     token: str
+    ledger: RemoteLedger
 
 
 @dataclass(frozen=True)

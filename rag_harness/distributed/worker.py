@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from rag_harness.distributed.carrying import unpickled
+from rag_harness.distributed.leases import LeasedMeter
 from rag_harness.distributed.node_journal import NodeJournals
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
 from rag_harness.engine.fingerprint import fingerprint_parts
 from rag_harness.engine.journal import Journal
-from rag_harness.engine.shares import share_of
+from rag_harness.engine.shares import share_in_flight
 from rag_harness.engine.trial import run_trial
 from rag_harness.errors import PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
@@ -38,7 +39,9 @@ class Worker:
             RagHarnessError: the node cannot do what the run asks for.
         """
         self._opening, self._settings = opening, opening.settings
-        self._parts = RunParts(share_of(opening.settings, opening.workers))
+        share = share_in_flight(opening.settings, opening.workers)
+        self._meter = LeasedMeter(share, lambda: opening.ledger, opening.name)
+        self._parts = RunParts(share, meter=self._meter)
         loop = asyncio.get_running_loop()
         self._parts.loop = lambda calls: asyncio.run_coroutine_threadsafe(calls, loop).result()
         self._experiments: dict[str, asyncio.Task[Experiment]] = {}
@@ -96,6 +99,7 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._parts.endpoints.aclose()
+        await self._meter.aclose()
         self._parts.flush()
         self._journal.close()
         self._journals.clear(self._journal.file)

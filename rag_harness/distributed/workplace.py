@@ -66,6 +66,8 @@ class RayWorkplace:
         token = results / JOURNALS / self._token
         token.parent.mkdir(parents=True, exist_ok=True)
         token.touch()
+        self._ledger_file = (results / JOURNALS / f"{self._run}.ledger").absolute()
+        self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         try:
             nodes = await asyncio.to_thread(self._nodes.plan, self._settings.concurrency)
             self._workers = len(nodes)
@@ -82,7 +84,7 @@ class RayWorkplace:
         self._started += 1
         name = f"{self._run}-ray{self._started}"
         worker = await asyncio.to_thread(self._nodes.worker, name, node)
-        opened = await worker.open(Opening(self._settings, self._workers, self._run, name, self._token))
+        opened = await worker.open(Opening(self._settings, self._workers, self._run, name, self._token, self.ledger))
         if opened.handed:
             results = self._settings.path(self._settings.output)
             await asyncio.to_thread(_write, results, opened.handed)
@@ -134,6 +136,8 @@ class RayWorkplace:
         """Close the workers, and leave the cluster."""
         if self._dispatch is not None:
             await self._dispatch.close(CLOSE_WAIT)
+            self.ledger.end()
+            self._ledger_file.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
 
 

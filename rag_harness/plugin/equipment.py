@@ -37,6 +37,7 @@ class Equipment:
         self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
         self._stored, self._prompts = Once(self._read_stored), Once(self._open_prompts)
         self._workplace = Once(self._find_workplace)
+        session.ledger = lambda: getattr(self.workplace(), "ledger", None)
 
     def engine(self) -> Engine:
         """Return what runs jobs in this process."""
@@ -80,11 +81,14 @@ class Equipment:
         from rag_harness.engine.workplace import Here
 
         here = Here(self._session.settings, self.prompts().keep)
-        return here if self._session.settings.engine == "local" else self._on_ray(here)
+        return here if self._session.settings.engine == "local" or self.is_inline else self._on_ray(here)
 
     def _on_ray(self, here: Here) -> Workplace:
         from rag_harness.distributed import RayWorkplace
+        from rag_harness.errors import SettingsError
 
+        if self.is_worker:
+            raise SettingsError("--rag-engine=ray has workers of its own, and so has -n of pytest-xdist. Leave -n out.")
         ray = RayWorkplace(self._session.settings, self._run, here, self._carried, self.prompts().keep_file)
         self.engine().run(ray.open())
         return ray

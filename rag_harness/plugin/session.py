@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.dataset.data import DataSets
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.suite import GoldenSuite
+    from rag_harness.models.meter import Meter
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Access, Settings
@@ -35,6 +36,8 @@ class RagSession:
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.closing = config, ExitStack()
         self.scrub: Callable[[str], str] | None = None
+        # Whoever has opened a cluster puts its ledger here.
+        self.ledger: Callable[[], Any] = lambda: None
         self.own_experiments: set[str] = set()
         self.markers: list[str] = []
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
@@ -137,9 +140,16 @@ class RagSession:
         from rag_harness.pipelines.parts import RunParts
 
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
-        parts = RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text, self.data)
+        scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
+        parts = RunParts(self.share, scrub, self.data, self._leased_meter() if self.settings.engine == "ray" else None)
         self.closing.callback(parts.flush)
         return parts
+
+    def _leased_meter(self) -> Meter:
+        """Return what asks the ledger of a cluster for what this process calls itself."""
+        from rag_harness.distributed import LeasedMeter
+
+        return LeasedMeter(self.share, self.ledger, "tests")
 
     @property
     def workers(self) -> int:
