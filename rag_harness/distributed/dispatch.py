@@ -76,7 +76,7 @@ class Dispatch:
         self._places: list[_Place] = []
         self._homeless: list[_Sent] = []
         self._number = 0
-        self._closing = False
+        self._closing, self._replacing = False, 0
         self.lost = 0
         for remote in remotes:
             self._add(remote)
@@ -106,8 +106,11 @@ class Dispatch:
         task.add_done_callback(place.tasks.discard)
 
     def _send(self, sent: _Sent) -> None:
-        if not self._places:
+        if not self._places and self._replacing:
             self._homeless.append(sent)
+            return
+        if not self._places:
+            sent.came.set_exception(CriticalError("No Ray worker is left, and none can be started."))
             return
         place = min(self._places, key=lambda each: each.load)
         place.outbox.append(sent)
@@ -164,7 +167,11 @@ class Dispatch:
         under_way = [each for each in place.sent.values() if not each.came.done()]
         waiting = [each for each in place.outbox if not each.came.done()]
         log.warning("Worker %s is gone; %d jobs were under way", place.remote.name, len(under_way))
-        replaced = await self._replace(place.remote.name)
+        self._replacing += 1
+        try:
+            replaced = await self._replace(place.remote.name)
+        finally:
+            self._replacing -= 1
         if replaced is not None:
             self._add(replaced[0])
             _take_left(under_way, replaced[1].left)
@@ -178,12 +185,8 @@ class Dispatch:
                 each.came.set_result(Answered(Outcome(None, not_run=_deadly(each.deaths))))
         homeless, self._homeless = self._homeless, []
         for each in (*under_way, *waiting, *homeless):
-            if each.came.done():
-                continue
-            if self._places:
+            if not each.came.done():
                 self._send(each)
-            else:
-                each.came.set_exception(CriticalError("No Ray worker is left, and none can be started."))
 
     def _forget(self, sent: _Sent) -> None:
         for place in self._places:

@@ -20,7 +20,7 @@ RETRY = 0.05
 
 
 MOST_WAIT = 1.0
-"""Seconds until turns are asked for again."""
+"""Seconds until turns are asked for again where tokens are counted."""
 _numbers = count(1)
 _Waiting = dict[str, tuple[float, asyncio.Future[None]]]
 
@@ -77,6 +77,11 @@ class _Asking:
         self._again = True
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def idle(self) -> None:
+        """Wait until nothing waits."""
+        if self._task is not None:
+            await self._task
 
     async def _run(self) -> None:
         """An exchange that fails, fails whoever waits: without the ledger nothing may be asked."""
@@ -144,7 +149,7 @@ class LeasedLine:
             if waiting is not None and not waiting[1].done():
                 waiting[1].set_result(None)
         # Calls that end with fewer tokens than were taken for them make room sooner.
-        return min(grant.wait, MOST_WAIT)
+        return min(grant.wait, MOST_WAIT) if self._caps.tpm else grant.wait
 
 
 class LeasedPurse:
@@ -177,8 +182,8 @@ class LeasedPurse:
 
     async def settled(self) -> None:
         """Return when the ledger knows what all calls have cost."""
-        while self._settled:
-            await self._exchange()
+        self._asking.wake()
+        await self._asking.idle()
 
     def _withdraw(self, mine: str) -> None:
         self._waiting.pop(mine, None)
