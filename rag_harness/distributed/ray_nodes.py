@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from rag_harness.distributed.worker import Worker
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 
+CONNECT_WAIT = 5.0
+"""Seconds that a cluster may take to say that it is there."""
 START_WAIT = 120.0
 """Seconds that a worker may take to start: a node has to find room, and to import."""
 
@@ -115,6 +118,7 @@ class RayNodes:
         self._connect(settings.ray_address)
 
     def _connect(self, address: str) -> None:
+        _check_reachable(address)
         try:
             ray.init(
                 address=address or "local",
@@ -124,10 +128,7 @@ class RayNodes:
                 **({} if address else {"include_dashboard": False}),
             )
         except (ConnectionError, ValueError) as error:
-            raise PrerequisiteError(
-                f"--rag-engine=ray: no Ray cluster at {address or 'this machine'}: {error}. Start one (`ray start "
-                f"--head`), name it with --rag-ray-address, or leave that out for one on this machine."
-            ) from error
+            raise PrerequisiteError(_none_there(address or "this machine", error)) from error
         except RuntimeError as error:
             raise PrerequisiteError(f"--rag-engine=ray: the cluster at {address} cannot be used: {error}") from error
 
@@ -166,3 +167,21 @@ class RayNodes:
     def leave(self) -> None:
         """Let go of the cluster; one that was started here ends."""
         ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Refuse an address where nobody listens: Ray itself tries for minutes, and then ends the process."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():
+        return  # "auto" and the like; Ray looks for them on this machine
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_WAIT).close()
+    except OSError as error:
+        raise PrerequisiteError(_none_there(address, error)) from error
+
+
+def _none_there(address: str, error: Exception) -> str:
+    return (
+        f"--rag-engine=ray: no Ray cluster at {address}: {error}. Start one (`ray start --head`), name it with "
+        f"--rag-ray-address, or leave that out for one on this machine."
+    )
