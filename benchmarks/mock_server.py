@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 ANSWER = '{"answer": "Returns are free for 30 days."}'
@@ -31,6 +31,17 @@ class Counters:
     in_flight: int = 0
     most: int = 0
     cpu_before: float = 0.0
+    at: list[float] = field(default_factory=list)
+
+    @property
+    def busiest_minute(self) -> int:
+        """How many calls came in the 60 s in which most did."""
+        first = most = 0
+        for last, now in enumerate(self.at):
+            while self.at[first] <= now - 60:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
 
 
 class Chat(asyncio.Protocol):
@@ -57,19 +68,26 @@ class Chat(asyncio.Protocol):
     def _serve(self, path: bytes, body: bytes) -> None:
         if path.endswith(b"/chat/completions"):
             self._counters.calls += 1
+            self._counters.at.append(time.monotonic())
             self._counters.in_flight += 1
             self._counters.most = max(self._counters.most, self._counters.in_flight)
             asyncio.get_running_loop().call_later(self._delay, self._answer, body)
         elif path == b"/stats":
             self._transport.write(_plain(self._stats()))
         else:
-            vars(self._counters).update(calls=0, connections=0, in_flight=0, most=0, cpu_before=time.process_time())
+            vars(self._counters).update(vars(Counters(cpu_before=time.process_time())))
             self._transport.write(_plain({}))
 
     def _stats(self) -> dict[str, float]:
         counters = self._counters
         cpu = time.process_time() - counters.cpu_before
-        return {"calls": counters.calls, "connections": counters.connections, "most": counters.most, "cpu": cpu}
+        return {
+            "calls": counters.calls,
+            "connections": counters.connections,
+            "most": counters.most,
+            "cpu": cpu,
+            "a minute": counters.busiest_minute,
+        }
 
     def _answer(self, body: bytes) -> None:
         self._counters.in_flight -= 1

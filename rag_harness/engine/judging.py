@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.deadline import Deadline
+from rag_harness.engine.workplace import Ask
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.judges.scoring import judged
@@ -78,6 +79,7 @@ class Judging:
         pages_of: gives gold pages; asked only for measures that look at them.
         seconds: that judging a row may take.
         anew: makes a judge that knows nothing of what was said before, for the nth repeat.
+        elsewhere: asks the judge, where it is not this process that does.
     """
 
     def __init__(
@@ -86,8 +88,10 @@ class Judging:
         pages_of: PagesOf,
         seconds: float,
         anew: Callable[[int], Judge] | None = None,
+        elsewhere: Ask | None = None,
     ) -> None:
         self._judge, self._pages_of, self._seconds, self._anew = Once(make_judge), pages_of, seconds, anew
+        self._elsewhere = elsewhere
         self._broken = ""
 
     @property
@@ -181,11 +185,16 @@ class Judging:
     async def _in_time(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         if self._broken:
             return _none(measures, self._broken)
-        work = judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
+        work = self._elsewhere(material, measures, turn) if self._elsewhere else self._here(material, measures, turn)
         if inline.get():
             return await work
         why = f"deadline: not judged within {self._seconds:g} s. Allow more: --rag-deadline"
         return await Deadline(self._seconds, why).bound(work)
+
+    def _here(
+        self, material: Material, measures: Sequence[JudgedMeasure], turn: int
+    ) -> Coroutine[Any, Any, Mapping[str, Score]]:
+        return judged(material, measures, self._anew(turn) if turn and self._anew else self._judge.get())
 
 
 def _gold_digest(measure: JudgedMeasure, material: Material) -> str:

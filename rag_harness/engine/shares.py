@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rag_harness.settings import Settings
-
-if TYPE_CHECKING:
-    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 
 def share_of(settings: Settings, workers: int) -> Settings:
     """Return the settings for one of ``workers`` processes. The sum of all stays within the limit."""
     if workers <= 1:
         return settings
+    shared = share_in_flight(settings, workers)
     return replace(
-        settings,
-        concurrency=max(1, settings.concurrency // workers),
+        shared,
         rpm=settings.rpm / workers,
         tpm=settings.tpm / workers,
         budget=settings.budget / workers,
-        endpoints=tuple(_share(spec, workers) for spec in settings.endpoints),
+        endpoints=tuple(replace(spec, rpm=spec.rpm / workers) for spec in shared.endpoints),
     )
 
 
-def _share(spec: EndpointSpec, workers: int) -> EndpointSpec:
-    most = max(1, spec.concurrency // workers) if spec.concurrency else 0
-    return replace(spec, concurrency=most, rpm=spec.rpm / workers)
+def share_in_flight(settings: Settings, workers: int) -> Settings:
+    """Return the settings for one of ``workers`` processes that ask one ledger for their rates and their money."""
+    endpoints = tuple(replace(spec, concurrency=_part(spec.concurrency, workers)) for spec in settings.endpoints)
+    return replace(settings, concurrency=_part(settings.concurrency, workers), endpoints=endpoints)
+
+
+def _part(most: int, workers: int) -> int:
+    """Return a worker's part of a number of calls; 0 is no limit."""
+    return max(1, most // workers) if most else 0

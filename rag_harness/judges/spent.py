@@ -40,6 +40,14 @@ def spending() -> Iterator[Spent]:
         _counting.reset(token)
 
 
+def count_elsewhere(spent: Spent) -> None:
+    """Count what another process was asked, in the block that this one is in."""
+    here = _counting.get()
+    if here is not None:
+        here.usage += spent.usage
+        here.recorded += spent.recorded
+
+
 class CountedParts:
     """The parts of a run, whose chat models count what they are asked."""
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rag_harness.errors import BudgetError
 
-_PARTS = 10**12
-"""Sums are kept in whole billionths of a thousandth of a USD: floats would drift."""
+PARTS = 10**12
+"""Of a USD. Sums are kept whole: floats would drift."""
 
 
 @dataclass(eq=False, slots=True)
@@ -23,14 +23,14 @@ class Budget:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self._room = _in_parts(limit)
+        self._room = in_parts(limit)
         self._spent = self._aside = 0
         self._waiting: deque[_Waiting] = deque()
 
     @property
     def spent(self) -> float:
         """USD that calls have cost."""
-        return self._spent / _PARTS
+        return self._spent / PARTS
 
     async def reserve(self, usd: float) -> None:
         """Put aside what a call can cost at most, waiting for calls under way if they may turn out cheaper.
@@ -38,7 +38,7 @@ class Budget:
         Raises:
             BudgetError: the call could pass the limit, whatever the calls under way come to.
         """
-        mine = _Waiting(_in_parts(usd), asyncio.get_running_loop().create_future())
+        mine = _Waiting(in_parts(usd), asyncio.get_running_loop().create_future())
         self._waiting.append(mine)
         self._admit()
         try:
@@ -49,8 +49,8 @@ class Budget:
 
     def settle(self, reserved: float, cost: float) -> None:
         """Replace what was put aside for a call by what it cost: 0 where it failed."""
-        self._aside -= _in_parts(reserved)
-        self._spent += _in_parts(cost)
+        self._aside -= in_parts(reserved)
+        self._spent += in_parts(cost)
         self._admit()
 
     def _withdraw(self, mine: _Waiting) -> None:
@@ -72,7 +72,7 @@ class Budget:
             elif self._spent + first.parts <= self._room:
                 return
             else:
-                first.admitted.set_exception(self._refusal(first.parts / _PARTS))
+                first.admitted.set_exception(self._refusal(first.parts / PARTS))
             self._waiting.popleft()
 
     def _refusal(self, usd: float) -> BudgetError:
@@ -82,5 +82,6 @@ class Budget:
         )
 
 
-def _in_parts(usd: float) -> int:
-    return round(usd * _PARTS)
+def in_parts(usd: float) -> int:
+    """Return USD as whole parts."""
+    return round(usd * PARTS)

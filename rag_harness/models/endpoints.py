@@ -73,11 +73,18 @@ class Endpoints:
         settings: of the run.
         cassettes: makes or returns the recorded answers of the profile.
         stores: makes or returns the stores of the run, for adapters that keep something of their own.
+        meter: budget and limiters; by the settings where none is given.
     """
 
-    def __init__(self, settings: Settings, cassettes: Callable[[], Cassettes], stores: Callable[[], Stores]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        cassettes: Callable[[], Cassettes],
+        stores: Callable[[], Stores],
+        meter: Meter | None = None,
+    ) -> None:
         self._settings, self._cassettes, self._stores = settings, cassettes, stores
-        self._meter = Meter(settings)
+        self._meter = meter or Meter(settings)
         self._made: dict[Settings, ChatModel] = {}
         self._others: list[Callable[[], Awaitable[None]]] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from rag_harness.models.allowed import Line, Purse
 from rag_harness.models.budget import Budget
 from rag_harness.models.limiter import Limiter
 from rag_harness.models.limits import Limits
@@ -16,7 +17,7 @@ from rag_harness.settings.prices import Prices, prices_of
 class Money:
     """A budget and the prices that its calls are charged at."""
 
-    budget: Budget
+    budget: Purse
     prices: Prices
 
 
@@ -29,7 +30,7 @@ class Meter:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._limiters: dict[tuple[str, int, float], Limiter] = {}
+        self._limiters: dict[tuple[str, int, float], Line] = {}
 
     @cached_property
     def money(self) -> Money | None:
@@ -40,9 +41,9 @@ class Meter:
         """
         if not self._settings.budget:
             return None
-        return Money(Budget(self._settings.budget), prices_of(self._settings))
+        return Money(self._purse(self._settings.budget), prices_of(self._settings))
 
-    def limiter(self, base_url: str, most: int = 0, rpm: float = 0.0) -> Limiter:
+    def limiter(self, base_url: str, most: int = 0, rpm: float = 0.0) -> Line:
         """Return the limiter of a server: window, calls and tokens a minute are counted for each by itself.
 
         Args:
@@ -54,8 +55,16 @@ class Meter:
         key = base_url.rstrip("/"), min(most or known.concurrency, known.concurrency), _fewer(rpm, known.rpm)
         if key not in self._limiters:
             _, window, calls = key
-            self._limiters[key] = Limiter(Limits(window, calls, known.tpm, patience=known.deadline))
+            self._limiters[key] = self._line(key[0], window, calls)
         return self._limiters[key]
+
+    def _purse(self, limit: float) -> Purse:
+        """Return what has ``limit`` USD for calls."""
+        return Budget(limit)
+
+    def _line(self, server: str, window: int, rpm: float) -> Line:  # noqa: ARG002 - whoever counts for many needs it
+        """Return where calls to ``server`` wait: at most ``window`` in flight, ``rpm`` a minute."""
+        return Limiter(Limits(window, rpm, self._settings.tpm, patience=self._settings.deadline))
 
 
 def _fewer(one: float, other: float) -> float:

@@ -13,9 +13,9 @@ from typing import Any
 import httpx2
 
 from rag_harness.deadline import paused
+from rag_harness.models.allowed import Line
 from rag_harness.models.call import CALL, NOTHING, Call, tokens, upper_bound
 from rag_harness.models.chat.failures import retry_after
-from rag_harness.models.limiter import Limiter
 from rag_harness.models.meter import Money
 from rag_harness.types import Usage
 
@@ -29,7 +29,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         money: what calls may cost; None where there is no limit.
     """
 
-    def __init__(self, inner: Any, limiter: Limiter, money: Money | None = None) -> None:
+    def __init__(self, inner: Any, limiter: Line, money: Money | None = None) -> None:
         self._inner, self._limiter, self._money = inner, limiter, money
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -85,8 +85,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             return
         if call.used is not None:
             call.turn.tokens = tokens(call.used)
-        call.turn = None
-        self._limiter.leave()
+        turn, call.turn = call.turn, None
+        self._limiter.leave(turn)
         if self._money is not None:
             self._money.budget.settle(call.highest_cost, call.cost)
 

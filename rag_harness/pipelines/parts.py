@@ -13,6 +13,7 @@ from rag_harness.dataset.data import Data, DataSets
 from rag_harness.files.sources import json_digest, source_digest
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
+from rag_harness.models.meter import Meter
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.once import Once
 from rag_harness.pipelines.reliability.quality import Rarity
@@ -34,14 +35,18 @@ class RunParts:
     """The parts of one run in one process."""
 
     def __init__(
-        self, settings: Settings, scrub: Callable[[str], str] | None = None, data: DataSets | None = None
+        self,
+        settings: Settings,
+        scrub: Callable[[str], str] | None = None,
+        data: DataSets | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.settings, self.scrub = settings, scrub
         self._stores, self._cassettes = Once(lambda: StoreRoom(settings)), Once(self._open_cassettes)
         self._data = data or DataSets(settings)
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
-        self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores)
+        self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores, meter)
         # The plugin puts the loop of the trials here: a limiter, a budget and a connection belong to one event loop.
         self.loop: Callable[[Coroutine[Any, Any, Any]], Any] = asyncio.run
 

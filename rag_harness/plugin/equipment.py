@@ -9,11 +9,14 @@ from uuid import uuid4
 from rag_harness.once import Once
 
 if TYPE_CHECKING:
+    from rag_harness.distributed import Carried
     from rag_harness.engine.inline import InlineLoop
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.stored import Stored
+    from rag_harness.engine.workplace import Here, Workplace
     from rag_harness.plugin.session import RagSession
+    from rag_harness.protocols import Experiment
     from rag_harness.results.prompts import PromptFiles
 
     Engine: TypeAlias = BackgroundLoop[Any] | InlineLoop[Any]
@@ -33,10 +36,16 @@ class Equipment:
         self._run = str(self._worker.get("testrunuid") or uuid4().hex)
         self._engine, self._journal = Once(self._make_engine), Once(self._open_journal)
         self._stored, self._prompts = Once(self._read_stored), Once(self._open_prompts)
+        self._workplace = Once(self._find_workplace)
+        session.ledger = lambda: getattr(self.workplace(), "ledger", None)
 
     def engine(self) -> Engine:
         """Return what runs jobs in this process."""
         return self._engine.get()
+
+    def workplace(self) -> Workplace:
+        """Return where trials are answered and judged."""
+        return self._workplace.get()
 
     def journal(self) -> Journal:
         """Return where this process keeps what came back."""
@@ -67,6 +76,33 @@ class Equipment:
         # Opened before a call is paid for whose answer could not be kept.
         self._journal.get()
         return InlineLoop(self._keep) if self.is_inline else BackgroundLoop(self._session.share.concurrency, self._keep)
+
+    def _find_workplace(self) -> Workplace:
+        from rag_harness.engine.workplace import Here
+
+        here = Here(self._session.settings, self.prompts().keep)
+        return here if self._session.settings.engine == "local" or self.is_inline else self._on_ray(here)
+
+    def _on_ray(self, here: Here) -> Workplace:
+        from rag_harness.distributed import RayWorkplace
+        from rag_harness.errors import SettingsError
+
+        if self.is_worker:
+            raise SettingsError("--rag-engine=ray has workers of its own, and so has -n of pytest-xdist. Leave -n out.")
+        ray = RayWorkplace(self._session.settings, self._run, here, self._carried, self.prompts().keep_file)
+        self.engine().run(ray.open())
+        return ray
+
+    def _carried(self, experiment: Experiment) -> Carried:
+        from rag_harness.distributed import carry
+
+        return carry(
+            experiment,
+            is_registered=self._session.is_registered(experiment),
+            queries=self._session.queries(experiment),
+            queries_digest=self._session.queries_digest(experiment),
+            settings=self._session.settings,
+        )
 
     def _open_journal(self) -> Journal:
         from rag_harness.engine.journal import JOURNALS, Journal
@@ -99,6 +135,10 @@ class Equipment:
     def close(self) -> None:
         """Stop the engine; what came back is in the journal, which is let go."""
         if self._engine.made is not None:
-            self._engine.made.close(self._session.close_models)
+            self._engine.made.close(self._close_workplace, self._session.close_models)
         if self._journal.made is not None:
             self._journal.made.close()
+
+    async def _close_workplace(self) -> None:
+        if self._workplace.made is not None:
+            await self._workplace.made.aclose()

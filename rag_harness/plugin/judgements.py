@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.judging import Judged, Judging
     from rag_harness.engine.rows import Trial
     from rag_harness.engine.stored import Stored
+    from rag_harness.engine.workplace import Ask
     from rag_harness.measures import Score
     from rag_harness.measures.judged import JudgedMeasure
     from rag_harness.plugin.session import RagSession
@@ -34,6 +35,7 @@ class Judgements:
         engine: runs jobs by key.
         stored: finds what need not be judged again.
         journal: gives the file that this process keeps its scores in.
+        elsewhere: gives what asks the judge, where it is not this process that does.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class Judgements:
         engine: Callable[[], Any],
         stored: Callable[[], Stored],
         journal: Callable[[], Path],
+        elsewhere: Callable[[], Ask | None],
     ) -> None:
         self._session, self._engine, self._stored, self._journal = session, engine, stored, journal
+        self._elsewhere = elsewhere
         self._judging = Once(self._make_judging)
         self._under_way: set[TrialId] = set()
         self._done: dict[TrialId, Judged] = {}
@@ -57,8 +61,13 @@ class Judgements:
         from rag_harness.judges.made import asked_anew, judge_of
 
         parts, session = self._session.parts, self._session
-        seconds = session.settings.deadline
-        return Judging(lambda: judge_of(parts), session.gold_pages, seconds, lambda turn: asked_anew(parts, turn))
+        return Judging(
+            lambda: judge_of(parts),
+            session.gold_pages,
+            session.settings.deadline,
+            lambda turn: asked_anew(parts, turn),
+            self._elsewhere(),
+        )
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
         """Choose at random which trials are judged again, of all that were selected: every process chooses the same."""

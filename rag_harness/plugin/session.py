@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.dataset.data import DataSets
     from rag_harness.engine.rows import Trial
     from rag_harness.golden.suite import GoldenSuite
+    from rag_harness.models.meter import Meter
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.protocols import Experiment
     from rag_harness.settings import Access, Settings
@@ -35,6 +36,8 @@ class RagSession:
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.closing = config, ExitStack()
         self.scrub: Callable[[str], str] | None = None
+        # Whoever has opened a cluster puts its ledger here.
+        self.ledger: Callable[[], Any] = lambda: None
         self.own_experiments: set[str] = set()
         self.markers: list[str] = []
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
@@ -137,9 +140,16 @@ class RagSession:
         from rag_harness.pipelines.parts import RunParts
 
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
-        parts = RunParts(self.share, lambda text: self.scrub(text) if self.scrub else text, self.data)
+        scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
+        parts = RunParts(self.share, scrub, self.data, self._leased_meter() if self.settings.engine == "ray" else None)
         self.closing.callback(parts.flush)
         return parts
+
+    def _leased_meter(self) -> Meter:
+        """Return what asks the ledger of a cluster for what this process calls itself."""
+        from rag_harness.distributed import LeasedMeter
+
+        return LeasedMeter(self.share, self.ledger, "tests")
 
     @property
     def workers(self) -> int:
@@ -243,11 +253,17 @@ class RagSession:
         from rag_harness.engine.fingerprint import fingerprint_of
         from rag_harness.pipelines import builder
 
-        registered = self._registered.get(experiment.id) is experiment
-        built_by = builder(experiment.id, self.settings).__module__ if registered else ""
+        built_by = builder(experiment.id, self.settings).__module__ if self.is_registered(experiment) else ""
+        return fingerprint_of(experiment, self.settings, self.queries_digest(experiment), built_by)
+
+    def is_registered(self, experiment: Experiment) -> bool:
+        """Return whether any process of the run can build an experiment by its name."""
+        return self._registered.get(experiment.id) is experiment
+
+    def queries_digest(self, experiment: Experiment) -> str:
+        """Return the digest of what an experiment is asked, with its gold."""
         golden = experiment.id == GOLDEN
-        data = self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
-        return fingerprint_of(experiment, self.settings, data, built_by)
+        return self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
         """Return the texts of the relevant documents of a case that an experiment is asked about."""

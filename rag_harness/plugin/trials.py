@@ -35,7 +35,9 @@ class Trials:
         self._session = session
         self.equipment = kit = Equipment(session, self._keep)
         self.ahead = Ahead(session, self._submit_if_new, lambda: kit.stored().look_for_the_dead())
-        self.judgements = Judgements(session, kit.engine, kit.stored, lambda: kit.journal().file)
+        self.judgements = Judgements(
+            session, kit.engine, kit.stored, lambda: kit.journal().file, lambda: kit.workplace().ask
+        )
         self.repeats = Repeats(
             session,
             kit.engine,
@@ -140,13 +142,11 @@ class Trials:
         return True
 
     def _submit(self, trial: Trial, experiment: Experiment) -> None:
-        from rag_harness.engine.trial import run_trial
-
-        self._prepare(experiment)
-        fingerprint, settings = self._session.fingerprint(experiment), self._session.settings
-        pipeline, keep = experiment.pipeline, self.equipment.prompts().keep
+        workplace, fingerprint = self.equipment.workplace(), self._session.fingerprint(experiment)
+        if workplace.is_here(experiment):
+            self._prepare(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
-        self.equipment.engine().submit(trial.id, lambda: run_trial(trial, pipeline, settings, fingerprint, keep))
+        self.equipment.engine().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))
 
     def _prepare(self, experiment: Experiment) -> None:
         if experiment.prepare is None or experiment.id in self._prepared:

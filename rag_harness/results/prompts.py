@@ -14,6 +14,14 @@ PROMPTS = "prompts"
 """Folder beside the result files."""
 
 
+def named(messages: Sequence[Message]) -> tuple[str, str]:
+    """Return the digest of messages, and the text of their file; both are empty where there are none."""
+    if not messages:
+        return "", ""
+    content = json.dumps([{"role": message.role, "content": message.content} for message in messages], indent=1)
+    return blake2b(content.encode(), digest_size=12).hexdigest(), content
+
+
 class PromptFiles:
     """Keeps messages by content. Several processes may write the same folder.
 
@@ -31,14 +39,20 @@ class PromptFiles:
         Raises:
             CriticalError: the folder cannot be written.
         """
-        if not messages:
-            return ""
-        content = json.dumps([{"role": message.role, "content": message.content} for message in messages], indent=1)
-        digest = blake2b(content.encode(), digest_size=12).hexdigest()
+        digest, content = named(messages)
+        if digest:
+            self.keep_file(digest, content)
+        return digest
+
+    def keep_file(self, digest: str, content: str) -> None:
+        """Write what another process has ``named``, unless it is there.
+
+        Raises:
+            CriticalError: the folder cannot be written.
+        """
         if digest not in self._kept:
             self._write(digest, content)
             self._kept.add(digest)
-        return digest
 
     def _write(self, digest: str, content: str) -> None:
         file = f"{self._folder}/{digest}.json"

@@ -22,6 +22,7 @@ Precision = Literal["float32", "bfloat16"]
 VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
 Unreadable = Literal["stop", "skip"]
+EngineName = Literal["local", "ray"]
 Population = Literal["like", "finite"]
 
 
@@ -219,6 +220,14 @@ class Settings:
     )
 
     concurrency: int = option(16, "trials in flight at once, in the whole run", "nothing", ge=1)
+    engine: EngineName = option(
+        "local", "where trials are answered and judged: local, or ray, on the machines of a Ray cluster", "nothing"
+    )
+    ray_address: str = option(
+        "", "Ray cluster: auto, HOST:PORT or ray://HOST:PORT; default: one that is started on this machine", "nothing"
+    )
+    ray_workers: int = option(0, "worker processes on the Ray cluster; 0 is one a node", "nothing", ge=0, le=10_000)
+    ray_gpus: float = option(0.0, "GPUs that each Ray worker gets, or a part of one", "nothing", ge=0, le=64)
     limit: int = option(0, "only the first N queries; 0 is all", "nothing", ge=0)
     affected_by: str = option(
         "",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rag_harness.models.allowed import Line
 from rag_harness.models.call import Call, upper_bound
-from rag_harness.models.limiter import Limiter
 from rag_harness.models.meter import Money
 from rag_harness.models.metered import MeteredTransport
 
@@ -21,7 +21,7 @@ class ChargedTransport(MeteredTransport):
         usd: what a call costs; None: what the prices say of the model that the request names.
     """
 
-    def __init__(self, inner: Any, limiter: Limiter, money: Money | None, usd: float | None) -> None:
+    def __init__(self, inner: Any, limiter: Line, money: Money | None, usd: float | None) -> None:
         super().__init__(inner, limiter, money)
         self._usd = usd
 

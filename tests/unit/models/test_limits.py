@@ -142,7 +142,7 @@ async def _call(line: Limiter, limits: Limits, caller: Caller, seen: Seen) -> No
             line.refused(turn, caller.refusal)
         turn.tokens = min(caller.used, caller.tokens)
     finally:
-        line.leave()
+        line.leave(turn)
     seen.through += 1
 
 
@@ -190,10 +190,10 @@ def test_first_come_first_served() -> None:
         line, order = Limiter(Limits(1)), []
 
         async def one(n: int) -> None:
-            await line.enter(0)
+            turn = await line.enter(0)
             order.append(n)
             await asyncio.sleep(1)
-            line.leave()
+            line.leave(turn)
 
         await asyncio.gather(*map(one, range(5)))
         return order
@@ -210,7 +210,7 @@ def test_a_server_that_refuses_everything_is_asked_no_more() -> None:
                 for _ in range(4):
                     turn = await line.enter(0)
                     line.refused(turn, 10.0)
-                    line.leave()
+                    line.leave(turn)
             except ModelCallError as error:
                 said.append(str(error))
 
@@ -226,15 +226,15 @@ def test_a_caller_that_is_cancelled_frees_its_place(how: str) -> None:
     async def come() -> None:
         limits = Limits(1)
         line = Limiter(limits)
-        await line.enter(0)
+        turn = await line.enter(0)
         gone, stays = asyncio.ensure_future(line.enter(0)), asyncio.ensure_future(line.enter(0))
         await asyncio.sleep(0)
         if how == "let in":
-            line.leave()  # its turn has come, and it is cancelled before it can see that
+            line.leave(turn)  # its turn has come, and it is cancelled before it can see that
         gone.cancel()
         await asyncio.wait([gone])
         if how == "in line":
-            line.leave()
+            line.leave(turn)
         await stays
         assert limits.window.in_flight == 1
 

@@ -7,6 +7,7 @@ import pytest
 
 from rag_harness.errors import BudgetError, PrerequisiteError, RecordingMissError, SettingsError
 from rag_harness.models.anew import asked_again
+from rag_harness.models.budget import Budget
 from rag_harness.models.meter import Meter
 from rag_harness.pipelines.endpoint.exchange import Exchange
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -194,6 +195,7 @@ def test_a_chat_answer_that_breaks_off_is_charged_at_its_most(folder: Path) -> N
         assert service.ask().calls[0].retries == 1
     money = service.parts.endpoints.meter.money
     assert money is not None
+    assert isinstance(money.budget, Budget)
     assert money.budget.spent == pytest.approx((100 + 2) * 2000 / 1e6)
 
 

@@ -1,0 +1,223 @@
+"""Jobs -> workers, in batches; those of a worker that died -> another. Knows no Ray: a worker is what answers calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob
+from rag_harness.engine.trial import Outcome
+from rag_harness.errors import CriticalError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.results.row import ExperimentResult, row_or_none
+
+MOST_DEATHS = 3
+"""Workers that may die while a job is under way before it is taken for the reason."""
+
+
+class WorkerLostError(RagHarnessError):
+    """The process of a worker, or its node, is gone."""
+
+
+class Remote(Protocol):
+    """A worker elsewhere. Each call raises ``WorkerLostError`` where it is gone; else what the worker raised."""
+
+    name: str
+
+    async def carry(self, carried: Carried) -> None: ...
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None: ...
+
+    async def finished(self) -> list[Done]: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(eq=False)
+class _Sent:
+    number: int
+    job: Job
+    carried: Carried | None
+    came: asyncio.Future[Answered | Asked]
+    deaths: int = 0
+
+
+@dataclass(eq=False)
+class _Place:
+    """A worker, and what it has."""
+
+    remote: Remote
+    sent: dict[int, _Sent] = field(default_factory=dict)
+    outbox: list[_Sent] = field(default_factory=list)
+    carried: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def load(self) -> int:
+        return len(self.sent) + len(self.outbox)
+
+
+Replace = Callable[[str], Awaitable[tuple[Remote, Opened] | None]]
+"""Starts a worker in the place of one that died, by its name; None where no node is left to start it on."""
+
+
+class Dispatch:
+    """Sends jobs to the worker that has fewest; on one event loop.
+
+    Args:
+        remotes: workers that are open.
+        replace: starts another.
+    """
+
+    def __init__(self, remotes: Sequence[Remote], replace: Replace) -> None:
+        self._replace = replace
+        self._places: list[_Place] = []
+        self._homeless: list[_Sent] = []
+        self._number = 0
+        self._closing, self._replacing = False, 0
+        self.lost = 0
+        for remote in remotes:
+            self._add(remote)
+
+    async def do(self, job: Job, carried: Carried | None = None) -> Answered | Asked:
+        """Return what comes of ``job``; ``carried`` is the experiment that it is of.
+
+        Raises:
+            CriticalError: no worker is left. Any other error is the job's own.
+        """
+        self._number += 1
+        sent = _Sent(self._number, job, carried, asyncio.get_running_loop().create_future())
+        self._send(sent)
+        try:
+            return await sent.came
+        finally:
+            self._forget(sent)
+
+    def _add(self, remote: Remote) -> None:
+        place = _Place(remote)
+        self._places.append(place)
+        self._spawn(place, self._listen(place))
+
+    def _spawn(self, place: _Place, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        place.tasks.add(task)
+        task.add_done_callback(place.tasks.discard)
+
+    def _send(self, sent: _Sent) -> None:
+        if not self._places and self._replacing:
+            self._homeless.append(sent)
+            return
+        if not self._places:
+            sent.came.set_exception(CriticalError("No Ray worker is left, and none can be started."))
+            return
+        place = min(self._places, key=lambda each: each.load)
+        place.outbox.append(sent)
+        if len(place.outbox) == 1:
+            # Whatever is submitted in the same breath goes in one call.
+            self._spawn(place, self._flush(place))
+
+    async def _flush(self, place: _Place) -> None:
+        try:
+            await asyncio.sleep(0)
+            for carried in {each.carried.name: each.carried for each in place.outbox if each.carried}.values():
+                await self._carry(place, carried)
+            batch, place.outbox = place.outbox, []
+            ready = [each for each in batch if not each.came.done()]
+            place.sent |= {each.number: each for each in ready}
+            if ready:
+                await place.remote.take([(each.number, each.job) for each in ready])
+        except WorkerLostError:
+            await self._bury(place)
+
+    async def _carry(self, place: _Place, carried: Carried) -> None:
+        """Have a worker learn an experiment once; where it cannot, the jobs that need it fail with its reason."""
+        known = place.carried.setdefault(carried.name, asyncio.ensure_future(place.remote.carry(carried)))
+        try:
+            await asyncio.shield(known)
+        except WorkerLostError:
+            raise
+        except Exception as error:
+            for each in place.outbox:
+                if each.carried is carried and not each.came.done():
+                    each.came.set_exception(error)
+
+    async def _listen(self, place: _Place) -> None:
+        try:
+            while not self._closing:
+                for done in await place.remote.finished():
+                    self._settle(place.sent.pop(done.number, None), done)
+        except WorkerLostError:
+            await self._bury(place)
+
+    def _settle(self, sent: _Sent | None, done: Done) -> None:
+        if sent is None or sent.came.done():
+            return
+        if done.error is not None:
+            sent.came.set_exception(done.error)
+        elif done.result is not None:
+            sent.came.set_result(done.result)
+
+    async def _bury(self, place: _Place) -> None:
+        """Start another worker, take what the dead one has kept, and send the rest again."""
+        if self._closing or place not in self._places:
+            return
+        self._places.remove(place)
+        under_way = [each for each in place.sent.values() if not each.came.done()]
+        waiting = [each for each in place.outbox if not each.came.done()]
+        log.warning("Worker %s is gone; %d jobs were under way", place.remote.name, len(under_way))
+        self._replacing += 1
+        try:
+            replaced = await self._replace(place.remote.name)
+        finally:
+            self._replacing -= 1
+        if replaced is not None:
+            self._add(replaced[0])
+            _take_left(under_way, replaced[1].left)
+        self._again([each for each in under_way if not each.came.done()], waiting)
+
+    def _again(self, under_way: Sequence[_Sent], waiting: Sequence[_Sent]) -> None:
+        for each in under_way:
+            each.deaths += 1
+            self.lost += 1
+            if each.deaths >= MOST_DEATHS:
+                each.came.set_result(Answered(Outcome(None, not_run=_deadly(each.deaths))))
+        homeless, self._homeless = self._homeless, []
+        for each in (*under_way, *waiting, *homeless):
+            if not each.came.done():
+                self._send(each)
+
+    def _forget(self, sent: _Sent) -> None:
+        for place in self._places:
+            place.sent.pop(sent.number, None)
+
+    async def close(self, seconds: float) -> None:
+        """Close every worker, within ``seconds``."""
+        self._closing = True
+        closing = [asyncio.ensure_future(place.remote.close()) for place in self._places]
+        if closing:
+            await asyncio.wait(closing, timeout=seconds)
+        tasks = [task for place in self._places for task in place.tasks]
+        for task in (*tasks, *closing):
+            task.cancel()
+        await asyncio.gather(*tasks, *closing, return_exceptions=True)
+
+
+def _take_left(under_way: Sequence[_Sent], lines: Sequence[bytes]) -> None:
+    """Answer jobs with the rows that their worker had kept before it died."""
+    rows = _rows(lines)
+    for each in under_way:
+        if isinstance(each.job, TrialJob):
+            row = rows.get((str(each.job.trial.id), each.job.fingerprint))
+            if row is not None and not each.came.done():
+                each.came.set_result(Answered(Outcome(row)))
+
+
+def _rows(lines: Sequence[bytes]) -> Mapping[tuple[str, str], ExperimentResult]:
+    found = [row for row in map(row_or_none, lines) if row is not None and row.ok]
+    return {(str(row.trial), row.fingerprint): row for row in found}
+
+
+def _deadly(deaths: int) -> str:
+    return f"{deaths} workers have died while it was under way: it may need more memory than a node has"

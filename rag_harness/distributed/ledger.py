@@ -1,0 +1,160 @@
+"""What the workers of a run may do together: calls and tokens a minute, and money. One process has it; it knows no Ray.
+
+What is granted is on disk before anybody learns of it. A ledger that is started again counts what was granted and never
+settled as spent, until it is settled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, time
+
+from rag_harness.models.budget import PARTS, in_parts
+from rag_harness.models.limits import Cap, Turn
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What holds for one server: calls and tokens in any minute; 0 is no cap."""
+
+    rpm: float
+    tpm: float
+
+
+@dataclass(frozen=True)
+class Grant:
+    """How many of the calls that wait may start, and the seconds after which the next one may ask."""
+
+    calls: int
+    wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Of the money that was asked for: ids that have it, and ids that will never have it. Others may ask again."""
+
+    granted: frozenset[str]
+    refused: frozenset[str]
+    spent: float
+
+
+class Ledger:
+    """One for a run.
+
+    Args:
+        file: where grants are written; read first, where it is there.
+        budget: USD; 0 is no limit.
+    """
+
+    def __init__(self, file: Path, budget: float) -> None:
+        self._room = in_parts(budget)
+        self._caps: dict[tuple[str, Caps], tuple[Cap, Cap]] = {}
+        self._turns: dict[str, Turn] = {}
+        self._open: dict[str, int] = {}
+        self._settled: set[str] = set()
+        self._spent = 0
+        self._read(file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
+        """Grant as many of ``waiting`` as may start now, in their order.
+
+        Args:
+            server: that they ask.
+            caps: of it.
+            waiting: the tokens that each is taken to use, by an id of the call.
+            used: the tokens that calls have used which were granted before.
+        """
+        now = monotonic()
+        for call, tokens in used.items():
+            if call in self._turns:
+                self._turns.pop(call).tokens = tokens
+        rate, amount = self._caps_of(server, caps)
+        granted: list[tuple[str, float]] = []
+        for call, tokens in waiting.items():
+            opens = max(rate.opens(tokens, now), amount.opens(tokens, now))
+            if opens > now:
+                return self._granted(server, caps, granted, opens - now)
+            self._turns[call] = turn = Turn(now, tokens)
+            rate.add(turn)
+            amount.add(turn)
+            granted.append((call, tokens))
+        return self._granted(server, caps, granted, 0.0)
+
+    def _granted(self, server: str, caps: Caps, calls: Sequence[tuple[str, float]], wait: float) -> Grant:
+        if calls:
+            self._write([{"server": server, "caps": [caps.rpm, caps.tpm], "at": time(), "calls": calls}])
+        return Grant(len(calls), wait)
+
+    def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+        """Settle calls that have ended at what they cost, then put aside what others can cost at most, in their order.
+
+        Args:
+            asked: USD by an id of the reservation; one that was granted before is granted again.
+            settled: USD by the id.
+        """
+        for reservation, cost in settled.items():
+            self._settle(reservation, in_parts(cost))
+        granted, refused = set(), set()
+        for reservation, usd in asked.items():
+            parts = in_parts(usd)
+            if reservation in self._open or self._spent + sum(self._open.values()) + parts <= self._room:
+                self._open[reservation] = parts
+                granted.add(reservation)
+            elif self._spent + parts > self._room:
+                refused.add(reservation)
+            else:
+                break  # those behind it wait for it: a large call would never come to its turn
+        lines = [{"settled": key, "usd": cost} for key, cost in settled.items()]
+        self._write([*lines, *({"aside": key, "usd": asked[key]} for key in granted)], safe=bool(granted))
+        return Verdicts(frozenset(granted), frozenset(refused), self._spent / PARTS)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+    def _settle(self, reservation: str, parts: int) -> None:
+        if reservation not in self._settled:
+            self._settled.add(reservation)
+            self._open.pop(reservation, None)
+            self._spent += parts
+
+    def _caps_of(self, server: str, caps: Caps) -> tuple[Cap, Cap]:
+        key = server, caps
+        if key not in self._caps:
+            self._caps[key] = Cap(caps.rpm), Cap(caps.tpm, counts_tokens=True)
+        return self._caps[key]
+
+    def _write(self, lines: Sequence[Mapping[str, object]], safe: bool = False) -> None:
+        content = "".join(f"{json.dumps(line)}\n" for line in lines)
+        if content:
+            os.write(self._descriptor, content.encode())
+        if safe:
+            os.fsync(self._descriptor)
+
+    def _read(self, file: Path) -> None:
+        if not file.is_file():
+            return
+        for line in file.read_bytes().splitlines():
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue  # torn by a kill: nobody has learned of it
+            if "settled" in said:
+                self._settle(said["settled"], in_parts(said["usd"]))
+            elif "aside" in said:
+                self._open[said["aside"]] = in_parts(said["usd"])
+            else:
+                self._remember(said["server"], Caps(*said["caps"]), said["at"], said["calls"])
+
+    def _remember(self, server: str, caps: Caps, at: float, calls: Sequence[tuple[str, float]]) -> None:
+        # The clock of this process: that of the machine may be set while it runs.
+        started = monotonic() - max(0.0, time() - at)
+        for cap in self._caps_of(server, caps):
+            for _, tokens in calls:
+                cap.add(Turn(started, tokens))

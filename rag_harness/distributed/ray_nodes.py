@@ -1,0 +1,187 @@
+"""The one file that imports Ray: a cluster, its nodes, and workers on them as actors."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from rag_harness.distributed.dispatch import WorkerLostError
+from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.distributed.values import Carried, Done, Job, Opened, Opening
+from rag_harness.distributed.worker import Worker
+from rag_harness.errors import PrerequisiteError
+from rag_harness.settings import Settings
+
+CONNECT_WAIT = 5.0
+"""Seconds that a cluster may take to say that it is there."""
+START_WAIT = 120.0
+"""Seconds that a worker may take to start: a node has to find room, and to import."""
+
+
+class RayWorker:
+    """A worker on a node."""
+
+    def __init__(self, name: str, node: str, actor: Any) -> None:
+        self.name, self.node, self._actor = name, node, actor
+
+    async def open(self, opening: Opening) -> Opened:
+        """Start it.
+
+        Raises:
+            PrerequisiteError: the node has no room for it.
+        """
+        try:
+            opened: Opened = await asyncio.wait_for(self._call("open", opening), START_WAIT)
+        except asyncio.TimeoutError as error:
+            raise PrerequisiteError(
+                f"Ray has not started worker {self.name} on node {self.node[:8]} within {START_WAIT:.0f} s: it has no "
+                f"CPU or GPU free. See `ray status`; ask for less: --rag-ray-workers, --rag-ray-gpus."
+            ) from error
+        return opened
+
+    async def handed_over(self, names: Sequence[str]) -> None:
+        """Have it delete journals that are here."""
+        await self._call("handed_over", names)
+
+    async def carry(self, carried: Carried) -> None:
+        """Have it learn an experiment."""
+        await self._call("carry", carried)
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
+        """Have it begin jobs."""
+        await self._call("take", jobs)
+
+    async def finished(self) -> list[Done]:
+        """Wait for something that it has done."""
+        done: list[Done] = await self._call("finished")
+        return done
+
+    async def close(self) -> None:
+        """End it."""
+        try:
+            await self._call("close")
+        except WorkerLostError:
+            return
+        ray.kill(self._actor)
+
+    async def _call(self, method: str, *given: Any) -> Any:
+        try:
+            return await getattr(self._actor, method).remote(*given)
+        except RayTaskError as error:
+            raise error.cause from error
+        except RayActorError as error:
+            raise WorkerLostError(f"{self.name}: {error}") from error
+
+
+class RayLedger:
+    """The ledger of a run as an actor: where it dies, Ray starts it again, and it reads what it had granted."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
+        """See ``ledger.Ledger.calls``."""
+        grant: Grant = await self._actor.calls.remote(server, caps, waiting, used)
+        return grant
+
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+        """See ``ledger.Ledger.money``."""
+        verdicts: Verdicts = await self._actor.money.remote(asked, settled)
+        return verdicts
+
+    def end(self) -> None:
+        """End it: all calls are settled."""
+        ray.kill(self._actor)
+
+
+class RayNodes:
+    """The nodes of a cluster.
+
+    Args:
+        settings: say which cluster, how many workers, and the GPUs of each.
+
+    Raises:
+        PrerequisiteError: there is no cluster at the address, or none that this version can speak to.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self._connect(settings.ray_address)
+
+    def _connect(self, address: str) -> None:
+        _check_reachable(address)
+        try:
+            ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                configure_logging=False,
+                namespace="rag_harness",
+                **({} if address else {"include_dashboard": False}),
+            )
+        except (ConnectionError, ValueError) as error:
+            raise PrerequisiteError(_none_there(address or "this machine", error)) from error
+        except RuntimeError as error:
+            raise PrerequisiteError(f"--rag-engine=ray: the cluster at {address} cannot be used: {error}") from error
+
+    def plan(self, concurrency: int) -> list[str]:
+        """Return the node of each worker, round robin; no more workers than trials in flight."""
+        nodes = self.alive()
+        if not nodes:
+            raise PrerequisiteError("The Ray cluster has no node with a CPU. Add one: `ray start --address=…`")
+        wanted = min(self._settings.ray_workers or len(nodes), concurrency)
+        return [nodes[number % len(nodes)] for number in range(wanted)]
+
+    def alive(self) -> list[str]:
+        """Return the ids of the nodes that have a CPU."""
+        return sorted(each["NodeID"] for each in ray.nodes() if each["Alive"] and each["Resources"].get("CPU"))
+
+    def worker(self, name: str, node: str) -> RayWorker:
+        """Return a worker that is about to start on a node."""
+        kind = ray.remote(Worker)
+        options: dict[str, Any] = {
+            "num_cpus": 1,
+            "num_gpus": self._settings.ray_gpus,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
+        }
+        return RayWorker(name, node, kind.options(**options).remote())
+
+    def ledger(self, file: Path) -> RayLedger:
+        """Return the ledger of a run, beside this process: its file is on this disk."""
+        options: dict[str, Any] = {
+            "num_cpus": 0,
+            "max_restarts": -1,
+            "max_task_retries": -1,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False),
+        }
+        return RayLedger(ray.remote(Ledger).options(**options).remote(file, self._settings.budget))
+
+    def leave(self) -> None:
+        """Let go of the cluster; one that was started here ends."""
+        ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Refuse an address where nobody listens: Ray itself tries for minutes, and then ends the process."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():
+        return  # "auto" and the like; Ray looks for them on this machine
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_WAIT).close()
+    except OSError as error:
+        raise PrerequisiteError(_none_there(address, error)) from error
+
+
+def _none_there(address: str, error: Exception) -> str:
+    return (
+        f"--rag-engine=ray: no Ray cluster at {address}: {error}. Start one (`ray start --head`), name it with "
+        f"--rag-ray-address, or leave that out for one on this machine."
+    )

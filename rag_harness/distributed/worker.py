@@ -1,0 +1,178 @@
+"""One process of a node: answers trials and judges answers, many at once, and keeps rows before it tells of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rag_harness.distributed.carrying import unpickled
+from rag_harness.distributed.leases import LeasedMeter
+from rag_harness.distributed.node_journal import NodeJournals
+from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
+from rag_harness.engine.fingerprint import fingerprint_parts
+from rag_harness.engine.journal import Journal
+from rag_harness.engine.shares import share_in_flight
+from rag_harness.engine.trial import run_trial
+from rag_harness.errors import PrerequisiteError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.judges.made import asked_anew, judge_of
+from rag_harness.judges.scoring import judged
+from rag_harness.judges.spent import spending
+from rag_harness.measures import measure_named
+from rag_harness.measures.judged import Judge
+from rag_harness.pipelines import builder, experiment
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.results.prompts import PromptFiles, named
+from rag_harness.types import Message
+
+
+class Worker:
+    """Runs on the event loop of its process. What it raises, the process of the tests gets."""
+
+    async def open(self, opening: Opening) -> Opened:
+        """Make ready for trials.
+
+        Raises:
+            RagHarnessError: the node cannot do what the run asks for.
+        """
+        self._opening, self._settings = opening, opening.settings
+        share = share_in_flight(opening.settings, opening.workers)
+        self._meter = LeasedMeter(share, lambda: opening.ledger, opening.name)
+        self._parts = RunParts(share, meter=self._meter)
+        loop = asyncio.get_running_loop()
+        self._parts.loop = lambda calls: asyncio.run_coroutine_threadsafe(calls, loop).result()
+        self._experiments: dict[str, asyncio.Task[Experiment]] = {}
+        self._judges: dict[int, Judge] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._done: list[Done] = []
+        self._has_done = asyncio.Event()
+        self._journals = NodeJournals(opening)
+        opened = await asyncio.to_thread(self._journals.read)
+        self._journal = Journal(self._journals.folder, opening.name)
+        self._prompts = PromptFiles(self._journals.results)
+        return opened
+
+    async def handed_over(self, names: Sequence[str]) -> None:
+        """Delete journals that the process of the tests has."""
+        self._journals.remove(names)
+
+    async def carry(self, carried: Carried) -> None:
+        """Learn an experiment, and make it ready for its queries.
+
+        Raises:
+            RagHarnessError: it cannot be built here, or its rows would be others than those of the process that asks.
+        """
+        if carried.name not in self._experiments:
+            self._experiments[carried.name] = asyncio.create_task(asyncio.to_thread(self._build, carried))
+        await self._experiments[carried.name]
+
+    def _build(self, carried: Carried) -> Experiment:
+        if carried.pipeline:
+            return Experiment(carried.name, unpickled(carried), data=carried.data)
+        built = experiment(carried.name, self._parts)
+        module = builder(carried.name, self._settings).__module__
+        _check_same(carried, fingerprint_parts(built, self._settings, carried.queries_digest, module))
+        if built.prepare is not None:
+            built.prepare(carried.queries)
+        return built
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
+        """Begin jobs, by their numbers."""
+        for number, job in jobs:
+            task = asyncio.create_task(self._finish(number, job))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def finished(self) -> list[Done]:
+        """Return what has been done since this was last asked; waits for the first."""
+        await self._has_done.wait()
+        self._has_done.clear()
+        done, self._done = self._done, []
+        return done
+
+    async def close(self) -> None:
+        """Drop what is under way, and let go of models, stores and the journal."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._parts.endpoints.aclose()
+        await self._meter.aclose()
+        self._parts.flush()
+        self._journal.close()
+        self._journals.clear(self._journal.file)
+
+    async def _finish(self, number: int, job: Job) -> None:
+        try:
+            result = await (self._answer(job) if isinstance(job, TrialJob) else self._ask(job))
+            self._tell(Done(number, result))
+        except Exception as error:
+            self._tell(Done(number, error=_travelling(error)))
+
+    def _tell(self, done: Done) -> None:
+        self._done.append(done)
+        self._has_done.set()
+
+    async def _answer(self, job: TrialJob) -> Answered:
+        known = await self._experiments[job.trial.experiment]
+        prompts: dict[str, str] = {}
+
+        def keep(messages: Sequence[Message]) -> str:
+            digest, content = named(messages)
+            if digest:
+                self._prompts.keep_file(digest, content)
+                prompts[digest] = content
+            return digest
+
+        outcome = await run_trial(job.trial, known.pipeline, self._settings, job.fingerprint, keep)
+        if outcome.row is not None:
+            await self._journal.keep(outcome.row.line().encode())
+        error = None if outcome.error is None else _travelling(outcome.error)
+        return Answered(replace(outcome, error=error), {} if self._journals.is_shared else prompts)
+
+    async def _ask(self, job: AskJob) -> Asked:
+        measures = [measure_named(name) for name in job.measures]
+        with spending() as spent:
+            scores = await judged(job.material, measures, self._judge(job.turn))  # type: ignore[arg-type]
+        return Asked(scores, spent)
+
+    def _judge(self, turn: int) -> Judge:
+        if turn not in self._judges:
+            self._judges[turn] = asked_anew(self._parts, turn) if turn else judge_of(self._parts)
+        return self._judges[turn]
+
+
+def _check_same(carried: Carried, here: Mapping[str, Any]) -> None:
+    other = sorted(_differing(carried.parts, here))
+    if other:
+        raise PrerequisiteError(
+            f"Rows of {carried.name!r} would be others on this node: {', '.join(other)} differ from what the process "
+            f"of the tests has. Give every node the same packages, documents, prompts and models."
+        )
+
+
+def _differing(there: Mapping[str, Any], here: Mapping[str, Any], begin: str = "") -> set[str]:
+    found: set[str] = set()
+    for name in there.keys() | here.keys():
+        one, other = there.get(name), here.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found |= _differing(one, other, f"{begin}{name}.")
+        elif one != other:
+            found.add(f"{begin}{name}")
+    return found
+
+
+def _travelling(error: Exception) -> Exception:
+    """Return an error as it can be pickled: one of somebody's own may not be."""
+    from ray import cloudpickle
+
+    try:
+        again = cloudpickle.loads(cloudpickle.dumps(error))
+    except Exception:
+        log.debug("An error cannot be sent", exc_info=error)
+    else:
+        if isinstance(again, type(error)):
+            return error
+    return RagHarnessError(f"{type(error).__name__}: {error}")

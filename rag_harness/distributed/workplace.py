@@ -1,0 +1,156 @@
+"""A Ray cluster as the workplace of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_harness.distributed.dispatch import Dispatch
+from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob
+from rag_harness.engine.journal import JOURNALS
+from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial import Outcome
+from rag_harness.engine.workplace import Here
+from rag_harness.errors import PrerequisiteError
+from rag_harness.judges.spent import count_elsewhere
+from rag_harness.measures import Score
+from rag_harness.measures.judged import JudgedMeasure, Material
+from rag_harness.protocols import Experiment
+from rag_harness.settings import Settings
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from rag_harness.distributed.ray_nodes import RayNodes, RayWorker
+
+CLOSE_WAIT = 10.0
+"""Seconds that workers get to write what is waiting."""
+
+Describe = Callable[[Experiment], Carried]
+
+
+class RayWorkplace:
+    """Workers on the nodes of a cluster. The golden suite, which only retrieves, stays here.
+
+    Args:
+        settings: of the run.
+        run: its id.
+        here: this process.
+        describe: says of an experiment what a worker builds it of.
+        keep_prompt: writes a prompt that a worker has named.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        run: str,
+        here: Here,
+        describe: Describe,
+        keep_prompt: Callable[[str, str], None],
+    ) -> None:
+        self._settings, self._run, self._here = settings, run, here
+        self._describe, self._keep_prompt = describe, keep_prompt
+        self._carried: dict[str, Carried] = {}
+        self._started = 0
+        self._nodes = _nodes(settings)
+        self._dispatch: Dispatch | None = None
+
+    async def open(self) -> None:
+        """Start the workers; what earlier runs have left on their nodes is handed over.
+
+        Raises:
+            PrerequisiteError: one cannot start.
+        """
+        results = self._settings.path(self._settings.output)
+        token = results / JOURNALS / self._token
+        token.parent.mkdir(parents=True, exist_ok=True)
+        token.touch()
+        self._ledger_file = (results / JOURNALS / f"{self._run}.ledger").absolute()
+        self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
+        try:
+            nodes = await asyncio.to_thread(self._nodes.plan, self._settings.concurrency)
+            self._workers = len(nodes)
+            workers = await asyncio.gather(*(self._start(node) for node in nodes))
+        finally:
+            token.unlink(missing_ok=True)
+        self._dispatch = Dispatch([worker for worker, _ in workers], self._replace)
+
+    @property
+    def _token(self) -> str:
+        return f"{self._run}.shared"
+
+    async def _start(self, node: str) -> tuple[RayWorker, Opened]:
+        self._started += 1
+        name = f"{self._run}-ray{self._started}"
+        worker = await asyncio.to_thread(self._nodes.worker, name, node)
+        opened = await worker.open(Opening(self._settings, self._workers, self._run, name, self._token, self.ledger))
+        if opened.handed:
+            results = self._settings.path(self._settings.output)
+            await asyncio.to_thread(_write, results, opened.handed)
+            await worker.handed_over(list(opened.handed))
+        return worker, opened
+
+    async def _replace(self, lost: str) -> tuple[RayWorker, Opened] | None:  # noqa: ARG002 - any node will do
+        for node in await asyncio.to_thread(self._nodes.alive):
+            try:
+                return await self._start(node)
+            except Exception:
+                continue
+        return None
+
+    @property
+    def ask(self) -> Callable[[Material, Sequence[JudgedMeasure], int], Any]:
+        """What asks the judge of a worker."""
+        return self._ask
+
+    async def _ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+        assert self._dispatch is not None
+        job = AskJob(material, tuple(measure.name for measure in measures), turn)
+        asked = await self._dispatch.do(job)
+        assert isinstance(asked, Asked)
+        count_elsewhere(asked.spent)
+        return asked.scores
+
+    def is_here(self, experiment: Experiment) -> bool:
+        """Return whether this process answers for it."""
+        return experiment.id == GOLDEN
+
+    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str) -> Outcome:
+        """Have a worker run one trial."""
+        if self.is_here(experiment):
+            return await self._here.answer(trial, experiment, fingerprint)
+        assert self._dispatch is not None
+        answered = await self._dispatch.do(TrialJob(trial, fingerprint), self._carry(experiment))
+        assert isinstance(answered, Answered)
+        for digest, content in answered.prompts.items():
+            self._keep_prompt(digest, content)
+        return answered.outcome
+
+    def _carry(self, experiment: Experiment) -> Carried:
+        if experiment.id not in self._carried:
+            self._carried[experiment.id] = self._describe(experiment)
+        return self._carried[experiment.id]
+
+    async def aclose(self) -> None:
+        """Close the workers, and leave the cluster."""
+        if self._dispatch is not None:
+            await self._dispatch.close(CLOSE_WAIT)
+            self.ledger.end()
+            self._ledger_file.unlink(missing_ok=True)
+        await asyncio.to_thread(self._nodes.leave)
+
+
+def _nodes(settings: Settings) -> RayNodes:
+    try:
+        from rag_harness.distributed.ray_nodes import RayNodes
+    except ImportError as error:
+        raise PrerequisiteError("--rag-engine=ray needs Ray: pip install rag-harness[ray]") from error
+    return RayNodes(settings)
+
+
+def _write(results: Path, handed: Mapping[str, bytes]) -> None:
+    for name, content in handed.items():
+        file = results / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)

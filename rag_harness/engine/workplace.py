@@ -1,0 +1,66 @@
+"""Where trials are answered and rows judged. The engine says when; a workplace is this process, or many elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from rag_harness.engine.rows import KeepPrompt, Trial
+from rag_harness.engine.trial import Outcome, run_trial
+from rag_harness.settings import Settings
+
+if TYPE_CHECKING:
+    # A run that judges nothing imports no judge.
+    from rag_harness.measures import Score
+    from rag_harness.measures.judged import JudgedMeasure, Material
+    from rag_harness.protocols import Experiment
+
+Ask: TypeAlias = "Callable[[Material, Sequence[JudgedMeasure], int], Coroutine[Any, Any, Mapping[str, Score]]]"
+"""Asks a judge about one answer, and gives its score by measure; n > 0 is the nth time that it is asked again."""
+
+
+class Workplace(Protocol):
+    """Answers and judges. What it is given are values, but for the pipeline of an experiment."""
+
+    @property
+    def ask(self) -> Ask | None:
+        """What asks the judge; None where the judge is one of this process."""
+        ...
+
+    def is_here(self, experiment: Experiment) -> bool:
+        """Return whether this process answers for ``experiment``, and has to be prepared for it."""
+        ...
+
+    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str) -> Outcome:
+        """Run one trial; a failure is a value."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what was opened, on the loop that has used it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Here:
+    """This process.
+
+    Args:
+        settings: of the run.
+        keep_prompt: keeps the messages of a call.
+    """
+
+    settings: Settings
+    keep_prompt: KeepPrompt
+    ask = None
+
+    def is_here(self, experiment: Experiment) -> bool:  # noqa: ARG002 - every one is
+        """Return True."""
+        return True
+
+    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str) -> Outcome:
+        """Run one trial."""
+        return await run_trial(trial, experiment.pipeline, self.settings, fingerprint, self.keep_prompt)
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""

@@ -1,0 +1,151 @@
+"""A run on a Ray cluster of two nodes, as a user has it. `pytest tests -m ray`; what takes minutes is `long` too."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import Suite
+from tests.plugin.counting_server import CountingServer, counting_server, let_ask
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("cold_python")]
+TIMES = ("ms", "waited_ms", "ttft_ms", "finished_at", "timings_recorded")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A cluster of two nodes on this machine, and what can add and remove others."""
+    utils = pytest.importorskip("ray.cluster_utils", reason="ray is not installed: pip install '.[ray]'")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    cluster.add_node(num_cpus=2)
+    yield cluster
+    cluster.shutdown()
+
+
+@pytest.fixture
+def server() -> Iterator[CountingServer]:
+    with counting_server(delay=0.2) as running:
+        yield running
+
+
+@pytest.fixture
+def counted(suite: Suite, server: CountingServer) -> Suite:
+    return let_ask(suite, server, 40)
+
+
+def _args(nodes: Any, *more: str) -> list[str]:
+    on_ray = ("--rag-engine=ray", f"--rag-ray-address={nodes.address}")
+    return ["--rag-profile=counting", "--rag-mode=live", "--rag-concurrency=8", *on_ray, *more]
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _timeless(each) for name, each in value.items() if not name.endswith(TIMES)}
+    return [_timeless(each) for each in value] if isinstance(value, list) else value
+
+
+def test_rows_and_calls_are_those_of_the_local_engine(counted: Suite, server: CountingServer, nodes: Any) -> None:
+    result = counted.run(*_args(nodes))
+    result.assert_outcomes(passed=40)
+    assert server.calls.total() == 40
+    assert 4 < server.most <= 8
+    rows = counted.rows("e1_baseline")
+    assert not list((counted.path / "output" / "journal").glob("*"))
+    counted.run(*_args(nodes)[:3], "--rag-overwrite").assert_outcomes(passed=40)
+    assert _timeless(rows) == _timeless(counted.rows("e1_baseline"))
+    for row in rows:
+        [prompt] = [call["prompt"] for stage in row["stages"] for call in stage["calls"]]  # type: ignore[attr-defined]
+        assert (counted.path / "output" / "prompts" / f"{prompt}.json").is_file()
+
+
+def test_a_budget_is_that_of_the_whole_run(counted: Suite, server: CountingServer, nodes: Any) -> None:
+    (counted.path / "prices.toml").write_text('[models]\n"counting" = { input = 0.0, output = 1.0 }\n')
+    counted.run(*_args(nodes, "--rag-budget=0.0042", "--rag-prices=prices.toml")).assert_outcomes(passed=40)
+    assert server.calls.total() == 40
+    # A call puts 1,024 tokens aside and uses 5: the budget has room for four at once, whichever worker makes them.
+    assert 2 <= server.most <= 4
+
+
+def test_a_pipeline_that_cannot_travel_names_what_holds_it(suite: Suite, nodes: Any) -> None:
+    suite.pytester.makepyfile(
+        """
+        import threading
+        import pytest
+
+        class Mine:
+            def __init__(self):
+                self.gate = threading.Lock()
+
+            def answer(self, query):
+                return query.text
+
+        @pytest.fixture(scope="session")
+        def rag_pipeline():
+            return Mine()
+
+        @pytest.mark.rag_experiment("mine")
+        def test_answers(rag_result):
+            assert rag_result.ok, rag_result.why
+        """
+    )
+    on_ray = ("--rag-engine=ray", f"--rag-ray-address={nodes.address}")
+    result = suite.run(*on_ray)
+    result.stdout.fnmatch_lines(["*experiment 'mine' cannot be sent to a Ray worker: Mine.gate, a lock,*"])
+
+
+def test_without_a_cluster_there_the_run_says_what_to_do(suite: Suite) -> None:
+    pytest.importorskip("ray")
+    result = suite.run("--rag-engine=ray", "--rag-ray-address=127.0.0.1:1")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*no Ray cluster at 127.0.0.1:1*"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("after", [0.5, 1.5, 3.0])
+def test_a_node_that_dies_loses_no_query(counted: Suite, server: CountingServer, nodes: Any, after: float) -> None:
+    node = nodes.add_node(num_cpus=2)
+    with _started(counted, _args(nodes, "--rag-ray-workers=3")) as run:
+        _wait_for_calls(server, 1)
+        time.sleep(after * 0.4)
+        nodes.remove_node(node, allow_graceful=False)
+        said, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, said
+    queries = [row["query_id"] for row in counted.rows("e1_baseline")]
+    assert Counter(queries) == Counter(f"q{number}" for number in range(40))
+    assert server.calls.total() <= 40 + 8
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_goes_on_where_it_was(counted: Suite, server: CountingServer, nodes: Any) -> None:
+    with _started(counted, _args(nodes)) as run:
+        _wait_for_calls(server, 20)
+        run.send_signal(signal.SIGKILL)
+        run.wait(30)
+    time.sleep(3)  # its workers end when Ray notices
+    before = server.calls.total()
+    counted.run(*_args(nodes)).assert_outcomes(passed=40)
+    assert server.calls.total() <= 40 + 8
+    assert server.calls.total() - before < 40 - 8
+    assert Counter(row["query_id"] for row in counted.rows("e1_baseline")).most_common(1)[0][1] == 1
+
+
+def _started(suite: Suite, args: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "pytest", *args]
+    return subprocess.Popen(
+        command, cwd=suite.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
+    )
+
+
+def _wait_for_calls(server: CountingServer, count: int) -> None:
+    end = time.monotonic() + 60
+    while server.calls.total() < count and time.monotonic() < end:
+        time.sleep(0.05)

@@ -1,0 +1,213 @@
+"""Jobs of workers that die: every query one row, and what was kept is not paid for again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_harness.distributed.dispatch import Dispatch, WorkerLostError
+from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob
+from rag_harness.engine.rows import Trial, make_row
+from rag_harness.engine.trial import Outcome
+from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.results.row import ExperimentResult
+from rag_harness.settings import Settings
+from rag_harness.types import Answer, Case, PipelineOutput, Query
+from tests.unit.virtual_time import run
+
+CARRIED = Carried("e3", b"", "", (), "", {})
+SETTINGS = Settings(profile="mock")
+
+
+def _job(number: int) -> TrialJob:
+    return TrialJob(Trial("e3", Case(Query(f"q{number}", "?"), "direct", "", {})), "print")
+
+
+def _row(trial: Trial) -> ExperimentResult:
+    return make_row(trial, PipelineOutput(Answer("yes")), None, 1.0, SETTINGS, "print")
+
+
+class Cluster:
+    """Workers in this process. What one has kept, the next can read."""
+
+    def __init__(self, seconds: float = 1.0, keeps: bool = True) -> None:
+        self.seconds, self.keeps = seconds, keeps
+        self.calls: Counter[str] = Counter()
+        self.kept: list[bytes] = []
+        self.workers: list[Fake] = []
+        self.most = self.batches = 0
+        self.replaces = True
+        self.deadly = ""
+        self.refusal: Exception | None = None
+
+    def start(self) -> Fake:
+        self.workers.append(Fake(self, f"w{len(self.workers)}"))
+        return self.workers[-1]
+
+    async def replace(self, _: str) -> tuple[Fake, Opened] | None:
+        await asyncio.sleep(0.5)
+        return (self.start(), Opened(tuple(self.kept))) if self.replaces else None
+
+    def kill(self, index: int) -> None:
+        self.workers[index].die()
+
+
+class Fake:
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.cluster, self.name, self.is_dead = cluster, name, False
+        self.done: list[Done] = []
+        self.has_done = asyncio.Event()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.carried: list[str] = []
+
+    def die(self) -> None:
+        self.is_dead = True
+        self.has_done.set()
+        for task in self.tasks:
+            task.cancel()
+
+    def _check(self) -> None:
+        if self.is_dead:
+            raise WorkerLostError(self.name)
+
+    async def carry(self, carried: Carried) -> None:
+        self._check()
+        if self.cluster.refusal:
+            raise self.cluster.refusal
+        self.carried.append(carried.name)
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
+        await asyncio.sleep(0.001)
+        self._check()
+        self.cluster.batches += 1
+        for number, job in jobs:
+            self.tasks.add(asyncio.create_task(self._answer(number, job)))
+
+    async def _answer(self, number: int, job: Job) -> None:
+        assert isinstance(job, TrialJob)
+        query = job.trial.case.query.query_id
+        self.cluster.calls[query] += 1
+        if query == self.cluster.deadly:
+            self.die()
+            return
+        await asyncio.sleep(self.cluster.seconds)
+        row = _row(job.trial)
+        if self.cluster.keeps:
+            self.cluster.kept.append(row.line().encode())
+        await asyncio.sleep(0.01)
+        self.done.append(Done(number, Answered(Outcome(row))))
+        self.has_done.set()
+
+    async def finished(self) -> list[Done]:
+        await self.has_done.wait()
+        self._check()
+        self.has_done.clear()
+        done, self.done = self.done, []
+        return done
+
+    async def close(self) -> None:
+        self._check()
+
+
+async def _all(dispatch: Dispatch, count: int) -> list[str]:
+    found = await asyncio.gather(*(dispatch.do(_job(number), CARRIED) for number in range(count)))
+    return [_query(each) for each in found]
+
+
+def _query(answered: Answered | Asked) -> str:
+    assert isinstance(answered, Answered)
+    return answered.outcome.row.query_id if answered.outcome.row else answered.outcome.not_run
+
+
+def test_jobs_go_in_batches_to_whoever_has_fewest() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start(), cluster.start()], cluster.replace)
+        assert await _all(dispatch, 100) == [f"q{number}" for number in range(100)]
+        assert cluster.batches == 2
+        assert {len(worker.tasks) for worker in cluster.workers} == {50}
+        assert [worker.carried for worker in cluster.workers] == [["e3"], ["e3"]]
+        await dispatch.close(1)
+
+    run(go())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_whenever_workers_die_every_query_has_one_row(chance: random.Random, keeps: bool) -> None:
+    async def go() -> None:
+        cluster = Cluster(keeps=keeps)
+        dispatch = Dispatch([cluster.start(), cluster.start()], cluster.replace)
+        every = asyncio.ensure_future(_all(dispatch, 30))
+        for _ in range(2):
+            await asyncio.sleep(chance.uniform(0, 1.5))
+            cluster.kill(chance.randrange(len(cluster.workers)))
+        assert await every == [f"q{number}" for number in range(30)]
+        assert cluster.calls.total() <= 30 + dispatch.lost
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_rows_that_a_dead_worker_had_kept_are_not_asked_for_again() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        every = asyncio.ensure_future(_all(dispatch, 20))
+        await asyncio.sleep(1.005)  # kept, and not yet told
+        cluster.kill(0)
+        assert len(await every) == 20
+        assert cluster.calls.total() == 20
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_a_trial_that_kills_its_workers_is_given_up_and_says_so() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.deadly = "q1"
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        found = await _all(dispatch, 1 + 1)
+        assert found[0] == "q0" or "3 workers have died" in found[0]
+        assert "3 workers have died while it was under way" in found[1]
+        assert cluster.calls["q1"] == 3
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_without_a_worker_the_run_stops() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.replaces = False
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        every = asyncio.ensure_future(_all(dispatch, 3))
+        await asyncio.sleep(0.5)
+        cluster.kill(0)
+        with pytest.raises(CriticalError, match="No Ray worker is left"):
+            await every
+        with pytest.raises(CriticalError, match="No Ray worker is left"):
+            await dispatch.do(_job(9), CARRIED)
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_what_a_worker_cannot_build_fails_with_its_reason() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.refusal = PrerequisiteError("documents differ")
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        with pytest.raises(PrerequisiteError, match="documents differ"):
+            await _all(dispatch, 3)
+        assert not cluster.calls
+        await dispatch.close(1)
+
+    run(go())
