@@ -41,6 +41,19 @@ class DenseRetriever:
     def retrieve(self, query: str, k: int) -> list[Hit]:
         return self.over.index.search(self.over.embedder.embed_queries([query])[0], k)
 
+    def retrieve_many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
+        """Return the hits of each query and k; an index behind a network is asked once for all."""
+        search_many = getattr(self.over.index, "search_many", None)
+        if search_many is None:
+            return [self.retrieve(*each) for each in requests]
+        vectors = self.over.embedder.embed_queries([query for query, _ in requests])
+        found: dict[int, list[Hit]] = {}
+        # By k: what a graph finds depends on how many are asked for, and must not on who asks at the same time.
+        for k in {k for _, k in requests}:
+            places = [n for n, (_, wanted) in enumerate(requests) if wanted == k]
+            found |= dict(zip(places, search_many([vectors[n] for n in places], k), strict=True))
+        return [found[n] for n in range(len(requests))]
+
 
 @dataclass(frozen=True)
 class LexicalRetriever:

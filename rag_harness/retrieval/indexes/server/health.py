@@ -1,0 +1,137 @@
+"""Is the cluster fit for a run: nodes enough, a living copy of each shard, and what was written there to be read?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rag_harness import work
+from rag_harness.errors import CriticalError
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.server.collection import Collection
+from rag_harness.retrieval.indexes.server.lease import Clock
+from rag_harness.types import Vector
+
+_POLL = 1.0
+_READS = frozenset({"Active", "ActiveRead"})
+_SAME = 0.99
+"""Least cosine of a vector with itself, as a server tells it."""
+
+
+def check_nodes(client: Any, url: str, replicas: int) -> None:
+    """Check that each copy of a shard can have a node of its own.
+
+    Raises:
+        CriticalError: there are more copies than nodes.
+    """
+    nodes = node_count(client)
+    if replicas > nodes:
+        raise CriticalError(
+            f"rag_qdrant_cluster has replicas={replicas}, but Qdrant at {url} has {nodes} node{'s' * (nodes != 1)}: a "
+            f"node keeps one copy of a shard at most. Start more nodes, or set replicas={nodes}."
+        )
+
+
+def node_count(client: Any) -> int:
+    """Return how many nodes there are; 1 where there is no cluster."""
+    return max(1, len(getattr(client.cluster_status(), "peers", None) or ()))
+
+
+def shard_states(client: Any, name: str) -> dict[int, list[tuple[str, str]]]:
+    """Return of each shard of a collection its copies: their node and their state."""
+    about = client.collection_cluster_info(name)
+    states: dict[int, list[tuple[str, str]]] = {}
+    for shard in about.local_shards:
+        states.setdefault(shard.shard_id, []).append((str(about.peer_id), str(shard.state)))
+    for shard in about.remote_shards:
+        states.setdefault(shard.shard_id, []).append((str(shard.peer_id), str(shard.state)))
+    return states
+
+
+def check_shards(collection: Collection) -> None:
+    """Check that each shard has a copy that answers; copies that do not, beside one that does, are logged.
+
+    Raises:
+        CriticalError: a shard has none, or the server says that something failed (status red).
+    """
+    states = shard_states(collection.client, collection.name)
+    down = {shard: copies for shard, copies in states.items() if not any(state in _READS for _, state in copies)}
+    if down:
+        raise CriticalError(
+            f"Collection {collection.name} at {collection.url} is not whole: {'; '.join(_said(down))}. Start what is "
+            f"down, and wait until its shards are Active (rag-harness index status)."
+        )
+    partly = {shard: copies for shard, copies in states.items() if any(state not in _READS for _, state in copies)}
+    if partly:
+        log.warning("Of collection %s some copies do not answer: %s", collection.name, "; ".join(_said(partly)))
+    _check_status(collection, collection.client.get_collection(collection.name))
+
+
+def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector] | None, clock: Clock) -> None:
+    """Wait until every point that was written is read, and found by its vector; where a graph is searched, until it is.
+
+    Args:
+        collection: that was written.
+        count: points that must be there.
+        last: id and vector of the last of them.
+        clock: of the wait.
+
+    Raises:
+        CriticalError: it is not so when ``wait`` is over; says how far it is. Or something failed.
+    """
+    began = clock.now()
+    while lack := _lacks(collection, count):
+        if clock.now() - began >= collection.cluster.wait:
+            raise CriticalError(
+                f"Collection {collection.name} at {collection.url or 'memory'} is not ready after "
+                f"{collection.cluster.wait} s: {lack}. Run again, it goes on from there; or raise rag_qdrant_cluster "
+                f"wait=."
+            )
+        work.report("waiting for Qdrant", 0, 1)
+        clock.sleep(_POLL)
+    work.report("waiting for Qdrant", 1, 1)
+    if last is not None:
+        _probe(collection, *last)
+
+
+def _lacks(collection: Collection, count: int) -> str:
+    found = collection.count()
+    if found != count:
+        return f"{found:,} of {count:,} points can be read"
+    if not collection.url:
+        return ""
+    info = collection.client.get_collection(collection.name)
+    _check_status(collection, info)
+    if str(info.status) == "yellow" and collection.graph is not None:
+        return f"its graph is being made (status yellow, {info.indexed_vectors_count or 0:,} vectors in it)"
+    return ""
+
+
+def _check_status(collection: Collection, info: Any) -> None:
+    failed = getattr(info.optimizer_status, "error", "")
+    if str(info.status) == "red" or failed:
+        raise CriticalError(
+            f"Collection {collection.name} at {collection.url} has failed (status {info.status}): "
+            f"{failed or 'the server does not say why'}. Read the server's log: its disk may be full."
+        )
+
+
+def _probe(collection: Collection, name: str, vector: Vector) -> None:
+    """Ask for a point by its vector: what is found must be it, or its equal."""
+    if not float(vector @ vector):
+        return
+    found = collection.client.query_points(
+        collection.name, query=vector.tolist(), limit=1, search_params=collection.search_params(), with_payload=False
+    ).points
+    if not found or found[0].score < _SAME:
+        score = f"{found[0].score:.3f}" if found else "nothing"
+        raise CriticalError(
+            f"Collection {collection.name} at {collection.url or 'memory'} does not find its last point {name} by its "
+            f"own vector (best: {score}). It holds other vectors. Remove it (rag-harness index drop "
+            f"{collection.name}), and the next run makes it anew."
+        )
+
+
+def _said(states: dict[int, list[tuple[str, str]]]) -> Iterator[str]:
+    for shard, copies in sorted(states.items()):
+        yield f"shard {shard} ({', '.join(f'{state} on node {node}' for node, state in copies)})"
