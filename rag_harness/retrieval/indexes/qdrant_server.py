@@ -6,6 +6,7 @@ What is sent is tested: a stub of the REST API refuses whatever does not validat
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -61,6 +62,9 @@ class QdrantIndex:
             self._lease = self._acquired()
             if self._lease is None:
                 self._pin()
+            else:
+                # Whoever embeds may fail: others need not wait for the end of the process then.
+                weakref.finalize(self, self._lease.give_back)
         return self._lease is None
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
@@ -92,7 +96,9 @@ class QdrantIndex:
         return len(self._chunks)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Let go of the collection, and close the connection."""
+        if self._lease is not None:
+            self._lease.give_back()
         self._collection.client.close()
 
     def _take(self, chunks: Sequence[Chunk], vectors: Matrix | None = None) -> None:
@@ -114,12 +120,16 @@ class QdrantIndex:
         return acquire(self._ledger, wanted, self._is_whole, self._clock)
 
     def _is_whole(self) -> bool:
+        collection = self._collection
+        info = collection.info()
+        if info is None:
+            return False
+        if collection.url:
+            check_shards(collection, info)
         if self._rewrites():
             return False
-        whole = self._collection.is_whole(self._content)
-        if self._collection.url and self._collection.info() is not None:
-            check_shards(self._collection)
-        return whole
+        collection.check(info, self._content)
+        return collection.count() == self._content.chunks
 
     def _rewrites(self) -> bool:
         if not self._overwrite:
@@ -155,7 +165,7 @@ class QdrantIndex:
             lease.check()
             lease.progress(done)
 
-        Upload(collection.client, collection.name, options, resumes, self._clock.sleep).run(
+        Upload(collection.client, collection.name, options, resumes).run(
             made, len(self._chunks), heard
         )
 

@@ -63,18 +63,6 @@ class Collection:
         """Return the exact number of points."""
         return int(self.client.count(self.name, exact=True).count)
 
-    def is_whole(self, content: Content) -> bool:
-        """Return whether it is there with all its points.
-
-        Raises:
-            CriticalError: what is there is another thing; see ``check``.
-        """
-        info = self.info()
-        if info is None:
-            return False
-        self.check(info, content)
-        return self.count() == content.chunks
-
     def check(self, info: Any, content: Content) -> None:
         """Check that what is there is for this content.
 

@@ -13,7 +13,8 @@ from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.types import Vector
 
 _POLL = 1.0
-_READS = frozenset({"Active", "ActiveRead"})
+READS = frozenset({"Active", "ActiveRead"})
+"""States of a copy that answers."""
 _SAME = 0.99
 """Least cosine of a vector with itself, as a server tells it."""
 
@@ -48,23 +49,27 @@ def shard_states(client: Any, name: str) -> dict[int, list[tuple[str, str]]]:
     return states
 
 
-def check_shards(collection: Collection) -> None:
+def check_shards(collection: Collection, info: Any) -> None:
     """Check that each shard has a copy that answers; copies that do not, beside one that does, are logged.
+
+    Args:
+        collection: that is to be searched or filled.
+        info: what the server says of it.
 
     Raises:
         CriticalError: a shard has none, or the server says that something failed (status red).
     """
     states = shard_states(collection.client, collection.name)
-    down = {shard: copies for shard, copies in states.items() if not any(state in _READS for _, state in copies)}
+    down = {shard: copies for shard, copies in states.items() if not any(state in READS for _, state in copies)}
     if down:
         raise CriticalError(
             f"Collection {collection.name} at {collection.url} is not whole: {'; '.join(_said(down))}. Start what is "
             f"down, and wait until its shards are Active (rag-harness index status)."
         )
-    partly = {shard: copies for shard, copies in states.items() if any(state not in _READS for _, state in copies)}
+    partly = {shard: copies for shard, copies in states.items() if any(state not in READS for _, state in copies)}
     if partly:
         log.warning("Of collection %s some copies do not answer: %s", collection.name, "; ".join(_said(partly)))
-    _check_status(collection, collection.client.get_collection(collection.name))
+    _check_status(collection, info)
 
 
 def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector] | None, clock: Clock) -> None:

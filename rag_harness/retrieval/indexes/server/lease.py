@@ -82,7 +82,9 @@ class Lease:
         self._write(changing=True)
 
     def give_back(self) -> None:
-        """Let others change the collection; whoever cannot be reached finds out by the silence."""
+        """Let others change the collection, once; where it cannot be said, they find out by the silence."""
+        if self._ended.is_set():
+            return
         self._ended.set()
         with suppress(Exception):
             self._write(changing=False)

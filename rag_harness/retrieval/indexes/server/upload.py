@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from time import monotonic, sleep
+from threading import Event
+from time import monotonic
 from typing import Any
 
 from rag_harness import work
@@ -18,9 +19,9 @@ from rag_harness.retrieval.indexes.server.points import DIGEST, Points
 TRIES, PAUSE, LONGEST = 5, 0.5, 30.0
 """How often a request is made at most; seconds before the second time, doubled each time; the longest pause."""
 WAITS_EACH = 8
-"""Of so many requests one waits until its points are written, so that the server's queue cannot grow; so does the last."""
-_MAY_PASS = frozenset({None, 408, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may succeed; None is no answer at all."""
+"""Of so many requests one waits until its points are written, so that no queue grows there; so does the last."""
+_MAY_PASS = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses after which the same request may succeed."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Upload:
         collection: its name.
         options: batch size, requests in flight.
         resumes: whether to ask for each batch what of it is there with the same digest.
-        pause: waits so many seconds; tests do not.
+        pause: waits so many seconds; default: unless the upload is given up meanwhile.
     """
 
     def __init__(
@@ -60,10 +61,11 @@ class Upload:
         collection: str,
         options: ClusterOptions,
         resumes: bool = False,
-        pause: Callable[[float], None] = sleep,
+        pause: Callable[[float], Any] | None = None,
     ) -> None:
         self._client, self._collection, self._options = client, collection, options
-        self._resumes, self._pause = resumes, pause
+        self._resumes, self._given_up = resumes, Event()
+        self._pause = pause or self._given_up.wait
 
     def run(self, batches: Iterable[Points], total: int, heard: Callable[[int], None] = lambda _: None) -> Uploaded:
         """Send all batches and return what came of it; ``heard`` is told how many points are there, and may raise.
@@ -94,6 +96,7 @@ class Upload:
                 in_flight.append(pool.submit(self._send, *each))
             yield from _come_back(in_flight, all_of_them=True)
         finally:
+            self._given_up.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _send(self, number: int, points: Points, last: bool) -> tuple[int, int]:
@@ -123,7 +126,7 @@ class Upload:
             try:
                 return call()
             except Exception as error:
-                if tried == TRIES or is_full(error) or status_of(error) not in _MAY_PASS or _is_ours(error):
+                if tried == TRIES or self._given_up.is_set() or not _may_pass(error):
                     raise
                 pause = getattr(error, "retry_after_s", 0) or min(PAUSE * 2 ** (tried - 1), LONGEST)
                 log.info("A batch for %s is sent again in %.1f s: %s", self._collection, pause, error)
@@ -131,9 +134,10 @@ class Upload:
         raise AssertionError("the last try returns or raises")
 
 
-def _is_ours(error: Exception) -> bool:
-    """Return whether a failure is no answer of the server's and none of the network's, but a mistake."""
-    return status_of(error) is None and not hasattr(error, "source")
+def _may_pass(error: Exception) -> bool:
+    """Return whether the same request may succeed later: not where there is no room, nor after a mistake."""
+    unanswered = status_of(error) is None and hasattr(error, "source")
+    return unanswered or (status_of(error) in _MAY_PASS and not is_full(error))
 
 
 def _with_last(batches: Iterable[Points]) -> Iterator[tuple[int, Points, bool]]:
