@@ -165,9 +165,7 @@ class QdrantIndex:
             lease.check()
             lease.progress(done)
 
-        Upload(collection.client, collection.name, options, resumes).run(
-            made, len(self._chunks), heard
-        )
+        Upload(collection.client, collection.name, options, resumes).run(made, len(self._chunks), heard)
 
     def _pin(self) -> None:
         self._pinned = self._ledger.read(self._collection.name)

@@ -165,7 +165,7 @@ def test_large_index_does_not_warn(client: QdrantClient, monkeypatch: pytest.Mon
 def test_created_for_the_content() -> None:
     embedder = SimpleNamespace(model="tiny", revision="1")
     settings = Settings(overwrite=True)
-    index = create(SimpleNamespace(settings=settings, content_digest="0123456789abcdef" * 2, embedder=embedder))  # type: ignore[arg-type]
+    index = create(SimpleNamespace(settings=settings, content_digest="0123456789abcdef" * 2, embedder=embedder))
     index.upsert(named(2), random_rows(2))
     names = {each.name for each in index._collection.client.get_collections().collections}
     assert names == {"rag_harness_0123456789abcdef", "rag_harness_runs"}

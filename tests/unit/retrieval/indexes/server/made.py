@@ -35,7 +35,7 @@ def index_on(stub: ClusterStub, *cluster: str, clock: FastClock | None = None, *
     """Return an index as the settings make it, with a clock of its own where one is given."""
     asked = Settings(qdrant_url=stub.url, qdrant_cluster=cluster, **settings)
     embedder = SimpleNamespace(model="tiny", revision="1")
-    index = create(SimpleNamespace(settings=asked, content_digest=DIGEST, embedder=embedder))  # type: ignore[arg-type]
+    index = create(SimpleNamespace(settings=asked, content_digest=DIGEST, embedder=embedder))
     if clock:
         index._clock = clock.clock
     return index

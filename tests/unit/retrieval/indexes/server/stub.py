@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from qdrant_client import QdrantClient
 from qdrant_client.http import models
+from qdrant_client.local.qdrant_local import QdrantLocal
 
 from rag_harness.retrieval.indexes.server.connection import quiet
 
@@ -58,7 +58,7 @@ class ClusterStub:
     fault: Callable[[Call], Answer | None] = lambda _call: None
     """Asked before each call: an answer in place of the true one; status 0 lets the connection go without one."""
     calls: list[Call] = field(default_factory=list)
-    engine: Any = field(default_factory=lambda: QdrantClient(":memory:"))
+    engine: Any = field(default_factory=lambda: QdrantLocal(":memory:"))
     lock: RLock = field(default_factory=RLock)
 
     def whats(self, collection: str = "") -> list[str]:

@@ -116,7 +116,7 @@ def test_who_was_taken_for_dead_finds_out(ledger: Ledger) -> None:
     assert taken(ledger) is not None
     other.check()
     other.beat()
-    with pytest.raises(CriticalError, match="Another run has taken over collection c.*Run again"):
+    with pytest.raises(CriticalError, match=r"Another run has taken over collection c.*Run again"):
         other.check()
     other.give_back()
     assert (there(ledger).holder, there(ledger).changing) == (PROCESS, True)

@@ -12,7 +12,11 @@ URL = "http://127.0.0.1:6333"
 
 
 def test_options_are_read_however_they_are_parted() -> None:
-    given = ("shards=6 replicas=2,write_consistency=2", "read_consistency=majority on_disk=yes tenant=customer", "wait=0")
+    given = (
+        "shards=6 replicas=2,write_consistency=2",
+        "read_consistency=majority on_disk=yes tenant=customer",
+        "wait=0",
+    )
     wanted = ClusterOptions(6, 2, 2, "majority", "customer", True, wait=0)
     assert cluster_options(Settings(qdrant_cluster=given)) == wanted
     assert cluster_options(Settings()) == ClusterOptions()

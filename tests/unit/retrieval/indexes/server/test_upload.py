@@ -65,7 +65,7 @@ def upload(server: Server, resumes: bool = False, pauses: list[float] | None = N
 
 
 def test_all_points_are_sent_in_parallel_and_the_last_waits() -> None:
-    server, heard = Server(), []
+    server, heard = Server(), list[int]()
     done = upload(server).run(made(100), 100, heard.append)
     assert (done.sent, done.kept, len(server.there)) == (100, 0, 100)
     assert heard == list(range(4, 101, 4))
@@ -77,7 +77,7 @@ def test_all_points_are_sent_in_parallel_and_the_last_waits() -> None:
 
 
 def test_no_more_batches_are_made_than_are_in_flight() -> None:
-    server, asked, heard = Server(), [], []
+    server, asked, heard = Server(), list[int](), list[int]()
 
     def counted() -> Iterator[Points]:
         for batch in made(100):
