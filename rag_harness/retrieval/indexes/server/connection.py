@@ -72,22 +72,25 @@ def explained(error: Exception, url: str) -> str:
     """Return what a failure of the client means, and what to do about it; never the key."""
     source = getattr(error, "source", None) or error
     kind, status, where = type(source).__name__, status_of(error), url or "memory"
-    if status in (401, 403):
-        return (
-            f"{where} refuses the key ({status}): {_said(error)}. Set QDRANT_API_KEY to one that may "
-            f"{'read and write' if status == 401 else 'do this'}."
-        )
-    if is_full(error):
-        return (
-            f"{where} has no room left ({status}): {_said(error)}. Enlarge its volumes; the next run goes on from here."
-        )
     if status is not None:
-        return f"{where} answers {status}: {_said(error)}."
+        return f"{where} {_of_status(status, error)}"
     if "Timeout" in kind:
         return f"{where} took too long ({kind}). Raise rag_qdrant_cluster timeout=, or look at the server's load."
     if kind in ("ConnectError", "RemoteProtocolError", "ReadError", "WriteError", "ConnectionError"):
         return f"{where} cannot be reached ({kind}: {source}). Is it running, and is rag_qdrant_url right?"
     return f"{kind}: {source}"
+
+
+def _of_status(status: int, error: Exception) -> str:
+    said = _said(error)
+    if is_full(error):
+        return f"has no room left ({status}): {said}. Enlarge its volumes; the next run goes on from here."
+    known = {
+        401: f"refuses the key (401): {said}. Set QDRANT_API_KEY to one that may read and write.",
+        403: f"refuses the key (403): {said}. Set QDRANT_API_KEY to one that may do this.",
+        413: f"takes no request as large ({said}). Lower rag_qdrant_cluster batch=.",
+    }
+    return known.get(status, f"answers {status}: {said}.")
 
 
 def status_of(error: Exception) -> int | None:

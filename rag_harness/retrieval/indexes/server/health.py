@@ -25,6 +25,8 @@ def check_nodes(client: Any, url: str, replicas: int) -> None:
     Raises:
         CriticalError: there are more copies than nodes.
     """
+    if replicas == 1:
+        return  # a key for one collection may not ask for the nodes
     nodes = node_count(client)
     if replicas > nodes:
         raise CriticalError(
@@ -84,19 +86,27 @@ def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector
     Raises:
         CriticalError: it is not so when ``wait`` is over; says how far it is. Or something failed.
     """
-    began = clock.now()
-    while lack := _lacks(collection, count):
-        if clock.now() - began >= collection.cluster.wait:
+    began, looks = clock.now(), _looks(collection)
+    while looks:
+        lack = _lacks(collection, count)
+        if lack and clock.now() - began >= collection.cluster.wait:
             raise CriticalError(
                 f"Collection {collection.name} at {collection.url or 'memory'} is not ready after "
                 f"{collection.cluster.wait} s: {lack}. Run again, it goes on from there; or raise rag_qdrant_cluster "
                 f"wait=."
             )
-        work.report("waiting for Qdrant", 0, 1)
-        clock.sleep(_POLL)
+        looks = _looks(collection) if lack else looks - 1
+        if looks:
+            work.report("waiting for Qdrant", 0, 1)
+            clock.sleep(_POLL)
     work.report("waiting for Qdrant", 1, 1)
     if last is not None:
         _probe(collection, *last)
+
+
+def _looks(collection: Collection) -> int:
+    """Return how often in a row all must be well: the server says green for a moment before it makes a graph."""
+    return 1 if collection.graph is None else 3
 
 
 def _lacks(collection: Collection, count: int) -> str:
@@ -107,6 +117,10 @@ def _lacks(collection: Collection, count: int) -> str:
         return ""
     info = collection.client.get_collection(collection.name)
     _check_status(collection, info)
+    if waiting := getattr(info.update_queue, "length", 0):
+        return f"{waiting:,} requests wait to be written"
+    if hidden := getattr(info.update_queue, "deferred_points", 0):
+        return f"{hidden:,} points are kept from searches until they are in the graph"
     if str(info.status) == "yellow" and collection.graph is not None:
         return f"its graph is being made (status yellow, {info.indexed_vectors_count or 0:,} vectors in it)"
     return ""
@@ -122,18 +136,21 @@ def _check_status(collection: Collection, info: Any) -> None:
 
 
 def _probe(collection: Collection, name: str, vector: Vector) -> None:
-    """Ask for a point by its vector: what is found must be it, or its equal."""
+    """Compare a point with the vector that it was given, on the server; no other point is looked at."""
+    from qdrant_client.models import Filter, HasIdCondition
+
     if not float(vector @ vector):
         return
+    alone = Filter(must=[HasIdCondition(has_id=[name])])
     found = collection.client.query_points(
-        collection.name, query=vector.tolist(), limit=1, search_params=collection.search_params(), with_payload=False
+        collection.name, query=vector.tolist(), query_filter=alone, limit=1, with_payload=False
     ).points
     if not found or found[0].score < _SAME:
-        score = f"{found[0].score:.3f}" if found else "nothing"
+        score = f"cosine {found[0].score:.3f}" if found else "nothing is found"
         raise CriticalError(
-            f"Collection {collection.name} at {collection.url or 'memory'} does not find its last point {name} by its "
-            f"own vector (best: {score}). It holds other vectors. Remove it (rag-harness index drop "
-            f"{collection.name}), and the next run makes it anew."
+            f"Collection {collection.name} at {collection.url or 'memory'} does not give back the vector of its last "
+            f"point {name} ({score}). Remove it (rag-harness index drop {collection.name}), and the next run makes it "
+            f"anew."
         )
 
 

@@ -177,7 +177,11 @@ class ClusterStub:
 
     def _found(self, collection: str, asked: models.QueryRequest) -> Any:
         nearest = asked.query.nearest if isinstance(asked.query, models.NearestQuery) else asked.query
-        return _plain(self.engine.query_points(collection, nearest, limit=asked.limit, with_payload=False))
+        return _plain(
+            self.engine.query_points(
+                collection, nearest, None, None, asked.filter, limit=asked.limit, with_payload=False
+            )
+        )
 
     def scroll(self, call: Call) -> Answer:
         points, after = self.engine.scroll(call.collection, limit=call.asked.limit, offset=call.asked.offset)

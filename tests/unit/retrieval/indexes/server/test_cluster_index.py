@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Barrier
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rag_harness.retrieval.indexes import qdrant_server
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
 from rag_harness.retrieval.indexes.server import lease
+from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.retrieval.indexes.server.ledger import LEDGER
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Hit, Matrix
@@ -92,7 +94,7 @@ def test_a_collection_is_made_as_the_options_say() -> None:
 def test_a_graph_is_made_and_searched_as_the_options_say(quantize: str) -> None:
     graph = f"m=32 ef_construct=200 ef=256 quantize={quantize} oversampling=3"
     with cluster_stub() as stub:
-        index = served(stub, random_rows(5), qdrant_graph=(graph,))
+        index = served(stub, random_rows(5), clock=FastClock(), qdrant_graph=(graph,))
         name = index._collection.name
         assert name.startswith(f"{NAME}_")
         made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", name))
@@ -143,7 +145,8 @@ def test_of_two_runs_one_builds_and_the_other_reads() -> None:
 
         def run(number: int) -> list[str]:
             # Two processes would have names of their own; so have these two, by way of the lease's first write.
-            index = index_on(stub, "batch=8", clock=FastClock())
+            index = index_on(stub, "batch=8")
+            index._clock = Clock(sleep=lambda _: sleep(0.01))
             together.wait()
             if not index.open(named(120)):
                 index.upsert(named(120), rows)
@@ -268,8 +271,7 @@ def test_a_wrong_key() -> None:
 
 def test_more_copies_than_nodes() -> None:
     with cluster_stub(nodes=2) as stub:
-        assert "replicas=3, but Qdrant at" in refusal(stub, "replicas=3")
-        assert "has 2 nodes" in refusal(stub, "replicas=3")
+        assert "has 2 nodes: a node keeps one copy" in refusal(stub, "replicas=3")
         stub.nodes = 1
         assert "has 1 node:" in refusal(stub, "replicas=2")
         index = index_on(stub, "replicas=1")
@@ -370,6 +372,32 @@ def test_points_that_do_not_come_to_be_read_are_waited_for_and_named() -> None:
             served(stub, random_rows(5), "wait=30", clock=FastClock())
 
 
+def test_requests_that_wait_to_be_written_are_waited_for() -> None:
+    with cluster_stub() as stub:
+        queues = iter([{"length": 3}, {"length": 0, "deferred_points": 9}, {"length": 0, "deferred_points": 0}])
+        told = stub.listed
+        stub.listed = lambda call: (200, {**told(call)[1], "update_queue": next(queues)})  # type: ignore[method-assign]
+        served(stub, random_rows(5), clock=(clock := FastClock())).close()
+        assert clock.slept == [1.0, 1.0]
+
+
+def test_a_graph_is_there_when_the_server_says_so_more_than_once() -> None:
+    with cluster_stub() as stub:
+        statuses = iter(["green", "yellow", "green", "green", "green"])
+        told = stub.listed
+        stub.listed = lambda call: (200, {**told(call)[1], "status": next(statuses)})  # type: ignore[method-assign]
+        served(stub, random_rows(5), clock=(clock := FastClock()), qdrant_graph=("m=8",)).close()
+        assert clock.seconds == 4
+        assert not list(statuses)
+
+
+def test_a_request_that_is_too_large() -> None:
+    with cluster_stub() as stub:
+        failing(stub, "PUT /points", 413, "Payload too large")
+        with pytest.raises(CriticalError, match=r"no request as large \(Payload too large\)\. Lower .* batch="):
+            served(stub, random_rows(5))
+
+
 @pytest.mark.parametrize(("graph", "waits"), [((), False), (("m=8",), True)])
 def test_a_graph_is_waited_for_where_it_is_searched(graph: tuple[str, ...], waits: bool) -> None:
     with cluster_stub(status="yellow") as stub:
@@ -385,7 +413,7 @@ def test_vectors_that_are_not_what_was_sent_are_noticed() -> None:
     with cluster_stub() as stub:
         wrong = {"points": [{"id": 1, "version": 1, "score": 0.3}]}
         stub.fault = lambda call: (200, wrong) if call.what == "POST /points/query" else None
-        with pytest.raises(CriticalError, match=r"does not find its last point .* by its own vector \(best: 0\.300\)"):
+        with pytest.raises(CriticalError, match=r"not give back the vector of its last point .* \(cosine 0\.300\)"):
             served(stub, random_rows(5))
 
 
