@@ -7,7 +7,7 @@ What is sent is tested: a stub of the REST API refuses whatever does not validat
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,13 +21,12 @@ from rag_harness.retrieval.indexes.server.lease import Clock, Lease, Wanted, acq
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 from rag_harness.retrieval.indexes.server.options import cluster_options, graph_options
 from rag_harness.retrieval.indexes.server.points import batches, point_id
+from rag_harness.retrieval.indexes.server.search import Found, nearest
 from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0
 """Seconds between two looks at whether another run is changing what is searched."""
-_TOGETHER = 64
-"""Queries in one request."""
 
 
 class QdrantIndex:
@@ -90,7 +89,8 @@ class QdrantIndex:
         """Return the ``k`` nearest chunks of each vector, asked together."""
         with self._speaking("does not answer"):
             self._look()
-            return [self._hits(found, k) for found in self._nearest(vectors, k)]
+            found = nearest(self._collection, vectors, k, len(self._chunks))
+            return [self._hits(each, k) for each in found]
 
     def __len__(self) -> int:
         return len(self._chunks)
@@ -184,45 +184,13 @@ class QdrantIndex:
                 f"({who}): what was found before and after is not of one index. Run again when that is over."
             )
 
-    def _nearest(self, vectors: Sequence[Vector], k: int) -> Iterable[list[tuple[float, int]]]:
-        """Return score and position of each vector's nearest chunks; more than ``k`` where they tie with the k-th."""
-        wanted, total = k + 1, len(self._chunks)
-        found = self._asked(vectors, min(wanted, total))
-        while open_ := [n for n, each in enumerate(found) if k < len(each) < total and each[k - 1][0] == each[-1][0]]:
-            wanted *= 4
-            deeper = self._asked([vectors[n] for n in open_], min(wanted, total))
-            for n, each in zip(open_, deeper, strict=True):
-                found[n] = each
-        return found
-
-    def _asked(self, vectors: Sequence[Vector], limit: int) -> list[list[tuple[float, int]]]:
-        from qdrant_client.models import QueryRequest
-
-        if not limit:
-            return [[] for _ in vectors]
-        params, consistency = self._collection.search_params(), _consistency(self._collection.cluster.read_consistency)
-        found: list[list[tuple[float, int]]] = []
-        for start in range(0, len(vectors), _TOGETHER):
-            requests = [
-                QueryRequest(query=[float(each) for each in vector], limit=limit, params=params, with_payload=False)
-                for vector in vectors[start : start + _TOGETHER]
-            ]
-            answers = self._collection.client.query_batch_points(
-                self._collection.name, requests, consistency=consistency
-            )
-            found += [[(point.score, self._positions[str(point.id)]) for point in each.points] for each in answers]
-        return found
-
-    def _hits(self, found: Iterable[tuple[float, int]], k: int) -> list[Hit]:
-        best = sorted(found, key=lambda point: (-point[0], point[1]))[:k]
+    def _hits(self, found: Found, k: int) -> list[Hit]:
+        placed = [(score, self._positions[name]) for score, name in found]
+        best = sorted(placed, key=lambda point: (-point[0], point[1]))[:k]
         return [Hit(self._chunks[position], float(score), n) for n, (score, position) in enumerate(best, 1)]
 
     def _speaking(self, what: str) -> Any:
         return speaking(what, self._collection.url)
-
-
-def _consistency(text: str) -> Any:
-    return int(text) if text.isdigit() else text or None
 
 
 def create(parts: RetrievalParts) -> QdrantIndex:

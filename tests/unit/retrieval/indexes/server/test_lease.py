@@ -132,7 +132,7 @@ def test_a_process_takes_again_what_is_its_own(ledger: Ledger) -> None:
 def test_an_answer_that_is_lost_is_no_lease_that_is_lost(ledger: Ledger) -> None:
     mine = held(ledger, PROCESS)
     turn = there(ledger).turn
-    assert ledger.write(replace(there(ledger), turn=turn + 1), turn)  # written, but the holder was not told
+    assert ledger.write(replace(there(ledger), turn=turn + 1, heard="then"), turn)  # the holder was not told
     mine.beat()
     mine.check()
     mine.beat()
