@@ -15,14 +15,14 @@ from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
 from rag_harness.retrieval.indexes.server.collection import Collection, Content, collection_name
-from rag_harness.retrieval.indexes.server.connection import check_version, connect, quiet, speaking
-from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards, wait_until_ready
+from rag_harness.retrieval.indexes.server.connection import check_version, connect, speaking
+from rag_harness.retrieval.indexes.server.filling import Filling, fill
+from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease, Wanted, acquire, run_name
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 from rag_harness.retrieval.indexes.server.options import cluster_options, graph_options
-from rag_harness.retrieval.indexes.server.points import batches, point_id
+from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.indexes.server.search import Found, nearest
-from rag_harness.retrieval.indexes.server.upload import Upload
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0
@@ -73,7 +73,8 @@ class QdrantIndex:
             self._lease = self._lease or self._acquired()
             if self._lease is not None:
                 try:
-                    self._build(self._lease, vectors)
+                    filling = Filling(self._content, self._chunks, vectors, self._overwrite)
+                    fill(self._collection, filling, self._lease, self._clock)
                 finally:
                     self._lease.give_back()
                     self._lease = None
@@ -136,36 +137,6 @@ class QdrantIndex:
             return False
         there = self._ledger.read(self._collection.name)
         return there is None or there.run != run_name() or there.changing
-
-    def _build(self, lease: Lease, vectors: Matrix) -> None:
-        collection, content = self._collection, self._content
-        info = collection.info()
-        if info is not None and collection.count() > content.chunks:
-            collection.drop()  # it has points that are no chunks
-            info = None
-        if info is None:
-            collection.make(content)
-        elif self._overwrite:
-            collection.claim(content)
-            collection.check(collection.info(), content)
-        else:
-            collection.check(info, content)
-        with quiet():
-            self._upload(lease, vectors, resumes=info is not None and not self._overwrite)
-        last = (point_id(self._chunks[-1]), vectors[-1]) if self._chunks else None
-        wait_until_ready(collection, content.chunks, last, self._clock)
-
-    def _upload(self, lease: Lease, vectors: Matrix, resumes: bool) -> None:
-        collection, options = self._collection, self._collection.cluster
-        if not collection.url:
-            options = replace(options, parallel=1)  # the client's memory is not made for threads
-        made = batches(self._chunks, vectors, self._content.model, options.batch)
-
-        def heard(done: int) -> None:
-            lease.check()
-            lease.progress(done)
-
-        Upload(collection.client, collection.name, options, resumes).run(made, len(self._chunks), heard)
 
     def _pin(self) -> None:
         self._pinned = self._ledger.read(self._collection.name)
