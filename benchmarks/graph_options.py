@@ -1,7 +1,7 @@
 """What the options of a graph cost in bytes and in recall, by Qdrant's own engine: a shard of Edge made as they say.
 
-python benchmarks/graph_options.py                  100,000 vectors of 384 numbers; some minutes
-python benchmarks/graph_options.py --chunks 20000   quickly
+python benchmarks/graph_options.py                  20,000 vectors of 384 numbers; half a minute of a processor
+python benchmarks/graph_options.py --chunks 5000    quickly
 
 One shard in this process, no server and no cluster. Bytes are those of its files, which are mapped into memory. The
 vectors are those of ``index.py``: texts near 2,000 topics. Each query is asked for 10 chunks.
@@ -95,8 +95,8 @@ class Shards:
         folder = self._folder / graph.name
         if graph.name not in self._made:
             folder.mkdir()
-            started = time.perf_counter()
-            self._made[graph.name] = built(folder, self._rows, graph), time.perf_counter() - started
+            started = time.process_time()
+            self._made[graph.name] = built(folder, self._rows, graph), time.process_time() - started
         shard, seconds = self._made[graph.name]
         found, milliseconds = asked(shard, queries, graph)
         recall = sum(len(some & best) for some, best in zip(found, exact, strict=True)) / (len(queries) * K)
@@ -115,14 +115,14 @@ def said(graph: GraphOptions) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--chunks", type=int, default=20_000)
     count = parser.parse_args().chunks
     rows, queries = like_text(count, 0), like_text(QUERIES, 1)
     exact = [set(each[:K].tolist()) for each in np.argsort(-(queries @ rows.T), axis=1)]
     with tempfile.TemporaryDirectory() as folder:
         shards = Shards(Path(folder), rows)
         table = [shards.row(graph, queries, exact) for graph in OPTIONS]
-    header = ["options", "build", "vector B", "smaller B", "graph B", "search p50", f"recall@{K}"]
+    header = ["options", "build, processor", "vector B", "smaller B", "graph B", "search p50", f"recall@{K}"]
     show(f"{count:,} chunks, {QUERIES} queries; bytes a chunk", header, table)
 
 

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
@@ -23,8 +23,7 @@ BEAT, SILENCE, POLL = 10.0, 60.0, 2.0
 _AGAIN = 0.05
 """Seconds after another was quicker."""
 
-PROCESS = uuid4().hex
-"""Names this process, as no other is."""
+_SEED = uuid4().hex
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,14 @@ class Clock:
     sleep: Callable[[float], None] = sleep
 
 
+def process_name() -> str:
+    """Name this process as no other is named, one that was forked from it neither."""
+    return f"{_SEED}-{os.getpid()}"
+
+
 def run_name() -> str:
     """Name the run that this process belongs to: xdist's, or its own."""
-    return os.environ.get("PYTEST_XDIST_TESTRUNUID", PROCESS)
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", process_name())
 
 
 class Lease:
@@ -129,7 +133,7 @@ class Wanted:
     collection: str
     total: int
     wait: float
-    holder: str = PROCESS
+    holder: str = field(default_factory=process_name)
 
 
 def acquire(

@@ -8,10 +8,12 @@ import pytest
 from qdrant_client import QdrantClient
 
 from rag_harness.errors import CriticalError
-from rag_harness.retrieval.indexes.server.lease import PROCESS, SILENCE, Lease, Wanted, acquire
+from rag_harness.retrieval.indexes.server.lease import SILENCE, Lease, Wanted, acquire, process_name
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 from rag_harness.work import listening
 from tests.unit.retrieval.indexes.server.made import FastClock
+
+PROCESS = process_name()
 
 
 @pytest.fixture
@@ -127,6 +129,11 @@ def test_a_process_takes_again_what_is_its_own(ledger: Ledger) -> None:
     clock = FastClock()
     assert taken(ledger, clock=clock) is not None
     assert clock.seconds == 0
+
+
+def test_a_process_that_was_forked_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    assert Wanted("c", 1, 1).holder == process_name() != PROCESS
 
 
 def test_an_answer_that_is_lost_is_no_lease_that_is_lost(ledger: Ledger) -> None:
