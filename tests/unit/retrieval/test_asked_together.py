@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import DenseRetriever
 from rag_harness.retrieval.shared import SharedRetriever
+from rag_harness.retrieval.windows import WindowedRetriever
 from rag_harness.settings import Settings
 from rag_harness.types import Hit, IndexSpec, Matrix, Vector
 from tests.unit.hits import chunks_of
@@ -64,6 +66,26 @@ def test_trials_that_ask_at_once_share_a_request() -> None:
     assert asyncio.run(ask()) == ["a", "b", "c", "d"] * 2
     assert sum(count for count, _ in index.asked) == 4
     assert len(index.asked) <= 2
+
+
+def test_windows_of_many_queries_are_one_request_and_deeper_ones_what_is_lacking() -> None:
+    windows = [replace(chunk, chunk_id=f"{chunk.chunk_id}~{n}") for chunk in CHUNKS for n in range(3)]
+
+    class Windows(Together):
+        """The windows of chunk n first, for [n]; then those of the next."""
+
+        def search(self, vector: Vector, k: int) -> list[Hit]:
+            placed = [windows[(int(vector[0]) * 3 + n) % 12] for n in range(min(k, 12))]
+            return [Hit(window, 1.0 - n, n + 1) for n, window in enumerate(placed)]
+
+    index = Windows()
+    windowed = over(index)
+    windowed.chunk_of_window = {window.chunk_id: CHUNKS[n // 3] for n, window in enumerate(windows)}
+    retriever = WindowedRetriever(windowed)
+    found = retriever.retrieve_many([("2", 1), ("0", 3), ("1", 3)])
+    assert [[hit.chunk.text for hit in hits] for hits in found] == [["c"], ["a", "b", "c"], ["b", "c", "d"]]
+    assert sorted(index.asked) == [(1, 2), (2, 6)]
+    assert found[1] == retriever.retrieve("0", 3)
 
 
 @pytest.mark.parametrize(("url", "counts"), [("http://127.0.0.1:6333", True), ("", False)])

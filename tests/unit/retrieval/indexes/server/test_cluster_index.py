@@ -304,6 +304,12 @@ def test_a_collection_that_is_none_of_ours() -> None:
         assert f"Collection {NAME} at" in said
         assert "has no digest of this package's" in said
         assert f"rag-harness index drop {NAME}" in said
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTEST_XDIST_TESTRUNUID", "another run")
+            served(stub, random_rows(5), overwrite=True).close()
+        index = index_on(stub)
+        assert index.open(named(5))
+        index.close()
 
 
 def test_a_collection_of_another_content() -> None:
