@@ -19,7 +19,7 @@ from rag_harness.retrieval.indexes.server.connection import check_version, conne
 from rag_harness.retrieval.indexes.server.filling import Filling, fill
 from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease, Wanted, acquire, run_name
-from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
+from rag_harness.retrieval.indexes.server.ledger import Ledger
 from rag_harness.retrieval.indexes.server.options import cluster_options, graph_options
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.indexes.server.search import Found, nearest
@@ -45,7 +45,7 @@ class QdrantIndex:
         self._clock = clock or Clock()
         self._ledger = Ledger(collection.client, collection.cluster.replicas)
         self._lease: Lease | None = None
-        self._pinned: Entry | None = None
+        self._pinned = ""
         self._looked = 0.0
         self._chunks: list[Chunk] = []
         self._positions: dict[str, int] = {}
@@ -139,8 +139,8 @@ class QdrantIndex:
         return there is None or there.run != run_name() or there.changing
 
     def _pin(self) -> None:
-        self._pinned = self._ledger.read(self._collection.name)
-        self._looked = self._clock.now()
+        there = self._ledger.read(self._collection.name)
+        self._pinned, self._looked = there.holder if there else "", self._clock.now()
 
     def _look(self) -> None:
         """Now and then see whether the collection is still what was opened."""
@@ -148,7 +148,7 @@ class QdrantIndex:
             return
         self._looked = self._clock.now()
         there = self._ledger.read(self._collection.name)
-        if there != self._pinned:
+        if self._pinned != (there.holder if there else ""):
             who = f"{there.who}, {there.heard}" if there else "nobody knows who"
             raise CriticalError(
                 f"Collection {self._collection.name} at {self._collection.url} was changed while this run searched it "

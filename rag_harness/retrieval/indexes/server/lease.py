@@ -160,6 +160,7 @@ def acquire(
                 work.report("waiting", 1, 1)
                 waited = False
             if whole():
+                _close(ledger, there)
                 return None
             entry = _entry(wanted, there)
             if ledger.write(entry, there.turn if there else NEVER):
@@ -172,6 +173,13 @@ def acquire(
         work.report(f"waiting for {there.who}", there.done, max(there.total, there.done + 1), "chunks")
         waited = True
         clock.sleep(min(POLL, wanted.wait))
+
+
+def _close(ledger: Ledger, there: Entry | None) -> None:
+    """Say that a holder is done which died between its last point and its last word, or everybody would wait for it."""
+    if there is not None and there.changing:
+        with suppress(Exception):  # who may only read need not say it
+            ledger.write(replace(there, turn=there.turn + 1, changing=False), there.turn)
 
 
 def _is_free(there: Entry | None, holder: str, silent: float) -> bool:

@@ -19,8 +19,11 @@ from rag_harness.retrieval.indexes import qdrant_server
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
 from rag_harness.retrieval.indexes.server import lease
+from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.lease import Clock
-from rag_harness.retrieval.indexes.server.ledger import LEDGER
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, Ledger
+from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Hit, Matrix
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
@@ -183,6 +186,36 @@ def test_a_run_that_was_killed_is_gone_on_with() -> None:
         assert sum(stub.batches(NAME)) == 60
         assert index.search(rows[77], 1)[0].chunk.text == "text 77"
         index.close()
+
+
+def test_a_run_may_die_at_any_call() -> None:
+    rows, names = random_rows(12), [f"text {n}" for n in range(12)]
+    with cluster_stub() as stub:
+        client = connect(stub.url, "")  # one for all of them: making one takes longer than a run
+
+        def run(parallel: int) -> QdrantIndex:
+            collection = Collection(client, NAME, stub.url, ClusterOptions(batch=4, parallel=parallel))
+            index = QdrantIndex(collection, Content(DIGEST, "tiny@1", 0), clock=FastClock().clock)
+            index.upsert(named(12), rows)
+            return index
+
+        run(1)
+        # What is found in the end must be the same, whichever call was the last that was answered.
+        for last in range(1, len(stub.calls)):
+            for name in (NAME, LEDGER):
+                stub.engine.delete_collection(name)
+            stub.calls.clear()
+            stub.fault = lambda _, last=last: (400, "dead") if len(stub.calls) > last else None  # type: ignore[misc]
+            with patched_holders():
+                with pytest.raises(CriticalError, match="dead"):
+                    run(1)
+                stub.fault = lambda _: None
+                found = run(2).search_many(list(rows), 1)
+            assert [hits[0].chunk.text for hits in found] == names
+            assert sum(stub.batches(NAME)) <= 12 + 4, last  # but for the batch that nobody said was there
+            entry = Ledger(stub.engine).read(NAME)
+            assert entry is None or not entry.changing, last
+        client.close()
 
 
 def test_a_run_stops_when_another_changes_what_it_searches() -> None:

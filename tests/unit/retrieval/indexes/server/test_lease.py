@@ -69,6 +69,16 @@ def test_a_run_that_is_at_it_is_waited_for_and_named(ledger: Ledger) -> None:
     assert there(ledger).holder == "another"
 
 
+def test_what_a_dead_run_had_made_is_waited_for_once(ledger: Ledger) -> None:
+    held(ledger)
+    clock, later = FastClock(), FastClock()
+    assert taken(ledger, clock=clock, whole=True) is None
+    assert clock.seconds >= SILENCE
+    assert (there(ledger).holder, there(ledger).changing) == ("another", False)
+    assert taken(ledger, clock=later, whole=True) is None
+    assert later.seconds == 0
+
+
 def test_what_another_run_has_made_is_read(ledger: Ledger) -> None:
     other, clock = held(ledger), FastClock()
     heard: list[tuple[str, int, int]] = []
