@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import ssl
+
 import pytest
 from httpx import ConnectError, Headers, ReadTimeout
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from rag_harness.errors import CriticalError, SettingsError
-from rag_harness.retrieval.indexes.server.connection import explained, speaking
+from rag_harness.retrieval.indexes.server.connection import connect, explained, speaking
 
 URL = "https://qdrant.example:6333"
 
@@ -52,3 +54,12 @@ def test_a_failure_says_what_was_found_and_what_to_do(error: Exception, says: st
 def test_an_error_of_ours_goes_through() -> None:
     with pytest.raises(SettingsError, match=r"^ours$"), speaking("does not answer", URL):
         raise SettingsError("ours")
+
+
+@pytest.mark.parametrize(("url", "verifies"), [("https://127.0.0.1:1", True), ("http://127.0.0.1:1", False)])
+def test_a_server_over_tls_is_verified(url: str, verifies: bool) -> None:
+    client = connect(url, "")
+    context = client._client.http.client._client._transport._pool._ssl_context
+    assert (context.verify_mode == ssl.CERT_REQUIRED) == verifies
+    assert context.check_hostname == verifies
+    client.close()
