@@ -18,11 +18,12 @@ from rag_harness.retrieval.indexes.server.collection import Collection, Content,
 from rag_harness.retrieval.indexes.server.connection import check_version, connect, speaking
 from rag_harness.retrieval.indexes.server.filling import Filling, fill
 from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards
-from rag_harness.retrieval.indexes.server.lease import Clock, Lease, Wanted, acquire, run_name
+from rag_harness.retrieval.indexes.server.lease import Clock, Lease, run_name
 from rag_harness.retrieval.indexes.server.ledger import Ledger
 from rag_harness.retrieval.indexes.server.options import cluster_options, graph_options
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.indexes.server.search import Found, nearest
+from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0

@@ -1,21 +1,19 @@
-"""The right to change a collection: taken where nobody has it, kept by a heartbeat, given back; and waiting for it."""
+"""The right to change a collection, kept by a heartbeat until it is given back; ``taking`` has how one comes by it."""
 
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 from uuid import uuid4
 
-from rag_harness import work
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
-from rag_harness.retrieval.indexes.server.ledger import NEVER, Entry, Ledger
+from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 
 BEAT, SILENCE, POLL = 10.0, 60.0, 2.0
 """Seconds: between two signs of life; without one until a holder counts as dead; between two looks at a holder."""
@@ -98,7 +96,7 @@ class Lease:
             if self._lost or (self._ended.is_set() and changing):
                 return
             seen = self._entry
-            mine = replace(seen, turn=seen.turn + 1, changing=changing, heard=_now())
+            mine = replace(seen, turn=seen.turn + 1, changing=changing, heard=now_said())
             if self._ledger.write(mine, seen.turn):
                 self._entry = mine
             else:
@@ -119,86 +117,6 @@ class Lease:
                 log.warning("No sign of life can be given for %s: %s", self._entry.collection, error)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What somebody wants to change.
-
-    Attributes:
-        collection: its name.
-        total: points that it will have.
-        holder: the process that wants to; the default is this one.
-        wait: seconds to wait for another that is at it.
-    """
-
-    collection: str
-    total: int
-    wait: float
-    holder: str = field(default_factory=process_name)
-
-
-def acquire(
-    ledger: Ledger,
-    wanted: Wanted,
-    whole: Callable[[], bool],
-    clock: Clock | None = None,
-    beats: bool = True,
-) -> Lease | None:
-    """Return the right to change a collection; None where ``whole`` says that there is nothing left to do.
-
-    Raises:
-        CriticalError: another run is still changing it when the time is over; names it.
-    """
-    clock = clock or Clock()
-    began, watched, since = clock.now(), NEVER, clock.now()
-    waited = False
-    while True:
-        there, now = ledger.read(wanted.collection), clock.now()
-        if there is not None and there.turn != watched:
-            watched, since = there.turn, now
-        if _is_free(there, wanted.holder, now - since):
-            if waited:
-                work.report("waiting", 1, 1)
-                waited = False
-            if whole():
-                _close(ledger, there)
-                return None
-            entry = _entry(wanted, there)
-            if ledger.write(entry, there.turn if there else NEVER):
-                return Lease(ledger, entry, beats)
-            clock.sleep(_AGAIN)
-            continue
-        assert there is not None  # it would be free
-        if now - began >= wanted.wait:
-            raise CriticalError(_refusal(there, wanted.wait))
-        work.report(f"waiting for {there.who}", there.done, max(there.total, there.done + 1), "chunks")
-        waited = True
-        clock.sleep(min(POLL, wanted.wait))
-
-
-def _close(ledger: Ledger, there: Entry | None) -> None:
-    """Say that a holder is done which died between its last point and its last word, or everybody would wait for it."""
-    if there is not None and there.changing:
-        with suppress(Exception):  # who may only read need not say it
-            ledger.write(replace(there, turn=there.turn + 1, changing=False), there.turn)
-
-
-def _is_free(there: Entry | None, holder: str, silent: float) -> bool:
-    return there is None or not there.changing or there.holder == holder or silent >= SILENCE
-
-
-def _entry(wanted: Wanted, there: Entry | None) -> Entry:
-    turn = there.turn + 1 if there else 0
-    who = f"{socket.gethostname()}:{os.getpid()}"
-    return Entry(wanted.collection, turn, wanted.holder, run_name(), who, True, 0, wanted.total, _now())
-
-
-def _refusal(there: Entry, waited: float) -> str:
-    return (
-        f"Collection {there.collection} is being changed by another run ({there.who}, {there.done:,} of "
-        f"{there.total:,} chunks, last heard of {there.heard}), and still is after {waited:.0f} s. Wait for it, or "
-        f"raise rag_qdrant_cluster wait=."
-    )
-
-
-def _now() -> str:
+def now_said() -> str:
+    """Return the time for people."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -9,8 +9,9 @@ from typing import Any
 from rag_harness.errors import SettingsError
 from rag_harness.retrieval.indexes.server.collection import PREFIX, Content, told_of
 from rag_harness.retrieval.indexes.server.health import READS, shard_states
-from rag_harness.retrieval.indexes.server.lease import Clock, Wanted, acquire
+from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.retrieval.indexes.server.ledger import LEDGER, Entry, Ledger
+from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
 
 _BYTES = {"none": 4.0, "int8": 5.0, "binary": 4.125}
 """Bytes a number of a vector takes: the whole one, and the smaller one beside it."""

@@ -18,7 +18,7 @@ from rag_harness.protocols import PersistentIndex
 from rag_harness.retrieval.indexes import qdrant_server
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
-from rag_harness.retrieval.indexes.server import lease
+from rag_harness.retrieval.indexes.server import taking
 from rag_harness.retrieval.indexes.server.collection import Collection, Content
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.lease import Clock
@@ -256,7 +256,7 @@ def patched_holders() -> Any:
 
     class Holders:
         def __enter__(self) -> None:
-            wanted = lease.Wanted
+            wanted = taking.Wanted
             patch.setattr(
                 qdrant_server, "Wanted", lambda name, total, wait: wanted(name, total, wait, holder=next(names))
             )

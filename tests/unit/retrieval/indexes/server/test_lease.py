@@ -8,8 +8,9 @@ import pytest
 from qdrant_client import QdrantClient
 
 from rag_harness.errors import CriticalError
-from rag_harness.retrieval.indexes.server.lease import SILENCE, Lease, Wanted, acquire, process_name
+from rag_harness.retrieval.indexes.server.lease import SILENCE, Lease, process_name
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
+from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
 from rag_harness.work import listening
 from tests.unit.retrieval.indexes.server.made import FastClock
 
