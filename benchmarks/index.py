@@ -22,6 +22,9 @@ from side_by_side import show
 from rag_harness.protocols import Index
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex
+from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.connection import connect
+from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.shards import ShardFolder
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
@@ -75,7 +78,9 @@ def compare(vectors: Matrix, queries: Matrix, folder: Path) -> list[list[str]]:
     shard = folder / f"edge-{len(vectors)}"
     peers: dict[str, Index] = {
         "Edge": EdgeIndex(ShardFolder(shard, DIGEST)),
-        "client, memory": QdrantIndex(),
+        "client, memory": QdrantIndex(
+            Collection(connect("", ""), "benchmark", "", ClusterOptions()), Content(DIGEST, "random", 0)
+        ),
         "NumPy, exact": Exact(),
     }
     building = {name: seconds(lambda peer=peer: peer.upsert(chunks, vectors)) for name, peer in peers.items()}  # type: ignore[misc]

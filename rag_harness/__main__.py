@@ -101,6 +101,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         "how sure pipelines are of their answers",
         {"calibrate": Command("fit the confidence of r1 to gold", "calibration.reliability_commands")},
     ),
+    "index": (
+        "collections on a Qdrant server",
+        {
+            "status": Command("say what is there, how whole it is, and who is changing it", "commands.index"),
+            "drop": Command("remove a collection, unless a run is changing it", "commands.index"),
+        },
+    ),
     "keys": (
         "who may ask a service",
         {

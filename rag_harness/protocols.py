@@ -195,7 +195,11 @@ class Embedder(Protocol):
 
 
 class Index(Protocol):
-    """Finds the chunks whose vectors are nearest to a query's."""
+    """Finds the chunks whose vectors are nearest to a query's.
+
+    One that also has ``search_many(vectors, k)``, a list of vectors -> a list of their hits, is given the queries in
+    flight together.
+    """
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
         """Store ``chunks`` with their ``vectors``; row i belongs to chunk i."""

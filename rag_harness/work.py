@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
 from typing import Protocol
 
 
@@ -37,3 +39,54 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listeners = tuple(known for known in _listeners if known is not listener)
+
+
+@dataclass(frozen=True)
+class _Heard:
+    what: str
+    done: int
+    total: int
+    unit: str
+    began: float
+    """Seconds of the clock when it was first heard of."""
+    first: int
+    """How much was done then."""
+    at: float
+
+
+class WorkHeard:
+    """What was last heard of work that is not over, in words: ``embedding 512/1,830 chunks, 32/s, 0:41 left``."""
+
+    def __init__(self) -> None:
+        # Replaced whole: it is read in another thread.
+        self._heard: _Heard | None = None
+
+    def hear(self, what: str, done: int, total: int, unit: str) -> None:
+        """Take a report; work that is done is forgotten."""
+        last, now = self._heard, monotonic()
+        goes_on = last is not None and (last.what, last.total, last.unit) == (what, total, unit) and last.done <= done
+        began, first = (last.began, last.first) if goes_on and last is not None else (now, done)
+        self._heard = _Heard(what, done, total, unit, began, first, now) if done < total else None
+
+    def text(self) -> str:
+        """Return what is being done, how fast, and how long it will take; empty where nothing is."""
+        heard = self._heard
+        if heard is None:
+            return ""
+        counted = f"{heard.what} {heard.done:,}/{heard.total:,} {heard.unit}".rstrip()
+        done, took = heard.done - heard.first, heard.at - heard.began
+        if not done or not took:
+            return counted
+        # What the rest takes at the speed so far, less what has passed since it was last heard of.
+        left = max((heard.total - heard.done) * took / done - (monotonic() - heard.at), 0.0)
+        return f"{counted}, {_rate(done / took)}/s, {_clock(left)} left"
+
+
+def _rate(each_second: float) -> str:
+    return f"{each_second:,.0f}" if each_second >= 10 else f"{each_second:.1f}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, said
+from rag_harness.work import WorkHeard, listening
 
 if TYPE_CHECKING:
     from rag_harness.dataset.library import Library
@@ -20,6 +21,7 @@ _OPTIONS = {
     "profile": "named set of models, as --rag-profile of a test run",
     "mode": "auto, replay, record or live",
     "cache_dir": "folder of what was parsed, cut, embedded and indexed",
+    "qdrant_url": "Qdrant server or cluster that gets the index; default: an index in the cache folder",
     "embed_model": "embedding model; default: the profile's",
     "chunker": "how documents are cut",
     "chunk_size": "longest chunk in tokens",
@@ -42,7 +44,6 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     from rag_harness.dataset.data import keeping_of
     from rag_harness.garbage import uncollected
     from rag_harness.settings.loading import load_settings
-    from rag_harness.work import listening
 
     began = monotonic()
     settings = load_settings(said(chosen, _OPTIONS))
@@ -69,13 +70,15 @@ class _Progress:
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._every, self._said = (0.1, 0.0) if self._terminal else (30.0, monotonic())
+        self._work = WorkHeard()
 
     def __call__(self, what: str, done: int, total: int, unit: str) -> None:
+        self._work.hear(what, done, total, unit)
         if monotonic() - self._said < self._every and done < total:
             return
-        line = f"{what} {done:,}/{total:,} {unit}"
+        line = self._work.text()
         if self._terminal:
-            print(f"\r\x1b[K{line if done < total else ''}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
         elif done < total:
             print(line, file=sys.stderr, flush=True)
         self._said = monotonic()

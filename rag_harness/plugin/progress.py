@@ -72,8 +72,8 @@ class Progress:
         in_flight: Callable[[], int | None],
         is_resumed: Callable[[TrialId], bool] = lambda _: False,
     ) -> None:
-        from rag_harness.plugin.work_heard import WorkHeard
         from rag_harness.report.tally import Tally
+        from rag_harness.work import WorkHeard
 
         self._config, self._in_flight, self._is_resumed = session.config, in_flight, is_resumed
         self._tally: Tally = Tally(0)

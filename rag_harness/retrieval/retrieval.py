@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from rag_harness.retrieval.building import alone
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.duplicates import source as duplicates_source
+from rag_harness.retrieval.indexes.server.options import graph_options
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
@@ -167,12 +168,15 @@ class Retrieval:
         windows = {"windows_by": windows_source()} if self.spec.windows else {}
         drops = self.settings.near_duplicates > 0
         alike = {"alike_by": duplicates_source()} if drops else {}
+        graph = graph_options(self.settings)
+        searched = {"searched_by": asdict(graph)} if graph else {}
         return {
             "cut_by": self._source,
             "embedded_by": [self.embedder.model, self.embedder.revision],
             **least,
             **windows,
             **alike,
+            **searched,
         }
 
     def prepare(self, queries: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rag_harness.protocols import Embedder, Index, LexicalIndex, Reranker, Retriever
-from rag_harness.types import Hit
+from rag_harness.types import Hit, Vector
 
 RRF_K = 60
 """Damping of reciprocal rank fusion; Cormack, Clarke & Büttcher 2009 found 60 good and little depending on it."""
@@ -40,6 +40,24 @@ class DenseRetriever:
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
         return self.over.index.search(self.over.embedder.embed_queries([query])[0], k)
+
+    def retrieve_many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
+        """Return the hits of each query and k; an index behind a network is asked once for all."""
+        vectors = self.over.embedder.embed_queries([query for query, _ in requests])
+        return searched_together(self.over.index, list(vectors), [k for _, k in requests])
+
+
+def searched_together(index: Index, vectors: Sequence[Vector], depths: Sequence[int]) -> list[list[Hit]]:
+    """Return the hits of each vector, as many as its depth; an index that has ``search_many`` is asked once a depth."""
+    search_many = getattr(index, "search_many", None)
+    if search_many is None:
+        return [index.search(vector, depth) for vector, depth in zip(vectors, depths, strict=True)]
+    found: dict[int, list[Hit]] = {}
+    # By depth: what a graph finds depends on how many are asked for, and must not on who asks at the same time.
+    for depth in set(depths):
+        places = [n for n, wanted in enumerate(depths) if wanted == depth]
+        found |= dict(zip(places, search_many([vectors[n] for n in places], depth), strict=True))
+    return [found[n] for n in range(len(vectors))]
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,9 @@ class SharedRetriever:
         return self.inner.retrieve(query, k)
 
     def _many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
+        if hasattr(self.inner, "retrieve_many"):
+            found: list[list[Hit]] = self.inner.retrieve_many(requests)
+            return found
         return [self.inner.retrieve(*each) for each in requests]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from rag_harness.chunking import ChunkingSettings, windows
 from rag_harness.files.sources import source_digest
 from rag_harness.protocols import Embedder, Index, Stores
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
+from rag_harness.retrieval.retrievers import searched_together
 from rag_harness.types import Chunk, Document, Hit
 
 QUARTER = 4
@@ -88,9 +90,23 @@ class WindowedRetriever:
     over: Windowed
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
-        search = self.over.index.search
-        vector = self.over.embedder.embed_queries([query])[0]
-        return folded(lambda depth: search(vector, depth), self.over.chunk_of_window, k)
+        return self.retrieve_many([(query, k)])[0]
+
+    def retrieve_many(self, requests: Sequence[tuple[str, int]]) -> list[list[Hit]]:
+        """Return the hits of each query and k; an index behind a network is asked once for the first windows of all."""
+        index = self.over.index
+        vectors = list(self.over.embedder.embed_queries([query for query, _ in requests]))
+        first = searched_together(index, vectors, [_first_depth(k) for _, k in requests])
+
+        def search(number: int, depth: int) -> Sequence[Hit]:
+            known = depth == _first_depth(requests[number][1])
+            return first[number] if known else index.search(vectors[number], depth)
+
+        return [folded(partial(search, n), self.over.chunk_of_window, k) for n, (_, k) in enumerate(requests)]
+
+
+def _first_depth(k: int) -> int:
+    return 2 * k
 
 
 def folded(search: Callable[[int], Sequence[Hit]], chunk_of: Mapping[str, Chunk], k: int) -> list[Hit]:
@@ -98,7 +114,7 @@ def folded(search: Callable[[int], Sequence[Hit]], chunk_of: Mapping[str, Chunk]
 
     ``search(depth)`` gives the best windows; it is asked deeper until ``k`` chunks are among them.
     """
-    depth = 2 * k
+    depth = _first_depth(k)
     while True:
         windows = search(depth)
         best: dict[str, Hit] = {}

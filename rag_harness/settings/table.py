@@ -113,6 +113,16 @@ class Settings:
         "QDRANT_API_KEY",
         flag=True,
     )
+    qdrant_cluster: tuple[str, ...] = option(
+        (),
+        "how a collection on the Qdrant server is spread and written, repeatable: shards=6 replicas=2 parallel=8",
+        "nothing",
+    )
+    qdrant_graph: tuple[str, ...] = option(
+        (),
+        "search the Qdrant server by a graph, repeatable: m=16 ef=128 quantize=int8; default: every vector is compared",
+        "nothing",
+    )
     temperature: float = option(0.0, "sampling temperature of the chat model", "generation", ge=0, le=2)
     seed: int = option(7, "seed sent to the chat model", "generation")
     max_output_tokens: int = option(1024, "longest answer in tokens", "generation", ge=1)

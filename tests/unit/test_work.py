@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rag_harness import work as working
 from rag_harness.models.embedders import cached
 from rag_harness.models.embedders.cached import CachedEmbedder
-from rag_harness.plugin import work_heard
-from rag_harness.plugin.work_heard import WorkHeard
-from rag_harness.work import listening, report
+from rag_harness.work import WorkHeard, listening, report
 
 
 def test_a_report_reaches_those_who_listen_and_nobody_else() -> None:
@@ -64,16 +63,16 @@ def test_an_embedder_reports_each_part_it_has_computed_and_nothing_where_all_is_
 
 def test_what_was_heard_says_how_long_the_rest_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(work_heard, "monotonic", lambda: now)
+    monkeypatch.setattr(working, "monotonic", lambda: now)
     work = WorkHeard()
     assert work.text() == ""
     work.hear("embedding", 0, 1830, "chunks")
     assert work.text() == "embedding 0/1,830 chunks"
     now = 110.0
     work.hear("embedding", 610, 1830, "chunks")
-    assert work.text() == "embedding 610/1,830 chunks, 0:20 left"
+    assert work.text() == "embedding 610/1,830 chunks, 61/s, 0:20 left"
     now = 115.0
-    assert work.text() == "embedding 610/1,830 chunks, 0:15 left"
+    assert work.text() == "embedding 610/1,830 chunks, 61/s, 0:15 left"
     work.hear("embedding", 1830, 1830, "chunks")
     assert work.text() == ""
 
@@ -82,9 +81,9 @@ def test_work_that_began_before_anybody_listened_is_timed_from_what_was_heard_fi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(work_heard, "monotonic", lambda: now)
+    monkeypatch.setattr(working, "monotonic", lambda: now)
     work = WorkHeard()
     work.hear("embedding", 500, 1000, "chunks")
     now = 10.0
     work.hear("embedding", 600, 1000, "chunks")
-    assert work.text() == "embedding 600/1,000 chunks, 0:40 left"
+    assert work.text() == "embedding 600/1,000 chunks, 10/s, 0:40 left"

@@ -12,7 +12,7 @@ from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
 _NOT_SAID = frozenset(
     [
-        *("output", "logs", "cache_dir", "overwrite", "rerecord", "qdrant_url"),
+        *("output", "logs", "cache_dir", "overwrite", "rerecord", "qdrant_url", "qdrant_cluster"),
         *("save", "compare", "baselines", "misses", "export", "gate", "report"),
     ]
 )

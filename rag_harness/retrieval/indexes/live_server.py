@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.retrieval.indexes.qdrant_server import connect, exact, quiet
+from rag_harness.retrieval.indexes.server.connection import connect, quiet
 from rag_harness.types import Matrix, Vector
 
 _BATCH = 256
@@ -37,7 +37,7 @@ class ServerPoints:
     @classmethod
     def at(cls, url: str, api_key: str, collection: str) -> ServerPoints:
         """Return the collection of the server at ``url``; empty is in memory."""
-        return cls(connect(url, api_key), collection, exact() if url else None)
+        return cls(connect(url, api_key), collection, _exact() if url else None)
 
     def add(self, ids: Sequence[int], vectors: Matrix) -> None:
         """Add points; they are there when this returns."""
@@ -104,6 +104,13 @@ class ServerPoints:
             vectors = VectorParams(size=dimension, distance=Distance.COSINE)
             self._client.create_collection(self._collection, vectors_config=vectors)
             self._there = True
+
+
+def _exact() -> Any:
+    # A server searches approximately unless it is told not to; the index in memory is exact, and warns when told.
+    from qdrant_client.models import SearchParams
+
+    return SearchParams(exact=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from rag_harness import work
 from rag_harness.__main__ import main
+from rag_harness.commands import ingest
 from rag_harness.dataset.collection import read_paths
 from rag_harness.dataset.library import Keeping
 from tests.unit.ingest.pdfs import book
@@ -124,7 +127,9 @@ def die(*given, **named):
         os._exit(9)
     return was(*given, **named)
 setattr(place, name, die)
+from rag_harness import work
 from rag_harness.__main__ import main
+from rag_harness.commands import ingest
 main(["ingest", "kb", "--rag-profile", "mock"])
 """
 
@@ -145,3 +150,21 @@ def test_killed_anywhere_the_old_index_answers_and_the_next_run_ends_the_work(
     assert said["chunks"].startswith("chunks    5 ")
     (folder / "f.html").unlink()
     assert "(0 parsed now)" in run(capsys, "kb")["read"]
+
+
+def test_the_line_of_progress_says_how_fast_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    now, terminal = 100.0, Terminal()
+    monkeypatch.setattr(ingest, "monotonic", lambda: now)
+    monkeypatch.setattr(work, "monotonic", lambda: now)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    said = ingest._Progress()
+    said("uploading", 0, 1000, "chunks")
+    now = 104.0
+    said("uploading", 200, 1000, "chunks")
+    said("uploading", 1000, 1000, "chunks")
+    lines = terminal.getvalue().split("\r\x1b[K")
+    assert lines == ["", "uploading 0/1,000 chunks", "uploading 200/1,000 chunks, 50/s, 0:16 left", ""]

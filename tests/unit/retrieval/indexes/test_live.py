@@ -17,8 +17,8 @@ from rag_harness.retrieval.indexes.live_opening import open_points
 from rag_harness.retrieval.indexes.live_server import ServerPoints
 from rag_harness.settings import Settings
 from rag_harness.types import Vector
-from tests.unit.retrieval.indexes.qdrant_stub import qdrant_stub
 from tests.unit.retrieval.indexes.random_vectors import random_rows
+from tests.unit.retrieval.indexes.server.stub import cluster_stub
 
 Opener = Callable[[Path], LivePoints]
 
@@ -108,17 +108,19 @@ def test_a_damaged_shard_says_so(tmp_path: Path) -> None:
 
 
 def test_a_url_is_for_the_server(tmp_path: Path) -> None:
-    with qdrant_stub() as stub:
+    with cluster_stub() as stub:
         points = open_points(Settings(qdrant_url=stub.url), tmp_path / "shard", "mine")
         rows = random_rows(600)
         points.add(range(1, 601), rows)
-        assert stub.batches == [256, 256, 88]
+        assert stub.batches("mine") == [256, 256, 88]
         points.remove([2])
         assert points.ids() == {1, *range(3, 601)}
         assert [point for _, point in points.nearest(rows[0], 1)] == [1]
-        assert stub.exact == [True]
+        assert stub.calls[-1].asked.params.exact
         assert set(points.vectors([1, 2])) == {1}
         points.close()
+        changes = [call.query for call in stub.calls if call.what in ("PUT /points", "POST /points/delete")]
+        assert changes == [{"wait": "true"}] * 4  # what was added is there, what was removed is gone
     assert not (tmp_path / "shard").exists()
 
 

@@ -16,7 +16,10 @@ from rag_harness.settings import Settings
 
 
 def parts_of(folder: Path, **options: Any) -> Any:
-    return SimpleNamespace(settings=Settings(rootdir=str(folder), **options), content_digest="ab" * 16)
+    embedder = SimpleNamespace(model="tiny", revision="1")
+    return SimpleNamespace(
+        settings=Settings(rootdir=str(folder), **options), content_digest="ab" * 16, embedder=embedder
+    )
 
 
 def test_a_url_is_for_the_server_and_none_for_this_process(tmp_path: Path) -> None:
@@ -24,7 +27,7 @@ def test_a_url_is_for_the_server_and_none_for_this_process(tmp_path: Path) -> No
     assert isinstance(qdrant.create(parts_of(tmp_path)), EdgeIndex)
     server = qdrant.create(parts_of(tmp_path, qdrant_url="http://127.0.0.1:1"))
     assert isinstance(server, QdrantIndex)
-    server._client.close()
+    server.close()
 
 
 def test_without_edge_the_clients_memory_mode_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +37,7 @@ def test_without_edge_the_clients_memory_mode_serves(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "qdrant_edge", None)
     index = qdrant.create(parts_of(tmp_path))
     assert isinstance(index, QdrantIndex)
-    index._client.close()
+    index.close()
 
 
 def test_the_client_is_not_imported_where_edge_serves(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+"""The index by Qdrant's client in memory; ``server/test_cluster_index.py`` has it on a cluster."""
+
 from __future__ import annotations
 
 import logging
@@ -11,13 +13,15 @@ import pytest
 from qdrant_client import QdrantClient
 from qdrant_client.local.local_collection import LocalCollection
 
-from rag_harness.errors import CriticalError, SettingsError
+from rag_harness.errors import SettingsError
 from rag_harness.files.log import log
-from rag_harness.protocols import PersistentIndex
-from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, _point_id, _points, create
+from rag_harness.retrieval.indexes.qdrant_server import QdrantIndex, create
+from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.connection import connect
+from rag_harness.retrieval.indexes.server.options import ClusterOptions
+from rag_harness.retrieval.indexes.server.points import batches
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Matrix
-from tests.unit.retrieval.indexes.qdrant_stub import QdrantStub, qdrant_stub
 from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
 
 
@@ -28,8 +32,12 @@ def client() -> Iterator[QdrantClient]:
     client.close()
 
 
+def index_in(client: Any, **options: Any) -> QdrantIndex:
+    return QdrantIndex(Collection(client, "c", "", ClusterOptions()), Content("d", "tiny@1", 0), **options)
+
+
 def built(client: Any, rows: Matrix, **options: Any) -> QdrantIndex:
-    index = QdrantIndex(collection="c", client=client, **options)
+    index = index_in(client, **options)
     index.upsert(named(len(rows)), rows)
     return index
 
@@ -41,7 +49,8 @@ def test_order_is_that_of_the_cosine(client: QdrantClient) -> None:
 
 def test_equal_scores_keep_the_order_of_the_chunks(client: QdrantClient) -> None:
     index = built(client, np.ones((8, 3), np.float32))
-    assert [hit.chunk.text for hit in index.search(np.ones(3, np.float32), 8)] == [f"text {n}" for n in range(8)]
+    for k in (1, 3, 8):
+        assert [hit.chunk.text for hit in index.search(np.ones(3, np.float32), k)] == [f"text {n}" for n in range(k)]
 
 
 def test_k_beyond_the_index(client: QdrantClient) -> None:
@@ -57,9 +66,10 @@ def test_empty_index(client: QdrantClient) -> None:
 
 def test_point_carries_text_and_metadata(client: QdrantClient) -> None:
     chunk = Chunk("a.md#chunk_0", "a.md", "Text.", 0, 5, ("Fees", "Pick-up"), metadata={"version": "2"})
-    QdrantIndex(collection="c", client=client).upsert([chunk], random_rows(1))
+    index_in(client).upsert([chunk], random_rows(1))
     payload = client.scroll("c")[0][0].payload
     assert payload is not None
+    digest = payload.pop("digest")
     assert payload == {
         "position": 0,
         "chunk_id": "a.md#chunk_0",
@@ -68,6 +78,7 @@ def test_point_carries_text_and_metadata(client: QdrantClient) -> None:
         "section": ["Fees", "Pick-up"],
         "metadata": {"version": "2"},
     }
+    assert len(digest) == 32
 
 
 def test_count_is_logged(client: QdrantClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -80,7 +91,8 @@ def test_count_is_logged(client: QdrantClient, caplog: pytest.LogCaptureFixture)
     finally:
         log.removeHandler(caplog.handler)
         log.setLevel(before)
-    assert "Indexed 3 chunks (collection c, green)" in caplog.text
+    assert "Collection c: 3 points sent in " in caplog.text
+    assert "Indexed 3 chunks (collection c)" in caplog.text
 
 
 class Spy:
@@ -91,9 +103,13 @@ class Spy:
         self.changes: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("upload_points", "create_collection", "delete_collection"):
-            self.changes.append(name)
-        return getattr(self.client, name)
+        def noted(collection: str, *given: Any, **more: Any) -> Any:
+            if collection == "c":
+                self.changes.append(name)
+            return getattr(self.client, name)(collection, *given, **more)
+
+        changes = name in ("upsert", "create_collection", "delete_collection", "update_collection")
+        return noted if changes else getattr(self.client, name)
 
 
 def test_complete_collection_is_not_built_again(client: QdrantClient) -> None:
@@ -107,7 +123,8 @@ def test_complete_collection_is_not_built_again(client: QdrantClient) -> None:
 def test_half_a_collection_is_completed(client: QdrantClient) -> None:
     rows = random_rows(5)
     built(client, rows[:2])
-    again = built(Spy(client), rows)
+    again = built(spy := Spy(client), rows)
+    assert spy.changes == ["upsert"]
     assert client.count("c").count == 5
     assert again.search(rows[4], 1)[0].chunk.text == "text 4"
 
@@ -116,31 +133,26 @@ def test_collection_with_strangers_is_built_anew(client: QdrantClient) -> None:
     rows = random_rows(5)
     built(client, rows)
     built(spy := Spy(client), rows[:3])
-    assert spy.changes == ["delete_collection", "create_collection", "upload_points"]
+    assert spy.changes == ["delete_collection", "create_collection", "upsert"]
     assert client.count("c").count == 3
 
 
-def test_overwrite_writes_again_in_place(client: QdrantClient) -> None:
+def test_overwrite_writes_again_in_place_once_a_run(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = random_rows(5)
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "the run before")
     built(client, -rows)
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "this run")
     again = built(spy := Spy(client), rows, overwrite=True)
-    assert spy.changes == ["upload_points"]  # other workers may be searching: the collection is never gone
+    assert spy.changes == ["update_collection", "upsert"]  # others may be searching: the collection is never gone
     assert again.search(rows[2], 1)[0].score == pytest.approx(1, abs=1e-5)
+    built(spy := Spy(client), rows, overwrite=True)
+    assert spy.changes == []  # another worker of the same run
 
 
 @pytest.mark.parametrize("path", ["./qdrant", "/var/qdrant", "file:///var/qdrant", "localhost:6333", ":memory:"])
 def test_path_is_refused_with_the_reason(path: str) -> None:
     with pytest.raises(SettingsError, match=r"no URL.*one process at a time.*http://127\.0\.0\.1:6333"):
-        QdrantIndex(path)
-
-
-def test_dead_server() -> None:
-    index = QdrantIndex("http://127.0.0.1:1")
-    with pytest.raises(CriticalError, match="cannot be built"):
-        index.upsert(named(1), random_rows(1))
-    with pytest.raises(CriticalError, match="does not answer"):
-        index.search(random_rows(1)[0], 1)
-    index._client.close()
+        connect(path, "")
 
 
 def test_large_index_does_not_warn(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,107 +163,35 @@ def test_large_index_does_not_warn(client: QdrantClient, monkeypatch: pytest.Mon
 
 
 def test_created_for_the_content() -> None:
-    parts = SimpleNamespace(settings=Settings(overwrite=True), content_digest="0123456789abcdef" * 2)
-    index = create(parts)
+    embedder = SimpleNamespace(model="tiny", revision="1")
+    settings = Settings(overwrite=True)
+    index = create(SimpleNamespace(settings=settings, content_digest="0123456789abcdef" * 2, embedder=embedder))
     index.upsert(named(2), random_rows(2))
-    assert [each.name for each in index._client.get_collections().collections] == ["rag_harness_0123456789abcdef"]
-    index._client.close()
-
-
-# A server, as far as a stub of its REST API can show
-
-
-def served(stub: QdrantStub, rows: Matrix, **options: Any) -> QdrantIndex:
-    index = QdrantIndex(stub.url, "c", **options)
-    index.upsert(named(len(rows)), rows)
-    return index
-
-
-def test_server_gets_valid_requests_in_batches_and_answers() -> None:
-    rows = random_rows(600)
-    with qdrant_stub() as stub:
-        index = served(stub, rows)
-        assert stub.batches == [256, 256, 88]
-        hits = index.search(rows[333], 3)
-        assert (hits[0].chunk.text, hits[0].rank, len(hits)) == ("text 333", 1, 3)
-        assert stub.exact == [True]
-        point = stub.collections["c"][_point_id(named(334)[333])]
-        assert point.payload["text"] == "text 333"
-        index._client.close()
-
-
-def test_server_that_has_the_collection_needs_no_vectors() -> None:
-    with qdrant_stub() as stub:
-        served(stub, random_rows(5))._client.close()
-        again = QdrantIndex(stub.url, "c")
-        stub.calls.clear()
-        assert isinstance(again, PersistentIndex)
-        assert again.open(named(5))
-        assert stub.calls == ["GET /exists", "POST /points/count"]
-        assert again.search(random_rows(5)[3], 1)[0].chunk.text == "text 3"
-        assert not QdrantIndex(stub.url, "c", client=again._client).open(named(6))
-        assert not QdrantIndex(stub.url, "c", overwrite=True, client=again._client).open(named(5))
-        again._client.close()
-
-
-def test_key_goes_with_every_request() -> None:
-    with qdrant_stub(api_key="planted-key-1") as stub:
-        index = served(stub, random_rows(300), api_key="planted-key-1")
-        assert index.search(random_rows(300)[7], 1)[0].chunk.text == "text 7"
-        index._client.close()
-        wrong = QdrantIndex(stub.url, "c", api_key="planted-key-2")
-        with pytest.raises(CriticalError, match=r"does not answer: .*401") as caught:
-            wrong.open(named(300))
-        assert "planted" not in str(caught.value)
-        wrong._client.close()
-
-
-def test_batch_that_fails_is_sent_again() -> None:
-    with qdrant_stub(failures=3) as stub:
-        served(stub, random_rows(300))._client.close()
-        assert stub.batches == [256, 44]
-    with qdrant_stub(failures=4) as stub, pytest.raises(CriticalError, match=r"cannot be built: .*500"):
-        served(stub, random_rows(300))
+    names = {each.name for each in index._collection.client.get_collections().collections}
+    assert names == {"rag_harness_0123456789abcdef", "rag_harness_runs"}
+    index.close()
 
 
 def test_points_are_made_when_their_batch_is_sent() -> None:
     class Counted(list[Chunk]):
         read = 0
 
-        def __iter__(self) -> Iterator[Chunk]:
-            for chunk in super().__iter__():
-                Counted.read += 1
-                yield chunk
+        def __getitem__(self, asked: Any) -> Any:
+            found = super().__getitem__(asked)
+            Counted.read += len(found)
+            return found
 
-    made = _points(Counted(named(600)), random_rows(600))
-    next(made)
-    assert Counted.read == 1
-
-
-def test_stub_refuses_what_is_not_valid() -> None:
-    with qdrant_stub() as stub:
-        stub.answer("PUT", "/collections/c", None, b'{"vectors": {"size": 3, "distance": "Cosine"}}')
-        status, said = stub.answer("PUT", "/collections/c/points?wait=true", None, b'{"points": [{"id": 1.5}]}')
-        assert (status, "vector" in said) == (422, True)
-        assert stub.answer("POST", "/collections/c/points/query", None, b'{"limit": "5"}')[0] == 422
-        assert stub.answer("POST", "/collections/c/points/search", None, b"{}")[0] == 404
+    made = batches(Counted(named(600)), random_rows(600), "m", 256)
+    assert len(next(made)) == 256
+    assert Counted.read == 256
 
 
 def test_key_is_not_sent_in_clear() -> None:
     with pytest.raises(SettingsError, match=r"http://qdrant\.example: without TLS .*not sent.*https://") as caught:
-        QdrantIndex("http://qdrant.example:6333", api_key="planted-key-1")
+        connect("http://qdrant.example:6333", "planted-key-1")
     assert "planted" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["https://qdrant.example:6333", "http://localhost:6333", "http://[::1]:6333"])
 def test_key_over_tls_or_to_this_machine_does_not_warn(url: str) -> None:
-    QdrantIndex(url, api_key="planted-key-1")._client.close()
-
-
-def test_key_of_the_settings_is_the_servers() -> None:
-    with qdrant_stub(api_key="planted-key-1") as stub:
-        settings = Settings(qdrant_url=stub.url, qdrant_api_key="planted-key-1")
-        index = create(SimpleNamespace(settings=settings, content_digest="0123456789abcdef" * 2))
-        index.upsert(named(2), random_rows(2))
-        assert list(stub.collections) == ["rag_harness_0123456789abcdef"]
-        index._client.close()
+    connect(url, "planted-key-1").close()

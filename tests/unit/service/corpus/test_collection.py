@@ -12,7 +12,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.ingest_thread import MOST_OF_ONE
 from rag_harness.service.problems import ProblemError
-from tests.unit.retrieval.indexes.qdrant_stub import qdrant_stub
+from tests.unit.retrieval.indexes.server.stub import cluster_stub
 from tests.unit.service.corpus.corpora import DEFAULT, PAGES, check_finds, found, names, opened, write_pages
 
 
@@ -257,10 +257,11 @@ def test_on_a_qdrant_server_it_is_the_same(tmp_path: Path) -> None:
             check_finds(corpora.get(DEFAULT), PAGES)
             check_finds(corpora.get("acme"), {"a.md": "# A\n\nTent.\n"})
 
-    with qdrant_stub() as stub:
+    with cluster_stub() as stub:
         asyncio.run(scenario(stub.url))
-        assert sorted(len(points) for points in stub.collections.values()) == [1, len(PAGES)]
-        assert all(name.startswith("rag_service_") for name in stub.collections)
+        names = [each.name for each in stub.engine.get_collections().collections]
+        assert sorted(stub.engine.count(name).count for name in names) == [1, len(PAGES)]
+        assert all(name.startswith("rag_service_") for name in names)
 
 
 @pytest.mark.parametrize(("experiment", "said"), [("t5", "two ways"), ("mine", "asks parts.retrieval for nothing")])

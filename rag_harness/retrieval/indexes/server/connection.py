@@ -1,0 +1,148 @@
+"""A client of the server that the settings name, and its failures in words: what was found, and what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
+from rag_harness.recording.network_guard import LOOPBACK
+
+OLDEST = (1, 16)
+"""The first server that keeps what a collection is in its metadata, and writes a point only where a filter matches."""
+_SAID = 300
+
+
+def connect(url: str, api_key: str, timeout: int = 30) -> Any:
+    """Return a client of the server at ``url``; empty is in memory.
+
+    Raises:
+        SettingsError: the URL is none, or the key would be sent in clear.
+    """
+    if url and not url.startswith(("http://", "https://")):
+        raise SettingsError(
+            f"rag_qdrant_url is {url!r}, which is no URL of a server. A local path is refused: Qdrant's file mode "
+            f"serves one process at a time, so workers would lock each other out. Leave it empty for an index in this "
+            f"process, or give a server such as http://127.0.0.1:6333."
+        )
+    _refuse_open_key(url, api_key)
+    from qdrant_client import QdrantClient
+
+    if not url:
+        return QdrantClient(":memory:")
+    with quiet():
+        return QdrantClient(
+            url=url,
+            api_key=api_key or None,
+            timeout=timeout,
+            # The check runs in a thread and warns there; ``check_version`` says it, before anything is asked.
+            check_compatibility=False,
+            # Without TLS there is nothing to verify, and reading the system's certificates takes 30 ms.
+            verify=not url.startswith("http://"),
+        )
+
+
+def check_version(client: Any, url: str) -> None:
+    """Check that the server knows what the index asks of it.
+
+    Raises:
+        CriticalError: it does not answer, or is too old.
+    """
+    with speaking("does not answer", url):
+        found = str(client.info().version)
+    numbers = re.match(r"(\d+)\.(\d+)", found)
+    if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
+        raise CriticalError(
+            f"Qdrant at {url} is version {found}; {OLDEST[0]}.{OLDEST[1]} or newer is needed: older ones ignore the "
+            f"condition that keeps two runs from changing one collection. Upgrade the server, one minor version at a "
+            f"time."
+        )
+
+
+@contextmanager
+def speaking(what: str, url: str) -> Iterator[None]:
+    """Say in words of ours what failed: ``The Qdrant index does not answer: …``."""
+    try:
+        yield
+    except RagHarnessError:
+        raise
+    except Exception as error:
+        raise CriticalError(f"The Qdrant index {what}: {explained(error, url)}") from error
+
+
+def explained(error: Exception, url: str) -> str:
+    """Return what a failure of the client means, and what to do about it; never the key."""
+    source = getattr(error, "source", None) or error
+    kind, status, where = type(source).__name__, status_of(error), url or "memory"
+    if status is not None:
+        return f"{where} {_of_status(status, error)}"
+    if "Timeout" in kind:
+        return f"{where} took too long ({kind}). Raise rag_qdrant_cluster timeout=, or look at the server's load."
+    if kind in ("ConnectError", "RemoteProtocolError", "ReadError", "WriteError", "ConnectionError"):
+        return f"{where} cannot be reached ({kind}: {source}). Is it running, and is rag_qdrant_url right?"
+    return f"{kind}: {source}"
+
+
+def _of_status(status: int, error: Exception) -> str:
+    said = _said(error)
+    if is_full(error):
+        return f"has no room left ({status}): {said}. Enlarge its volumes; the next run goes on from here."
+    known = {
+        401: f"refuses the key (401): {said}. Set QDRANT_API_KEY to one that may read and write.",
+        403: f"refuses the key (403): {said}. Set QDRANT_API_KEY to one that may do this.",
+        413: f"takes no request as large ({said}). Lower rag_qdrant_cluster batch=.",
+    }
+    return known.get(status, f"answers {status}: {said}.")
+
+
+def status_of(error: Exception) -> int | None:
+    """Return the HTTP status that a failure came with, None where there was no answer."""
+    status = getattr(error, "status_code", None)
+    return 429 if hasattr(error, "retry_after_s") else status
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether the server has no room left."""
+    return status_of(error) == 507 or (
+        status_of(error) == 500 and bool(re.search(r"no space left|disk.*(full|space)", _said(error), re.IGNORECASE))
+    )
+
+
+def _said(error: Exception) -> str:
+    """Return the server's own words."""
+    content = getattr(error, "content", None)
+    if not isinstance(content, bytes):
+        return str(error)[:_SAID]
+    text = content.decode("utf-8", "replace")
+    with suppress(ValueError, LookupError, TypeError):
+        text = str(json.loads(text)["status"]["error"])
+    return text[:_SAID].rstrip(". \n")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the client from warning of what is known."""
+    with warnings.catch_warnings():
+        # In memory it warns beyond 20,000 points: docs say when to use a server. Batches that are sent again are
+        # the client's to count.
+        warnings.filterwarnings("ignore", message="Local mode is not recommended|Batch upload failed")
+        # Of what memory does not know: payload indexes.
+        warnings.filterwarnings("ignore", message="Payload indexes have no effect")
+        # Of a key in clear; to this machine alone, see _refuse_open_key.
+        warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+        yield
+
+
+def _refuse_open_key(url: str, api_key: str) -> None:
+    parts = urlsplit(url)
+    if api_key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        raise SettingsError(
+            f"A key for Qdrant is set, but rag_qdrant_url is {parts.scheme}://{parts.hostname}: without TLS whoever is "
+            f"on the way can read the key, so it is not sent. Use https://, or unset QDRANT_API_KEY if the server asks "
+            f"for none."
+        )

@@ -1,0 +1,159 @@
+"""Is the cluster fit for a run: nodes enough, a living copy of each shard, and what was written there to be read?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rag_harness import work
+from rag_harness.errors import CriticalError
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.server.collection import Collection
+from rag_harness.retrieval.indexes.server.lease import Clock
+from rag_harness.types import Vector
+
+_POLL = 1.0
+READS = frozenset({"Active", "ActiveRead"})
+"""States of a copy that answers."""
+_SAME = 0.99
+"""Least cosine of a vector with itself, as a server tells it."""
+
+
+def check_nodes(client: Any, url: str, replicas: int) -> None:
+    """Check that each copy of a shard can have a node of its own.
+
+    Raises:
+        CriticalError: there are more copies than nodes.
+    """
+    if replicas == 1:
+        return  # a key for one collection may not ask for the nodes
+    nodes = node_count(client)
+    if replicas > nodes:
+        raise CriticalError(
+            f"rag_qdrant_cluster has replicas={replicas}, but Qdrant at {url} has {nodes} node{'s' * (nodes != 1)}: a "
+            f"node keeps one copy of a shard at most. Start more nodes, or set replicas={nodes}."
+        )
+
+
+def node_count(client: Any) -> int:
+    """Return how many nodes there are; 1 where there is no cluster."""
+    return max(1, len(getattr(client.cluster_status(), "peers", None) or ()))
+
+
+def shard_states(client: Any, name: str) -> dict[int, list[tuple[str, str]]]:
+    """Return of each shard of a collection its copies: their node and their state."""
+    about = client.collection_cluster_info(name)
+    states: dict[int, list[tuple[str, str]]] = {}
+    for shard in about.local_shards:
+        states.setdefault(shard.shard_id, []).append((str(about.peer_id), str(shard.state)))
+    for shard in about.remote_shards:
+        states.setdefault(shard.shard_id, []).append((str(shard.peer_id), str(shard.state)))
+    return states
+
+
+def check_shards(collection: Collection, info: Any) -> None:
+    """Check that each shard has a copy that answers; copies that do not, beside one that does, are logged.
+
+    Args:
+        collection: that is to be searched or filled.
+        info: what the server says of it.
+
+    Raises:
+        CriticalError: a shard has none, or the server says that something failed (status red).
+    """
+    states = shard_states(collection.client, collection.name)
+    down = {shard: copies for shard, copies in states.items() if not any(state in READS for _, state in copies)}
+    if down:
+        raise CriticalError(
+            f"Collection {collection.name} at {collection.url} is not whole: {'; '.join(_said(down))}. Start what is "
+            f"down, and wait until its shards are Active (rag-harness index status)."
+        )
+    partly = {shard: copies for shard, copies in states.items() if any(state not in READS for _, state in copies)}
+    if partly:
+        log.warning("Of collection %s some copies do not answer: %s", collection.name, "; ".join(_said(partly)))
+    _check_status(collection, info)
+
+
+def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector] | None, clock: Clock) -> None:
+    """Wait until every point that was written is read, and found by its vector; where a graph is searched, until it is.
+
+    Args:
+        collection: that was written.
+        count: points that must be there.
+        last: id and vector of the last of them.
+        clock: of the wait.
+
+    Raises:
+        CriticalError: it is not so when ``wait`` is over; says how far it is. Or something failed.
+    """
+    began, looks = clock.now(), _looks(collection)
+    while looks:
+        lack = _lacks(collection, count)
+        if lack and clock.now() - began >= collection.cluster.wait:
+            raise CriticalError(
+                f"Collection {collection.name} at {collection.url or 'memory'} is not ready after "
+                f"{collection.cluster.wait} s: {lack}. Run again, it goes on from there; or raise rag_qdrant_cluster "
+                f"wait=."
+            )
+        looks = _looks(collection) if lack else looks - 1
+        if looks:
+            work.report("waiting for Qdrant", 0, 1)
+            clock.sleep(_POLL)
+    work.report("waiting for Qdrant", 1, 1)
+    if last is not None:
+        _probe(collection, *last)
+
+
+def _looks(collection: Collection) -> int:
+    """Return how often in a row all must be well: the server says green for a moment before it makes a graph."""
+    return 1 if collection.graph is None else 3
+
+
+def _lacks(collection: Collection, count: int) -> str:
+    found = collection.count()
+    if found != count:
+        return f"{found:,} of {count:,} points can be read"
+    if not collection.url:
+        return ""
+    info = collection.client.get_collection(collection.name)
+    _check_status(collection, info)
+    if waiting := getattr(info.update_queue, "length", 0):
+        return f"{waiting:,} requests wait to be written"
+    if hidden := getattr(info.update_queue, "deferred_points", 0):
+        return f"{hidden:,} points are kept from searches until they are in the graph"
+    if str(info.status) == "yellow" and collection.graph is not None:
+        return f"its graph is being made (status yellow, {info.indexed_vectors_count or 0:,} vectors in it)"
+    return ""
+
+
+def _check_status(collection: Collection, info: Any) -> None:
+    failed = getattr(info.optimizer_status, "error", "")
+    if str(info.status) == "red" or failed:
+        raise CriticalError(
+            f"Collection {collection.name} at {collection.url} has failed (status {info.status}): "
+            f"{failed or 'the server does not say why'}. Read the server's log: its disk may be full."
+        )
+
+
+def _probe(collection: Collection, name: str, vector: Vector) -> None:
+    """Compare a point with the vector that it was given, on the server; no other point is looked at."""
+    from qdrant_client.models import Filter, HasIdCondition
+
+    if not float(vector @ vector):
+        return
+    alone = Filter(must=[HasIdCondition(has_id=[name])])
+    found = collection.client.query_points(
+        collection.name, query=vector.tolist(), query_filter=alone, limit=1, with_payload=False
+    ).points
+    if not found or found[0].score < _SAME:
+        score = f"cosine {found[0].score:.3f}" if found else "nothing is found"
+        raise CriticalError(
+            f"Collection {collection.name} at {collection.url or 'memory'} does not give back the vector of its last "
+            f"point {name} ({score}). Remove it (rag-harness index drop {collection.name}), and the next run makes it "
+            f"anew."
+        )
+
+
+def _said(states: dict[int, list[tuple[str, str]]]) -> Iterator[str]:
+    for shard, copies in sorted(states.items()):
+        yield f"shard {shard} ({', '.join(f'{state} on node {node}' for node, state in copies)})"

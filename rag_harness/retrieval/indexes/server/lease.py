@@ -1,0 +1,122 @@
+"""The right to change a collection, kept by a heartbeat until it is given back; ``taking`` has how one comes by it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from threading import Event, Lock, Thread
+from time import monotonic, sleep
+from uuid import uuid4
+
+from rag_harness.errors import CriticalError
+from rag_harness.files.log import log
+from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
+
+BEAT, SILENCE, POLL = 10.0, 60.0, 2.0
+"""Seconds: between two signs of life; without one until a holder counts as dead; between two looks at a holder."""
+
+_AGAIN = 0.05
+"""Seconds after another was quicker."""
+
+_SEED = uuid4().hex
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time as whoever waits has it; tests have another."""
+
+    now: Callable[[], float] = monotonic
+    sleep: Callable[[float], None] = sleep
+
+
+def process_name() -> str:
+    """Name this process as no other is named, one that was forked from it neither."""
+    return f"{_SEED}-{os.getpid()}"
+
+
+def run_name() -> str:
+    """Name the run that this process belongs to: xdist's, or its own."""
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", process_name())
+
+
+class Lease:
+    """A collection that this process may change; as long as it says so, every ``BEAT`` seconds.
+
+    Args:
+        ledger: where it is said.
+        entry: as it was written when the lease was taken.
+        beats: whether a thread says so; tests do it themselves.
+    """
+
+    def __init__(self, ledger: Ledger, entry: Entry, beats: bool = True) -> None:
+        self._ledger, self._entry = ledger, entry
+        self._lock, self._ended, self._lost = Lock(), Event(), False
+        if beats:
+            Thread(target=self._beat_on, name="rag-qdrant-lease", daemon=True).start()
+
+    @property
+    def turn(self) -> int:
+        """The turn of what was last written."""
+        return self._entry.turn
+
+    def check(self) -> None:
+        """Check that the collection is still this process's to change.
+
+        Raises:
+            CriticalError: another run holds it; it was not heard of this one for too long.
+        """
+        if self._lost:
+            raise CriticalError(
+                f"Another run has taken over collection {self._entry.collection}: it had not heard of this one for "
+                f"{SILENCE:.0f} s. Run again: what is there is not sent again."
+            )
+
+    def progress(self, done: int) -> None:
+        """Note how many points are there; the next heartbeat says so."""
+        with self._lock:
+            self._entry = replace(self._entry, done=done)
+
+    def beat(self) -> None:
+        """Say that the holder lives."""
+        self._write(changing=True)
+
+    def give_back(self) -> None:
+        """Let others change the collection, once; where it cannot be said, they find out by the silence."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        with suppress(Exception):
+            self._write(changing=False)
+
+    def _write(self, changing: bool) -> None:
+        with self._lock:
+            if self._lost or (self._ended.is_set() and changing):
+                return
+            seen = self._entry
+            mine = replace(seen, turn=seen.turn + 1, changing=changing, heard=now_said())
+            if self._ledger.write(mine, seen.turn):
+                self._entry = mine
+            else:
+                self._find_out(mine)
+
+    def _find_out(self, mine: Entry) -> None:
+        """Learn whether it was lost: an answer that did not come may have been written all the same."""
+        there = self._ledger.read(mine.collection)
+        self._lost = there is None or there.holder != mine.holder
+        if there is not None and not self._lost:
+            self._entry = replace(there, done=mine.done)
+
+    def _beat_on(self) -> None:
+        while not self._ended.wait(BEAT) and not self._lost:
+            try:
+                self.beat()
+            except Exception as error:
+                log.warning("No sign of life can be given for %s: %s", self._entry.collection, error)
+
+
+def now_said() -> str:
+    """Return the time for people."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,0 +1,473 @@
+"""The index on a cluster, as far as a stub of its REST API can show."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Barrier
+from time import sleep
+from typing import Any
+
+import numpy as np
+import pytest
+from qdrant_client.models import Distance
+
+from rag_harness.errors import CriticalError
+from rag_harness.protocols import PersistentIndex
+from rag_harness.retrieval.indexes import qdrant_server
+from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
+from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
+from rag_harness.retrieval.indexes.server import taking
+from rag_harness.retrieval.indexes.server.collection import Collection, Content
+from rag_harness.retrieval.indexes.server.connection import connect
+from rag_harness.retrieval.indexes.server.lease import Clock
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, Ledger
+from rag_harness.retrieval.indexes.server.options import ClusterOptions
+from rag_harness.retrieval.indexes.shards import ShardFolder
+from rag_harness.types import Hit, Matrix
+from tests.unit.retrieval.indexes.random_vectors import check_order_is_that_of_the_cosine, named, random_rows
+from tests.unit.retrieval.indexes.server.made import DIGEST, NAME, FastClock, index_on
+from tests.unit.retrieval.indexes.server.stub import Answer, Call, ClusterStub, cluster_stub
+
+
+def served(stub: ClusterStub, rows: Matrix, *cluster: str, **more: Any) -> QdrantIndex:
+    index = index_on(stub, *cluster, **more)
+    index.upsert(named(len(rows)), rows)
+    return index
+
+
+def shown(hits: list[Hit]) -> list[tuple[str, int]]:
+    return [(hit.chunk.chunk_id, hit.rank) for hit in hits]
+
+
+def test_what_is_found_is_what_edge_finds_and_what_is_nearest(tmp_path: Path) -> None:
+    rows = random_rows(90, size=6)
+    rows[10:40] = rows[:30]  # ties, more than are asked for at first
+    rows[60:] = rows[5]
+    edge = EdgeIndex(ShardFolder(tmp_path / "shard", DIGEST))
+    edge.upsert(named(90), rows)
+    with cluster_stub() as stub:
+        index = served(stub, rows, "batch=16")
+        queries = [*random_rows(10, size=6, seed=1), rows[5], rows[3]]
+        for k in (1, 4, 31, 200):
+            found = index.search_many(queries, k)
+            assert [shown(hits) for hits in found] == [shown(edge.search(query, k)) for query in queries]
+            assert [shown(index.search(query, k)) for query in queries[:3]] == [shown(hits) for hits in found[:3]]
+        index.close()
+    with cluster_stub() as stub:
+        index = served(stub, random_rows(60))
+        check_order_is_that_of_the_cosine(index, random_rows(60))
+        index.close()
+
+
+def test_queries_go_together_and_points_in_batches() -> None:
+    rows = random_rows(600)
+    with cluster_stub() as stub:
+        index = served(stub, rows, "read_consistency=majority")
+        assert sorted(stub.batches(NAME)) == [88, 256, 256]
+        stub.calls.clear()
+        hits = index.search_many(list(rows[:100]), 3)
+        assert [each[0].chunk.text for each in hits] == [f"text {n}" for n in range(100)]
+        assert stub.whats() == ["POST /points/query/batch"] * 2
+        assert [len(call.asked.searches) for call in stub.calls] == [64, 36]
+        assert stub.calls[0].query == {"consistency": "majority"}
+        asked = stub.calls[0].asked.searches[0]
+        assert (asked.limit, asked.params.exact, asked.with_payload) == (4, True, False)
+        index.close()
+
+
+def test_a_collection_is_made_as_the_options_say() -> None:
+    with cluster_stub(nodes=3) as stub:
+        given = "shards=6 replicas=2 write_consistency=2 tenant=customer on_disk=yes"
+        served(stub, random_rows(5), given).close()
+        made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", NAME))
+        assert (made.shard_number, made.replication_factor, made.write_consistency_factor) == (6, 2, 2)
+        assert (made.vectors.size, made.vectors.on_disk) == (24, True)
+        assert (made.hnsw_config.m, made.quantization_config) == (0, None)  # nobody asks for a graph
+        assert made.metadata == {
+            "rag_harness": {"digest": DIGEST, "model": "tiny@1", "chunks": 5, "dimension": 24},
+        }
+        indexed = [(call.asked.field_name, call.asked.field_schema.is_tenant)
+                   for call in stub.calls if (call.what, call.collection) == ("PUT /index", NAME)]  # fmt: skip
+        assert indexed == [("doc_id", None), ("metadata.customer", True)]
+
+
+@pytest.mark.parametrize("quantize", ["none", "int8", "binary"])
+def test_a_graph_is_made_and_searched_as_the_options_say(quantize: str) -> None:
+    graph = f"m=32 ef_construct=200 ef=256 quantize={quantize} oversampling=3"
+    with cluster_stub() as stub:
+        index = served(stub, random_rows(5), clock=FastClock(), qdrant_graph=(graph,))
+        name = index._collection.name
+        assert name.startswith(f"{NAME}_")
+        made = next(call.asked for call in stub.calls if (call.what, call.collection) == ("PUT /", name))
+        assert (made.hnsw_config.m, made.hnsw_config.ef_construct) == (32, 200)
+        kept = made.quantization_config.model_dump(mode="json", exclude_none=True) if made.quantization_config else None
+        assert (
+            kept
+            == {
+                "none": None,
+                "int8": {"scalar": {"type": "int8", "quantile": 0.99, "always_ram": True}},
+                "binary": {"binary": {"always_ram": True}},
+            }[quantize]
+        )
+        index.search(random_rows(1)[0], 3)
+        params = stub.calls[-1].asked.searches[0].params.model_dump(exclude_none=True)
+        rescored = {"quantization": {"ignore": False, "rescore": True, "oversampling": 3}}
+        smaller = {} if quantize == "none" else rescored
+        assert params == {"hnsw_ef": 256, "exact": False, "indexed_only": False, **smaller}
+        index.close()
+
+
+def test_a_server_that_has_the_collection_needs_no_vectors_and_is_not_written() -> None:
+    with cluster_stub() as stub:
+        served(stub, random_rows(5)).close()
+        again = index_on(stub)
+        stub.calls.clear()
+        assert isinstance(again, PersistentIndex)
+        assert again.open(named(5))
+        assert not [what for what in stub.whats() if what.startswith(("PUT", "DELETE", "PATCH"))]
+        assert again.search(random_rows(5)[3], 1)[0].chunk.text == "text 3"
+        again.close()
+
+
+def test_a_key_that_may_only_read_reads_what_is_whole_and_makes_nothing() -> None:
+    with cluster_stub(read_key="planted-key-r", write_key="planted-key-w") as stub:
+        served(stub, random_rows(5), qdrant_api_key="planted-key-w").close()
+        reader = index_on(stub, qdrant_api_key="planted-key-r")
+        assert reader.open(named(5))
+        with pytest.raises(CriticalError, match=r"refuses the key \(403\): Write access.*may do this") as caught:
+            reader.open(named(6))
+        assert "planted" not in str(caught.value)
+        reader.close()
+
+
+def test_of_two_runs_one_builds_and_the_other_reads() -> None:
+    rows, together = random_rows(120), Barrier(2)
+    with cluster_stub() as stub:
+
+        def run(number: int) -> list[str]:
+            # Two processes would have names of their own; so have these two, by way of the lease's first write.
+            index = index_on(stub, "batch=8")
+            index._clock = Clock(sleep=lambda _: sleep(0.01))
+            together.wait()
+            if not index.open(named(120)):
+                index.upsert(named(120), rows)
+            found = [hit.chunk.text for hit in index.search(rows[number], 3)]
+            index.close()
+            return found
+
+        with ThreadPoolExecutor(2) as pool, patched_holders():
+            found = list(pool.map(run, [0, 1]))
+        assert [each[0] for each in found] == ["text 0", "text 1"]
+        assert sum(stub.batches(NAME)) == 120
+        assert stub.whats(NAME).count("PUT /") == 1
+
+
+def test_a_run_that_was_killed_is_gone_on_with() -> None:
+    rows = random_rows(100)
+    with cluster_stub() as stub:
+        sent = 0
+
+        def dies(call: Call) -> Answer | None:
+            nonlocal sent
+            if (call.what, call.collection) == ("PUT /points", NAME):
+                sent += 1
+                return (400, "killed") if sent > 4 else None
+            return None
+
+        stub.fault = dies
+        with pytest.raises(CriticalError, match=r"cannot be built: .* answers 400: killed"):
+            served(stub, rows, "batch=10 parallel=1")
+        stub.fault = lambda _: None
+        assert stub.engine.count(NAME).count == 40
+        stub.calls.clear()
+        index = served(stub, rows, "batch=10 parallel=2")
+        assert sum(stub.batches(NAME)) == 60
+        assert index.search(rows[77], 1)[0].chunk.text == "text 77"
+        index.close()
+
+
+def test_a_run_may_die_at_any_call() -> None:
+    rows, names = random_rows(12), [f"text {n}" for n in range(12)]
+    with cluster_stub() as stub:
+        client = connect(stub.url, "")  # one for all of them: making one takes longer than a run
+
+        def run(parallel: int) -> QdrantIndex:
+            collection = Collection(client, NAME, stub.url, ClusterOptions(batch=4, parallel=parallel))
+            index = QdrantIndex(collection, Content(DIGEST, "tiny@1", 0), clock=FastClock().clock)
+            index.upsert(named(12), rows)
+            return index
+
+        run(1)
+        # What is found in the end must be the same, whichever call was the last that was answered.
+        for last in range(1, len(stub.calls)):
+            for name in (NAME, LEDGER):
+                stub.engine.delete_collection(name)
+            stub.calls.clear()
+            stub.fault = lambda _, last=last: (400, "dead") if len(stub.calls) > last else None  # type: ignore[misc]
+            with patched_holders():
+                with pytest.raises(CriticalError, match="dead"):
+                    run(1)
+                stub.fault = lambda _: None
+                found = run(2).search_many(list(rows), 1)
+            assert [hits[0].chunk.text for hits in found] == names
+            assert sum(stub.batches(NAME)) <= 12 + 4, last  # but for the batch that nobody said was there
+            entry = Ledger(stub.engine).read(NAME)
+            assert entry is None or not entry.changing, last
+        client.close()
+
+
+def test_a_run_stops_when_another_changes_what_it_searches() -> None:
+    rows, clock = random_rows(20), FastClock()
+    with cluster_stub() as stub:
+        reader = served(stub, rows, clock=clock)
+        reader.search(rows[0], 1)
+        clock.seconds += LOOKS_EACH
+        reader.search(rows[0], 1)  # it looked, and nobody had
+        with patched_holders(), pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTEST_XDIST_TESTRUNUID", "another run")
+            served(stub, rows, overwrite=True).close()
+        reader.search(rows[0], 1)
+        clock.seconds += LOOKS_EACH
+        with pytest.raises(CriticalError, match=rf"{NAME} at .* was changed while this run searched it \(.*:\d+, 2"):
+            reader.search(rows[0], 1)
+        reader.close()
+
+
+def test_a_collection_that_another_run_is_changing_is_refused_before_vectors_are_paid_for() -> None:
+    with cluster_stub() as stub, patched_holders():
+        builder = index_on(stub)
+        assert not builder.open(named(5))  # it has the right to build, and is embedding
+        late = index_on(stub, "wait=20", clock=(clock := FastClock()))
+        with pytest.raises(CriticalError, match="is being changed by another run"):
+            late.open(named(5))
+        assert clock.seconds == 20
+        assert stub.whats(NAME).count("PUT /") == 0
+        del builder  # it could not embed
+        assert not late.open(named(5))
+        late.close()
+
+
+def patched_holders() -> Any:
+    """Let every lease that is asked for be another process's."""
+    names = (f"process {n}" for n in range(99))
+    patch = pytest.MonkeyPatch()
+
+    class Holders:
+        def __enter__(self) -> None:
+            wanted = taking.Wanted
+            patch.setattr(
+                qdrant_server, "Wanted", lambda name, total, wait: wanted(name, total, wait, holder=next(names))
+            )
+
+        def __exit__(self, *error: object) -> None:
+            patch.undo()
+
+    return Holders()
+
+
+# What is wrong is said before anybody has paid for vectors
+
+
+def refusal(stub: ClusterStub, *cluster: str, **more: Any) -> str:
+    """Return what ``open`` says, which is asked before there are any vectors."""
+    index = index_on(stub, *cluster, clock=FastClock(), **more)
+    with pytest.raises(CriticalError) as caught:
+        index.open(named(5))
+    index.close()
+    return str(caught.value)
+
+
+def test_a_server_that_is_not_there() -> None:
+    said = refusal(ClusterStub("http://127.0.0.1:1"))
+    assert "The Qdrant index does not answer: http://127.0.0.1:1 cannot be reached (ConnectError" in said
+    assert "Is it running" in said
+
+
+def test_a_server_that_is_too_old() -> None:
+    with cluster_stub(version="1.15.4") as stub:
+        said = refusal(stub)
+        assert "is version 1.15.4; 1.16 or newer is needed" in said
+        stub.version = "1.16.0-dev"
+        index = index_on(stub)
+        assert not index.open(named(5))
+        index.close()
+
+
+def test_a_wrong_key() -> None:
+    with cluster_stub(read_key="planted-key-1", write_key="planted-key-2") as stub:
+        said = refusal(stub, qdrant_api_key="planted-key-3")
+        assert "refuses the key (401): Must provide an API key" in said
+        assert "planted" not in said
+
+
+def test_more_copies_than_nodes() -> None:
+    with cluster_stub(nodes=2) as stub:
+        assert "has 2 nodes: a node keeps one copy" in refusal(stub, "replicas=3")
+        stub.nodes = 1
+        assert "has 1 node:" in refusal(stub, "replicas=2")
+        index = index_on(stub, "replicas=1")
+        assert not index.open(named(5))
+        index.close()
+
+
+@pytest.mark.parametrize("state", ["Dead", "Partial", "Initializing"])
+def test_a_shard_that_is_down(state: str) -> None:
+    with cluster_stub() as stub:
+        served(stub, random_rows(5)).close()
+        stub.shards = {0: ["Active"], 1: [state, state]}
+        assert f"is not whole: shard 1 ({state} on node 1, {state} on node 2)" in refusal(stub)
+        stub.shards = {0: ["Active"], 1: [state, "Active"]}
+        assert index_on(stub).open(named(5))  # another copy answers
+
+
+def test_a_collection_that_failed() -> None:
+    with cluster_stub() as stub:
+        served(stub, random_rows(5)).close()
+        stub.status = "red"
+        assert "has failed (status red)" in refusal(stub)
+
+
+def test_a_collection_that_is_none_of_ours() -> None:
+    with cluster_stub() as stub:
+        served(stub, random_rows(5)).close()
+        stub.engine.update_collection(NAME, metadata={"rag_harness": None})
+        said = refusal(stub)
+        assert f"Collection {NAME} at" in said
+        assert "has no digest of this package's" in said
+        assert f"rag-harness index drop {NAME}" in said
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTEST_XDIST_TESTRUNUID", "another run")
+            served(stub, random_rows(5), overwrite=True).close()
+        index = index_on(stub)
+        assert index.open(named(5))
+        index.close()
+
+
+def test_a_collection_of_another_content() -> None:
+    with cluster_stub() as stub:
+        served(stub, random_rows(5)).close()
+        other = {"digest": DIGEST[:16] + "0" * 16, "model": "tiny@1", "chunks": 5, "dimension": 24}
+        stub.engine.update_collection(NAME, metadata={"rag_harness": other})
+        assert f"holds content {DIGEST[:16]}0" in refusal(stub)
+
+
+def test_a_collection_of_other_dimensions_or_another_distance() -> None:
+    with cluster_stub() as stub:
+        served(stub, random_rows(5)).close()
+        index = index_on(stub)
+        with pytest.raises(CriticalError, match="holds vectors of 24 numbers, not 7"):
+            index.upsert(named(6), random_rows(6, size=7))
+        index.close()
+        stub.engine.collections[NAME].config.vectors.distance = Distance.DOT
+        assert "compares by Dot, not by Cosine" in refusal(stub)
+
+
+# What goes wrong while points are sent
+
+
+def failing(stub: ClusterStub, what: str, status: int, said: str, times: int = 99) -> None:
+    left = [times]
+
+    def fault(call: Call) -> Answer | None:
+        if (call.what, call.collection) == (what, NAME) and left[0]:
+            left[0] -= 1
+            return status, said
+        return None
+
+    stub.fault = fault
+
+
+@pytest.mark.parametrize(("status", "said"), [(507, "Out of disk"), (500, "WAL: No space left on device")])
+def test_a_disk_that_is_full(status: int, said: str) -> None:
+    with cluster_stub() as stub:
+        failing(stub, "PUT /points", status, said)
+        with pytest.raises(CriticalError, match=rf"has no room left \({status}\): .*; the next run goes on"):
+            served(stub, random_rows(5))
+        assert stub.whats(NAME).count("PUT /points") == 1
+        stub.fault = lambda _: None
+        served(stub, random_rows(5)).close()
+
+
+def test_a_timeout_midway_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_harness.retrieval.indexes.server.upload.PAUSE", 0.001)
+    with cluster_stub() as stub:
+        failing(stub, "PUT /points", 0, "the connection goes without an answer", times=3)
+        index = served(stub, random_rows(30), "batch=10 parallel=2")
+        assert stub.engine.count(NAME).count == 30
+        assert stub.whats(NAME).count("PUT /points") == 6
+        index.close()
+
+
+def test_points_that_do_not_come_to_be_read_are_waited_for_and_named() -> None:
+    with cluster_stub() as stub:
+        counted = iter([2, 2, 5])
+        stub.fault = lambda call: (200, {"count": next(counted)}) if call.what == "POST /points/count" else None
+        served(stub, random_rows(5), clock=(clock := FastClock())).close()
+        assert clock.slept == [1.0, 1.0]
+        stub.fault = lambda call: (200, {"count": 2}) if call.what == "POST /points/count" else None
+        with pytest.raises(CriticalError, match=r"not ready after 30 s: 2 of 5 points can be read\. Run again"):
+            served(stub, random_rows(5), "wait=30", clock=FastClock())
+
+
+def test_requests_that_wait_to_be_written_are_waited_for() -> None:
+    with cluster_stub() as stub:
+        queues = iter([{"length": 3}, {"length": 0, "deferred_points": 9}, {"length": 0, "deferred_points": 0}])
+        told = stub.listed
+        stub.listed = lambda call: (200, {**told(call)[1], "update_queue": next(queues)})  # type: ignore[method-assign]
+        served(stub, random_rows(5), clock=(clock := FastClock())).close()
+        assert clock.slept == [1.0, 1.0]
+
+
+def test_a_graph_is_there_when_the_server_says_so_more_than_once() -> None:
+    with cluster_stub() as stub:
+        statuses = iter(["green", "yellow", "green", "green", "green"])
+        told = stub.listed
+        stub.listed = lambda call: (200, {**told(call)[1], "status": next(statuses)})  # type: ignore[method-assign]
+        served(stub, random_rows(5), clock=(clock := FastClock()), qdrant_graph=("m=8",)).close()
+        assert clock.seconds == 4
+        assert not list(statuses)
+
+
+def test_a_request_that_is_too_large() -> None:
+    with cluster_stub() as stub:
+        failing(stub, "PUT /points", 413, "Payload too large")
+        with pytest.raises(CriticalError, match=r"no request as large \(Payload too large\)\. Lower .* batch="):
+            served(stub, random_rows(5))
+
+
+@pytest.mark.parametrize(("graph", "waits"), [((), False), (("m=8",), True)])
+def test_a_graph_is_waited_for_where_it_is_searched(graph: tuple[str, ...], waits: bool) -> None:
+    with cluster_stub(status="yellow") as stub:
+        index = index_on(stub, "wait=5", clock=(clock := FastClock()), qdrant_graph=graph)
+        says = r"its graph is being made \(status yellow"
+        with pytest.raises(CriticalError, match=says) if waits else nullcontext():
+            index.upsert(named(5), random_rows(5))
+        assert clock.seconds == (5 if waits else 0)
+        index.close()
+
+
+def test_vectors_that_are_not_what_was_sent_are_noticed() -> None:
+    with cluster_stub() as stub:
+        wrong = {"points": [{"id": 1, "version": 1, "score": 0.3}]}
+        stub.fault = lambda call: (200, wrong) if call.what == "POST /points/query" else None
+        with pytest.raises(CriticalError, match=r"not give back the vector of its last point .* \(cosine 0\.300\)"):
+            served(stub, random_rows(5))
+
+
+def test_a_collection_that_is_removed_while_it_is_searched() -> None:
+    with cluster_stub() as stub:
+        index = served(stub, random_rows(5))
+        stub.engine.delete_collection(NAME)
+        with pytest.raises(CriticalError, match=r"does not answer: .* answers 404: .*doesn't exist"):
+            index.search(np.ones(24, np.float32), 1)
+        index.close()
+
+
+def test_the_stub_refuses_what_is_not_valid() -> None:
+    with cluster_stub() as stub:
+        assert stub.answer("PUT", f"/collections/{NAME}", "", b'{"vectors": {"size": "3"}}')[0] == 422
+        assert stub.answer("POST", f"/collections/{NAME}/points/query/batch", "", b"[]")[0] == 422
+        assert stub.answer("POST", f"/collections/{NAME}/points/search", "", b"{}")[0] == 404
+        assert stub.answer("GET", f"/collections/{LEDGER}", "", b"")[0] == 404
