@@ -19,7 +19,7 @@ _MOST_REASONS = 250
 _OTHERS = "no verdict for another reason", "another reason"
 """Names of reasons beyond these: of what could have a value, and of what is undefined."""
 _NO_ROW = "no row"
-_OF_RANKINGS: Sequence[Reason] = (("", True), (NO_RELEVANT, True), (NO_ANSWER, True))
+_REASONS: Sequence[Reason] = (("", True), (NO_RELEVANT, True), (NO_ANSWER, True))
 _Rows = npt.NDArray[np.intp]
 
 
@@ -38,12 +38,13 @@ class Growing:
         """Take the scores of some rows of a block; ``found`` are the rankings of those that have an answer."""
         scores, positions = block.scores(self.measure.name), block["position"][rows]
         ok = block["ok"][rows]
-        taken = scores.of(rows) if scores is not None else _of_rankings(self.measure, ok, block["relevant"][rows])
+        applies = block["relevant"][rows] if isinstance(self.measure, RankingMeasure) else np.ones(len(rows), np.bool_)
+        taken = scores.of(rows) if scores is not None else _without_column(self.measure, ok, applies)
         self._absent[positions] = self._numbers(taken)[taken.absent]
         self._values[positions] = taken.values
         if isinstance(self.measure, RankingMeasure):
-            values, applies = self.measure.batch(found), taken.absent[ok] == 0
-            self._values[positions[ok][applies]] = values[applies]
+            values, is_open = self.measure.batch(found), taken.absent[ok] == 0
+            self._values[positions[ok][is_open]] = values[is_open]
 
     def lose(self, position: int, kept: KeptCase) -> None:
         """Note a case that no row came of."""
@@ -99,14 +100,12 @@ class Growing:
         return number
 
 
-def _of_rankings(measure: Measure, ok: Mask, relevant: Mask) -> Scores:
-    """Return what a ranking measure has without its rankings."""
-    worst = measure.worst
-    failed = relevant & ~ok
-    values = np.full(len(ok), np.nan)
-    absent = np.where(relevant, 0, 1).astype(np.uint16)
+def _without_column(measure: Measure, ok: Mask, applies: Mask) -> Scores:
+    """Return the scores of a measure that a block has no column of: rankings and judges say the rest."""
+    worst, failed = measure.worst, applies & ~ok
+    values, absent = np.full(len(ok), np.nan), np.where(applies, 0, 1).astype(np.uint16)
     if worst is None:
         absent[failed] = 2
     else:
         values[failed] = worst
-    return Scores(values, absent, _OF_RANKINGS)
+    return Scores(values, absent, _REASONS)

@@ -46,7 +46,10 @@ class JudgedColumns:
         if self._judged or self._composites or self._checked:
             positions = block["position"][rows]
             self._digests |= zip(positions.tolist(), block.digests(rows), strict=True)
-            self._abstained[positions], self._answerable[positions] = block["abstained"][rows], block["answerable"][rows]
+            self._abstained[positions], self._answerable[positions] = (
+                block["abstained"][rows],
+                block["answerable"][rows],
+            )
 
     def read(self, file: Path, position_of: Mapping[str, int]) -> None:
         """Take the scores of ``file`` that are of these rows; of the same measure and row the last one holds."""

@@ -133,7 +133,9 @@ class _Reading:
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read: what was selected is lost."""
     is_selected, not_run = chosen(record.selected), frozenset([*record.not_run, *record.settled])
-    waits = _which(cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run)
+    waits = _which(
+        cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run
+    )
     return np.where(waits, State.LOST, State.LEFT_OUT).astype(np.uint8)
 
 

@@ -6,11 +6,13 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.sources import file_sha256
 from rag_harness.results.storable import storable
 from rag_harness.types import Case, Evidence, Query
 
@@ -36,7 +38,7 @@ def kept(case: Case) -> KeptCase:
 
 def write_cases(output: Path, data: str, cases: Iterable[KeptCase]) -> None:
     """Write the file; a reader sees the old one or all of the new one."""
-    write_atomically(output / CASES / f"{data}.jsonl", map(_line, cases))
+    write_atomically(CaseFile.place(output, data), map(_line, cases))
 
 
 class CaseFile:
@@ -52,7 +54,7 @@ class CaseFile:
     """
 
     def __init__(self, output: Path, data: str) -> None:
-        self.file = output / CASES / f"{data}.jsonl"
+        self.file = self.place(output, data)
         self.ids: list[str] = []
         self.labels: list[Mapping[str, str]] = []
         self._places = array("q")
@@ -62,6 +64,11 @@ class CaseFile:
         except FileNotFoundError:
             raise DataError(f"No file {self.file}. Run pytest with --rag-output={output} first.") from None
         self.position = {case_id: n for n, case_id in enumerate(self.ids)}
+
+    @staticmethod
+    def place(output: Path, data: str) -> Path:
+        """Return where the cases of some data are."""
+        return output / CASES / f"{data}.jsonl"
 
     def _read(self) -> None:
         place, known = 0, dict[tuple[tuple[str, str], ...], Mapping[str, str]]()
@@ -80,6 +87,11 @@ class CaseFile:
             self._stream = self.file.open("rb")
         self._stream.seek(self._places[position])
         return self._parsed(self._stream.readline(), position + 1)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the file."""
+        return file_sha256(self.file)
 
     def close(self) -> None:
         """Let the file go."""

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.measures import Measure, RankingMeasure
+from rag_harness.measures import Measure, RankingMeasure, RowMeasure
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.measures.measure import NamedMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.measures.ranking_arrays import Finder
 from rag_harness.report.blocks.block import DIGEST_BYTES, FOUND, Array, Block, Texts
@@ -31,6 +32,8 @@ _WHOLE = ("position", "fingerprint", "model", "hits", "prompt_tokens", "completi
 """``model`` is -1 where nobody's answer is counted."""
 _FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "answers", "retrieves")
 """``relevant``: the case has a relevant document."""
+
+_USUAL = (NamedMeasure.applies, RankingMeasure.applies)
 
 
 class Gold(Protocol):
@@ -58,12 +61,13 @@ class Maker:
     Args:
         measures: what rows are scored on.
         gold: the cases; rows of others are passed over.
+        digests: whether to say what is judged of each row.
     """
 
-    def __init__(self, measures: Sequence[Measure], gold: Gold) -> None:
+    def __init__(self, measures: Sequence[Measure], gold: Gold, digests: bool = True) -> None:
         self._gold, self._finder = gold, Finder()
-        self._scored = [Scored(measure) for measure in measures if not is_found(measure)]
-        self._digests: list[str] | None = [] if any(map(_is_judged, measures)) else None
+        self._scored = [Scored(measure) for measure in measures if has_column(measure)]
+        self._digests: list[str] | None = [] if digests else None
         self._floats: list[tuple[float | None, ...]] = []
         self._whole: list[tuple[int, ...]] = []
         self._flags: list[tuple[bool, ...]] = []
@@ -126,23 +130,30 @@ class Maker:
                 self._placed += [(number, self._kinds[kind], count) for kind, count in placed.items()]
 
 
-def made_of(lines: Iterable[bytes], measures: Sequence[Measure], gold: Gold) -> Block:
+def made_of(lines: Iterable[bytes], measures: Sequence[Measure], gold: Gold, digests: bool = True) -> Block:
     """Return the block of some lines; those that are no row, as a kill leaves them, are passed over."""
-    maker = Maker(measures, gold)
+    maker = Maker(measures, gold, digests)
     for line in lines:
-        row = row_or_none(line) if line.strip() else None
+        row = row_or_none(line)
         if row is not None:
             maker.add(row)
     return maker.block()
 
 
-def is_found(measure: Measure) -> bool:
-    """Whether all of a measure can be told from where the judged documents are."""
-    return isinstance(measure, RankingMeasure) and type(measure).applies is RankingMeasure.applies
+def lines_of(content: bytes) -> list[bytes]:
+    """Return the lines that hold something."""
+    return [line for line in content.split(b"\n") if line.strip()]
 
 
-def _is_judged(measure: Measure) -> bool:
-    return isinstance(measure, (JudgedMeasure, CompositeMeasure, MetamorphicMeasure))
+def has_column(measure: Measure) -> bool:
+    """Whether a block has a column of a measure: not where all of it is told by others, or by where documents are."""
+    is_by_row = isinstance(measure, RowMeasure) and not isinstance(measure, RankingMeasure)
+    return is_by_row or getattr(type(measure), "applies", None) not in _USUAL
+
+
+def needs_digests(measures: Iterable[Measure]) -> bool:
+    """Whether a table of these measures asks which row a score is of."""
+    return any(isinstance(each, (JudgedMeasure, CompositeMeasure, MetamorphicMeasure)) for each in measures)
 
 
 def _floats(row: ExperimentResult) -> tuple[float | None, ...]:
