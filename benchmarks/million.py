@@ -4,9 +4,9 @@
 
 Writes a seeded run of so many rows below FOLDER (a temporary folder if none is named), two experiments on half as many
 cases, each row as large as the study's but for its prompt (8 kB), and deletes it after it is measured: a million rows
-are 8.5 GB. Each line is a process of its own, imports included; MB is the peak of its memory. Beside it the bare things:
-``json`` over the same bytes, and counting newlines. ``--without`` measures without kept blocks too, as of a run that
-an older release has made.
+are 8.5 GB. Each line is a process of its own, imports included; MB is the peak of its memory. Beside it the bare
+things: ``json`` over the same bytes, and counting newlines. ``--without`` measures without kept blocks too, as of a run
+that an older release has made.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def report(rows: int, folder: Path, without: bool, with_json: bool) -> Iterator[
     size = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
     kept = sum(file.stat().st_size for file in (output / "columns").rglob("*") if file.is_file())
     written = (time.process_time() - began) / rows * 1e6
-    yield f"{rows} rows, {size / 1e9:.2f} GB, {kept / 1e9:.2f} of it blocks; written in {written:.0f} µs of a core a row"
+    yield f"{rows} rows, {size / 1e9:.2f} GB, {kept / 1e9:.2f} of it blocks; written in {written:.0f} µs a row"
     line, said = measured("after", output)
     yield f"  after the last test   {line}"
     yield from (f"    {name:18}  {wall:8.1f} s  {cpu:8.1f} s" for name, (wall, cpu) in said["steps"].items())

@@ -13,6 +13,7 @@ from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import Measure
 from rag_harness.report.blocks.block import Block, Mask
 from rag_harness.report.blocks.reading import read_blocks
+from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.report.columns import Growing
 from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import State, SuiteTable
@@ -65,7 +66,7 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
 
 def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:
     reading = _Reading(name, record, cases, measures)
-    for block in read_blocks(rows, measures, cases):
+    for block in read_blocks(rows, measures, cases, SEGMENT):
         reading.take(block)
     reading.add_scores(rows.parent / SCORES / rows.name, rows.parent / CHECKED / rows.name)
     return reading.table()

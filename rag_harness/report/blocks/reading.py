@@ -9,16 +9,22 @@ from rag_harness.measures import Measure
 from rag_harness.report.blocks.block import Block
 from rag_harness.report.blocks.made import made
 from rag_harness.report.blocks.making import has_column, lines_of, made_of, needs_digests
-from rag_harness.report.blocks.segments import SEGMENT, Segment, content, digests, segments
+from rag_harness.report.blocks.segments import Segment, content, digests, segments
 from rag_harness.report.blocks.shelf import Shelf
 from rag_harness.results.cases import CaseFile
 
 
-def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int = SEGMENT) -> Iterator[Block]:
+def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[Block]:
     """Yield the blocks of a file, one at a time; none where there is no file.
 
     Those of a file of more than one piece are kept beside it, and taken from there where their lines, the cases, the
     measures and the code are what they were.
+
+    Args:
+        rows: the file.
+        measures: that rows are scored on.
+        cases: of the suite.
+        size: of a piece, in bytes.
     """
     pieces = segments(rows, size)
     if len(pieces) > 1:

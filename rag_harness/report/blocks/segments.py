@@ -20,12 +20,12 @@ class Segment(NamedTuple):
     start: int
     end: int
 
-    def is_whole(self, size: int = SEGMENT) -> bool:
+    def is_whole(self, size: int) -> bool:
         """Whether it will not grow with the file."""
         return self.end - self.start >= size
 
 
-def segments(file: Path, size: int = SEGMENT) -> list[Segment]:
+def segments(file: Path, size: int) -> list[Segment]:
     """Return the pieces of ``file``: each ends with the line that fills ``size``, the last one with the file."""
     if not file.is_file():
         return []
