@@ -93,7 +93,7 @@ class SuiteTable:
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""
-        return int(self._mask(where).sum())
+        return int(self.mask(where).sum())
 
     def selected_of(self, where: Slice, /) -> int:
         """Count those that this run was to look at, lost ones included."""
@@ -101,7 +101,7 @@ class SuiteTable:
 
     def lost_of(self, where: Slice, /) -> int:
         """Count those that were selected and have no row."""
-        return int((self._mask(where) & (self.states == State.LOST)).sum())
+        return int((self.mask(where) & (self.states == State.LOST)).sum())
 
     def state_of(self, position: int) -> StateName:
         """Return what became of a case."""
@@ -178,10 +178,11 @@ class SuiteTable:
         return found
 
     def _selected(self, where: Slice) -> _Mask:
-        chosen: _Mask = self._mask(where) & (self.states != State.LEFT_OUT)
+        chosen: _Mask = self.mask(where) & (self.states != State.LEFT_OUT)
         return chosen
 
-    def _mask(self, where: Slice) -> _Mask:
+    def mask(self, where: Slice) -> _Mask:
+        """Return which cases of the data are in a slice, shape (cases,)."""
         key = frozenset(where.items())
         if key not in self._masks:
             kinds, number_of = self._kinds
