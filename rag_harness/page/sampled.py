@@ -38,44 +38,45 @@ class Sample:
     said: str = ""
 
 
-def sample_of(runs: Sequence[Run], sections: Sequence[Section] = (), most: int = MOST) -> Sample:
-    """Return the trials that a page of ``runs`` lists: all, if there are at most ``most``, else a sample.
+def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
+    """Return the trials that a page of ``runs`` lists: all, if there are at most ``MOST``, else a sample.
 
     Args:
         runs: of the report.
         sections: what the page says above; trials that it links to are listed in any case.
-        most: trials; those that are linked to come on top.
     """
     tables = {(run.name, name): table for run in runs for name, table in run.experiments.items()}
-    if not is_sampled(runs, most):
+    if not is_sampled(runs):
         return Sample({key: np.flatnonzero(table.states != State.LEFT_OUT) for key, table in tables.items()})
-    linked, quota, ranks = _linked(sections), most // len(tables), dict[int, npt.NDArray[np.uint64]]()
+    linked, quota, ranks = _linked(sections), MOST // len(tables), dict[int, npt.NDArray[np.uint64]]()
     found = {}
     for run in runs:
         for name, table in run.experiments.items():
-            rank = ranks.setdefault(id(table.ids), _ranks(table.ids))
+            # Experiments on the same data share their ids.
+            if id(table.ids) not in ranks:
+                ranks[id(table.ids)] = _ranks(table.ids)
             named = _named(linked, run.address(f"{name}-"), table)
-            found[run.name, name] = _chosen(table, rank, quota, named)
-    return Sample(found, sample_said(runs, most))
+            found[run.name, name] = _chosen(table, ranks[id(table.ids)], quota, named)
+    return Sample(found, sample_said(runs))
 
 
-def is_sampled(runs: Sequence[Run], most: int = MOST) -> bool:
+def is_sampled(runs: Sequence[Run]) -> bool:
     """Whether a page of ``runs`` cannot list every trial."""
-    return _trials(runs) > most
+    return _trials(runs) > MOST
 
 
-def sample_said(runs: Sequence[Run], most: int = MOST) -> str:
+def sample_said(runs: Sequence[Run]) -> str:
     """Say which trials a page of ``runs`` lists; empty where it lists all of them."""
-    if not is_sampled(runs, most):
+    if not is_sampled(runs):
         return ""
-    quota = most // sum(len(run.experiments) for run in runs)
+    quota = MOST // sum(len(run.experiments) for run in runs)
     worst = quota // 2
     return (
-        f"Of {_trials(runs):,} trials the page lists a sample. Of each experiment: the {worst:,} worst, which are those "
-        "without an answer, then those of a failed kind, then by HRI or, where nothing was judged, by how far the "
-        f"words are from the ground truth; {quota - worst:,} of the others, drawn in proportion to their query types by "
-        "the digest of their ids, so the same cases of every experiment as far as they go; and what the page links to. "
-        "All figures, intervals and gates are of all trials."
+        f"Of {_trials(runs):,} trials the page lists a sample. Of each experiment: the {worst:,} worst, which are "
+        "those without an answer, then those of a failed kind, then by HRI or, where nothing was judged, by how far "
+        f"the words are from the ground truth; {quota - worst:,} of the others, drawn in proportion to their query "
+        "types by the digest of their ids, so the same cases of every experiment as far as they go; and what the page "
+        "links to. All figures, intervals and gates are of all trials."
     )
 
 
@@ -103,8 +104,9 @@ def _worst(table: SuiteTable) -> _Places:
     kinds = table.categories or ()
     failed = np.fromiter((kind in FAILED for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
     order = np.where(table.states == State.OK, np.where(failed, 1, 0), 2)
-    every: _Places = np.lexsort((-badness, -order))
-    return every[table.states[every] != State.LEFT_OUT]
+    every = np.lexsort((-badness, -order))
+    found: _Places = every[table.states[every] != State.LEFT_OUT]
+    return found
 
 
 def _drawn(table: SuiteTable, rank: npt.NDArray[np.uint64], left: _Mask, count: int) -> _Places:

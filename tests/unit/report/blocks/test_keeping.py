@@ -10,6 +10,7 @@ from rag_harness.measures import default_measures, measure_named
 from rag_harness.report import tables
 from rag_harness.report.blocks import reading
 from rag_harness.report.blocks.keeping import Keeper
+from rag_harness.report.blocks.making import made_of
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.blocks.shelf import COLUMNS
 from rag_harness.results.cases import CaseFile
@@ -44,7 +45,6 @@ def test_after_the_last_row_nothing_is_read_again(tmp_path: Path, monkeypatch: p
     expected = all_of(whole_table(tmp_path, monkeypatch))
     whole = [piece for piece in segments(tmp_path / "e3.jsonl", PIECE) if piece.is_whole(PIECE)]
     assert len(whole) > 5
-    made_of = reading.made_of
     again: list[int] = []
     monkeypatch.setattr(reading, "made_of", lambda *args: again.append(1) or made_of(*args))  # type: ignore[func-returns-value]
     assert all_of(table_in(tmp_path)) == expected
