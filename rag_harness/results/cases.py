@@ -10,12 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic_core import from_json
-
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import file_sha256
-from rag_harness.results.storable import storable
+from rag_harness.results.storable import read_json, storable
 from rag_harness.types import Case, Evidence, Query
 
 CASES = "cases"
@@ -106,7 +104,7 @@ class CaseFile:
     def _named(self, line: bytes, number: int) -> tuple[str, Mapping[str, str]]:
         """Return id and labels alone: making a million cases takes as long as reading their rows."""
         try:
-            content = _read(line)
+            content = read_json(line)
             if not content.keys() >= _KEYS:
                 _case(content)  # says what is missing
             return content["case_id"], content["labels"]
@@ -115,7 +113,7 @@ class CaseFile:
 
     def _parsed(self, line: bytes, number: int) -> KeptCase:
         try:
-            return _case(_read(line))
+            return _case(read_json(line))
         except _NO_CASE as error:
             raise self._damaged(number, error) from error
 
@@ -139,14 +137,6 @@ def _line(kept: KeptCase) -> bytes:
     golden = {"expected": list(kept.expected), "justification": kept.justification, "passage": kept.passage}
     more = golden if kept.expected else {}
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def _read(line: bytes) -> Any:
-    """Parse a line; half a character, as older releases have written it, is for the slower parser."""
-    try:
-        return from_json(line)
-    except ValueError:
-        return json.loads(line)
 
 
 def _case(content: Mapping[str, Any]) -> KeptCase:

@@ -8,7 +8,6 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-import rag_harness
 from rag_harness.files.sources import source_digest
 from rag_harness.measures import Measure
 
@@ -48,7 +47,7 @@ def _identity(measure: Measure) -> str:
 @cache
 def _code() -> str:
     state = sha256()
-    root = Path(rag_harness.__file__).parent
+    root = Path(__file__).parents[2]
     for file in sorted(root.rglob("*.py")):
         state.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
     return state.hexdigest()
