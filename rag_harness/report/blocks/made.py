@@ -28,10 +28,8 @@ class Made:
 
     def serves(self, wanted: Made) -> bool:
         """Whether what was made of this has all that is wanted, and as it is wanted."""
-        return (self.cases, self.code) == (
-            wanted.cases,
-            wanted.code,
-        ) and wanted.measures.items() <= self.measures.items()
+        same = (self.cases, self.code) == (wanted.cases, wanted.code)
+        return same and wanted.measures.items() <= self.measures.items()
 
 
 def made(cases: str, measures: Iterable[Measure]) -> Made:
