@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import holds
 from rag_harness.report.asked import asked_measures
-from rag_harness.report.suite_table import SuiteTable
+from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.summary_file import FILE
 from rag_harness.report.tables import read_tables
 from rag_harness.results.cases import CaseFile
@@ -59,12 +62,21 @@ def suspects(table: SuiteTable, worst: int = WORST, failed: Sequence[Gate] = ())
     ``worst`` of all.
     """
     below = {case for gate in failed if gate.measure in table.columns for case in _below(table, gate)}
-    ordered = sorted(_answered(table), key=lambda suspect: -suspect.badness)
-    return {
-        suspect.query_id: suspect
-        for n, suspect in enumerate(ordered)
-        if suspect.category or suspect.query_id in below or n < worst
-    }
+    badness = badness_of(table)
+    answered = np.flatnonzero(table.states == State.OK)
+    ordered = answered[np.argsort(-badness[answered], kind="stable")].tolist()
+    chosen = [
+        place
+        for n, place in enumerate(ordered)
+        if n < worst or _failed(table, place) or (below and table.ids[place] in below)
+    ]
+    return {table.ids[place]: _suspect(table, place, float(badness[place])) for place in chosen}
+
+
+def count_worse(table: SuiteTable, than: float) -> int:
+    """Count the answers that are worse than a badness, or of a failed category."""
+    worse = badness_of(table) > than
+    return sum(bool(worse[n]) or bool(_failed(table, n)) for n in np.flatnonzero(table.states == State.OK).tolist())
 
 
 def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
@@ -87,36 +99,44 @@ def _below(table: SuiteTable, gate: Gate) -> Iterator[str]:
     return (case for case, value in values.items() if not holds(value, gate.op, gate.right))
 
 
-def _answered(table: SuiteTable) -> Iterator[Suspect]:
-    values = {name: table.values(name, {}) for name in _looked_at(table)}
-    for position, case_id in enumerate(table.ids):
-        if table.state_of(position) == "ok":
-            yield _suspect(table, position, {name: each[case_id] for name, each in values.items() if case_id in each})
+def badness_of(table: SuiteTable) -> npt.NDArray[np.float64]:
+    """Return how bad each answer is, shape (cases,): its HRI, else how bad its words are, in [-2, -1].
 
-
-def _looked_at(table: SuiteTable) -> list[str]:
-    wanted = ("hri", "hri_gold", *AGAINST_TRUTH, "token_f1", "false_abstention_rate")
-    return [name for name in (*wanted, "abstention_rate") if name in table.columns]
-
-
-def _suspect(table: SuiteTable, position: int, values: Mapping[str, float]) -> Suspect:
-    category = table.categories[position] if table.categories else ""
-    hri = values.get("hri", values.get("hri_gold"))
-    judged = {name: values[name] for name in AGAINST_TRUTH if name in values}
-    failed = category if category in FAILED else ""
-    # What has no HRI, a refusal say, invents nothing: it comes after all that has one.
-    return Suspect(table.ids[position], _badness(values) - 2 if hri is None else hri, failed, hri, judged)
-
-
-def _badness(values: Mapping[str, float]) -> float:
-    """Return how bad an answer is that nobody judged, in [0, 1]: how far its words are from the ground truth's.
-
-    A refusal shares none. Where nothing answers the query, whoever answers is as bad as can be. Whether the evidence
-    was given does not count: chosen by that, every failure looked at would be one of retrieval.
+    What has no HRI, a refusal say, invents nothing: it comes after all that has one. Of words: how far they are from
+    the ground truth's, in [0, 1]; a refusal shares none. Where nothing answers the query, whoever answers is as bad as
+    can be. Whether the evidence was given does not count: chosen by that, every failure looked at would be one of
+    retrieval. What has no answer has a badness like others, which says nothing.
     """
-    if "false_abstention_rate" not in values:
-        return 1 - values.get("abstention_rate", 1.0)
-    return max(values["false_abstention_rate"], 1 - values.get("token_f1", 1.0))
+    hri = _or(_values(table, "hri"), _values(table, "hri_gold"))
+    refused, shared = _values(table, "false_abstention_rate"), _or(_values(table, "token_f1"), 1.0)
+    words = _or(np.maximum(refused, 1 - shared), 1 - _or(_values(table, "abstention_rate"), 1.0))
+    return _or(hri, words - 2)
+
+
+def _values(table: SuiteTable, measure: str) -> npt.NDArray[np.float64]:
+    column = table.columns.get(measure)
+    return column.values if column is not None else np.full(len(table.ids), np.nan)
+
+
+def _or(values: npt.NDArray[np.float64], others: npt.NDArray[np.float64] | float) -> npt.NDArray[np.float64]:
+    return np.where(np.isnan(values), others, values)
+
+
+def _failed(table: SuiteTable, place: int) -> str:
+    """Return the category of an answer that failed by it, else nothing."""
+    category = table.categories[place] if table.categories else ""
+    return category if category in FAILED else ""
+
+
+def _suspect(table: SuiteTable, place: int, badness: float) -> Suspect:
+    found = {
+        name: float(column.values[place])
+        for name in ("hri", "hri_gold", *AGAINST_TRUTH)
+        if (column := table.columns.get(name)) is not None and not np.isnan(column.values[place])
+    }
+    judged = {name: found[name] for name in AGAINST_TRUTH if name in found}
+    hri = found.get("hri", found.get("hri_gold"))
+    return Suspect(table.ids[place], badness, _failed(table, place), hri, judged)
 
 
 def rows_of(

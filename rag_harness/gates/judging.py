@@ -186,17 +186,19 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
 
 
 def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference, ways: _Ways) -> Verdict:
+    from rag_harness.stats.by_case import differences, in_both
+
     ours, others = (scores.values(gate.measure, dict(gate.slice)) for scores in (mine, theirs))
-    both = [case for case in ours if case in others]
-    first, second = [ours[case] for case in both], [others[case] for case in both]
+    ours, others = in_both(ours, others)
+    first, second = list(ours.values()), list(others.values())
     if problem := _unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
-    differences = {case: ours[case] - others[case] for case in both}
-    interval = _interval_of_mean(list(differences.values()), ways.unit, -1) if gate.quantile is None else None
+    apart = differences(ours, others)
+    interval = _interval_of_mean(list(apart.values()), ways.unit, -1) if gate.quantile is None else None
     threshold = _aggregate(gate, second) + right.offset
     remarks = _remarks(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
     point = _by_value(gate, first, threshold, interval, remarks)
-    evidence = Found(differences, right.offset, _population(gate, mine, len(both)), remarks[0])
+    evidence = Found(apart, right.offset, _population(gate, mine, len(first)), remarks[0])
     return weighed(point, evidence, ways.rules, ways.unit)
 
 
@@ -209,8 +211,10 @@ def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
 def _unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
     if not values:
         return f"no case has a value of {gate.measure}{_reasons(gate, sides)}"
+    if all(map(isfinite, values)):
+        return ""
     bad = sum(not isfinite(value) for value in values)
-    return f"{bad} of the values of {gate.measure} are NaN or infinite" if bad else ""
+    return f"{bad} of the values of {gate.measure} are NaN or infinite"
 
 
 def _reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:

@@ -23,6 +23,8 @@ Unit: TypeAlias = Literal["share", "ms", "usd", "tokens", "count", "score"]
 Better: TypeAlias = Literal["higher", "lower"]
 Need: TypeAlias = Literal["retrieval", "answer"]
 """What an experiment must do at all for a measure to mean something."""
+NO_RELEVANT = "no relevant document"
+"""What a case has that no ranking can be held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class RankingMeasure(RowMeasure):
 
     def applies(self, case: Case) -> str:
         """Return why there is nothing to look for."""
-        return "" if case.context_reference else "no relevant document"
+        return "" if case.context_reference else NO_RELEVANT
 
     @abstractmethod
     def batch(self, found: Found) -> npt.NDArray[np.float64]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, count
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +71,44 @@ class Found(Hits):
         return Hits(self.n, query, rank, rank, best - key % (best + 1))
 
 
+class Looked(NamedTuple):
+    """Where the judged documents of some queries are, and how relevant they are.
+
+    Attributes:
+        counts: judged documents that were returned, shape (queries,).
+        ranks: of each of them, by query and rank.
+        gains: of each.
+        judged: documents of the qrels, shape (queries,).
+        judged_gains: of each of them, by query.
+    """
+
+    counts: _Ints
+    ranks: _Ints
+    gains: _Ints
+    judged: _Ints
+    judged_gains: _Ints
+
+    def of(self, chosen: npt.NDArray[np.bool_]) -> Looked:
+        """Return those of the chosen queries, shape (queries,)."""
+        returned, wanted = np.repeat(chosen, self.counts), np.repeat(chosen, self.judged)
+        ranks, gains = self.ranks[returned], self.gains[returned]
+        return Looked(self.counts[chosen], ranks, gains, self.judged[chosen], self.judged_gains[wanted])
+
+    def found(self) -> Found:
+        """Return the queries, numbered in their order."""
+        query, judged = (np.repeat(np.arange(len(each)), each) for each in (self.counts, self.judged))
+        found, wanted = self.gains > 0, self.judged_gains > 0
+        return Found(
+            n=len(self.counts),
+            query=query[found],
+            rank=self.ranks[found],
+            nth=_count_within(query[found]),
+            gain=self.gains[found],
+            total=np.bincount(judged[wanted], minlength=len(self.counts)),
+            relevant=(judged[wanted], self.judged_gains[wanted]),
+        )
+
+
 class Finder:
     """Takes one ranking after the other and keeps of each only where the judged documents are."""
 
@@ -90,21 +129,14 @@ class Finder:
         self._judged.append(len(relevant))
         self._judged_gains += relevant.values()
 
+    def looked(self) -> Looked:
+        """Return all queries so far, in the order in which they came."""
+        lists = (self._counts, self._ranks, self._gains, self._judged, self._judged_gains)
+        return Looked(*(np.array(each, dtype=np.int64) for each in lists))
+
     def found(self) -> Found:
-        """Return all queries so far, numbered in the order in which they came."""
-        query, gain = _per_entry(self._counts, self._gains)
-        found = gain > 0
-        judged, judged_gain = _per_entry(self._judged, self._judged_gains)
-        wanted = judged_gain > 0
-        return Found(
-            n=len(self._counts),
-            query=query[found],
-            rank=np.array(self._ranks, dtype=np.int64)[found],
-            nth=_count_within(query[found]),
-            gain=gain[found],
-            total=np.bincount(judged[wanted], minlength=len(self._counts)),
-            relevant=(judged[wanted], judged_gain[wanted]),
-        )
+        """Return them, numbered in that order."""
+        return self.looked().found()
 
 
 def find(run: Run, qrels: Qrels, depth: int | None) -> Found:
@@ -129,11 +161,6 @@ def _judged_places(ranked: Ranked, relevant: Relevant, depth: int | None) -> tup
     if len(found) <= _FEW:
         return top, sorted(top.index(doc_id) + 1 for doc_id in found)
     return top, list(compress(count(1), map(found.__contains__, top)))
-
-
-def _per_entry(counts: list[int], gains: Iterable[int]) -> tuple[_Ints, _Ints]:
-    """Return the query number and the gain of each entry; ``counts`` are the entries per query."""
-    return np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), np.fromiter(gains, np.int64)
 
 
 def _count_within(query: _Ints) -> _Ints:

@@ -39,6 +39,7 @@ def html_of(title: str, sections: Sequence[Section], payload: Payload, is_plain:
             title=title,
             sections=sections,
             blocks=list(_blocks(payload, is_plain)),
+            sampled=payload.sampled,
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),

@@ -67,19 +67,27 @@ class Run:
         Raises:
             DataError: the cases are missing or damaged.
         """
-        return self._queries[self.suites[experiment].data].get(case, "")
+        cases = self.cases_of(experiment)
+        position = cases.position.get(case)
+        try:
+            return cases[position].case.query.text if position is not None else ""
+        finally:
+            cases.close()
+
+    def cases_of(self, experiment: str) -> CaseFile:
+        """Return the cases of an experiment: a file is looked through once. Close it when it is not read any more.
+
+        Raises:
+            DataError: the cases are missing or damaged.
+        """
+        data = self.suites[experiment].data
+        if data not in self._case_files:
+            self._case_files[data] = CaseFile(self.output, data)
+        return self._case_files[data]
 
     @cached_property
-    def _queries(self) -> Mapping[str, Mapping[str, str]]:
-        """The text of every query, by data and case: each file is read once."""
-        found = {}
-        for data in {record.data for record in self.suites.values()}:
-            file = CaseFile(self.output, data)
-            try:
-                found[data] = {case: file[position].case.query.text for case, position in file.position.items()}
-            finally:
-                file.close()
-        return found
+    def _case_files(self) -> dict[str, CaseFile]:
+        return {}
 
     @property
     def experiments(self) -> dict[str, SuiteTable]:

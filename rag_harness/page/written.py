@@ -11,6 +11,7 @@ from rag_harness.garbage import uncollected
 from rag_harness.page.beside import intervals_beside
 from rag_harness.page.formats import Format
 from rag_harness.page.run import Run, read_run
+from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
 from rag_harness.report.suite_table import SuiteTable
 
@@ -86,9 +87,12 @@ def _text(runs: Sequence[Run], wanted: Format, is_plain: bool) -> str:
     from rag_harness.page.html import html_of
     from rag_harness.page.payload.index import payload_of
 
-    with intervals_beside(runs):
-        payload = payload_of(runs)
-    return html_of(title, sections_of(runs), payload, is_plain)
+    if not is_sampled(runs):
+        with intervals_beside(runs):
+            payload = payload_of(runs)
+        return html_of(title, sections_of(runs), payload, is_plain)
+    sections = sections_of(runs)
+    return html_of(title, sections, payload_of(runs, sample_of(runs, sections)), is_plain)
 
 
 def _encoded(text: str) -> bytes:

@@ -36,6 +36,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     from rag_harness.plugin.early_stop import EarlyStopping
     from rag_harness.plugin.gating import GateKeeper
     from rag_harness.plugin.golden_section import GoldenSection
+    from rag_harness.plugin.keeping import Keeping
     from rag_harness.plugin.metamorphic import Metamorphic
     from rag_harness.plugin.progress import Progress
     from rag_harness.plugin.recorder import Recorder
@@ -51,9 +52,12 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     gates = GateKeeper(session, recorder, record, early.rules_for, affected.is_all_of)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
+    keeping = Keeping(session, record)
+    recorder.written = keeping.take
+    record.before_reading.append(keeping.seal)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
     # said of what the run will cost.
-    collection = Collection(session, (recorder, gates, Slices(session, record), progress, recording))
+    collection = Collection(session, (recorder, gates, Slices(session, record), progress, recording, keeping))
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     # Of two that print in the usual order, the one that is registered later does first.

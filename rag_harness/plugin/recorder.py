@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +36,7 @@ class Recorder:
         not_run: trials that could have passed the budget.
         settled: experiments that were not asked about all of their cases, for every gate was settled before.
         missed: tests of golden entries that were not found.
+        written: told of each row that was appended, with its line; None where nobody asks.
     """
 
     def __init__(self, session: RagSession) -> None:
@@ -51,6 +52,7 @@ class Recorder:
         self.adopted: Adopted | None = None
         self.not_run: set[TrialId] = set()
         self.settled: set[str] = set()
+        self.written: Callable[[ExperimentResult, bytes], None] | None = None
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
@@ -113,9 +115,14 @@ class Recorder:
         if resumed:
             self.resumed.setdefault(row.experiment, set()).add(row.query_id)
         else:
-            self._file(row.experiment).append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
+            self._append(row, f"{shipped}\n" if isinstance(shipped, str) else row.line())
         self._session.config.hook.pytest_rag_result(result=row, config=self._session.config)
         return row, True
+
+    def _append(self, row: ExperimentResult, line: str) -> None:
+        self._file(row.experiment).append(row, line)
+        if self.written is not None:
+            self.written(row, line.encode())
 
     def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
         """Take whose judgement a row has, the scores that are new, and what they took."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.golden.run import RetrievalCase, RetrievalResult
+    from rag_harness.measures import Measure
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.abstention import Abstention
@@ -32,6 +33,9 @@ class RunRecord:
         self._selected: dict[TrialId, None] = {}
         self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
+        self._case_digests: dict[str, str] = {}
+        self.before_reading: list[Callable[[], None]] = []
+        """What others do when all rows are in their files."""
         self.unwritable = False
         self.more: dict[str, Any] = {}
         """What others have ``summary.json`` say, by its key."""
@@ -63,10 +67,27 @@ class RunRecord:
 
         self._arrivals.close_files()
         suites = self._suites(interrupted)
-        for data in sorted({record.data for record in suites.values()}):
+        for step in self.before_reading:
+            step()
+        for data in sorted({record.data for record in suites.values()} - self._case_digests.keys()):
             write_cases(self._session.output, data, self._cases(data))
         write_manifest(self._session.output, self._manifest(suites))
         self._selected.clear()
+
+    def keep_cases(self, suite: str) -> str:
+        """Write the cases of a suite before the run has ended, and return the digest of their file.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from rag_harness.files.sources import file_sha256
+        from rag_harness.results.cases import CaseFile, write_cases
+
+        data = self._data_of(suite)
+        if data not in self._case_digests:
+            write_cases(self.output, data, self._cases(data))
+            self._case_digests[data] = file_sha256(CaseFile.place(self.output, data))
+        return self._case_digests[data]
 
     @property
     def is_there(self) -> bool:
@@ -89,18 +110,18 @@ class RunRecord:
     @cached_property
     def tables(self) -> Mapping[str, SuiteTable]:
         """A table of every suite that something was selected of."""
-        from rag_harness.measures import default_measures, measure_named
         from rag_harness.report.tables import read_tables
 
         self.leave(interrupted=True)
-        k = self._session.settings.k
+        return read_tables(self._session.output, self.measures_of)
 
-        def measures(suite: str) -> list[Any]:
-            kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, k)}
-            more = [*self.manifest.suites[suite].judged, *self._wanted.get(suite, ())]
-            return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]
+    def measures_of(self, suite: str) -> list[Measure]:
+        """Return the measures of a suite's table: those kept of every run, judged ones, and those that are wanted."""
+        from rag_harness.measures import default_measures, measure_named
 
-        return read_tables(self._session.output, measures)
+        kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, self._session.settings.k)}
+        more = [*self._session.wanted.judged_names(suite), *self._wanted.get(suite, ())]
+        return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]
 
     def has_settled(self, suite: str) -> bool:
         """Whether cases of a suite were not asked for, because its gates were settled."""

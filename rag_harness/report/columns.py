@@ -1,22 +1,26 @@
-"""A measure of every case, as the rows come."""
+"""A measure of every case, as blocks of rows come."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from rag_harness.files.log import log
-from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
+from rag_harness.measures import Measure, RankingMeasure, Score
+from rag_harness.measures.measure import NO_RELEVANT
 from rag_harness.measures.ranking_arrays import Found
+from rag_harness.report.blocks.block import Block, Mask, Reason, Scores
+from rag_harness.report.blocks.scored import NO_ANSWER
 from rag_harness.report.suite_table import Column
 from rag_harness.results.cases import KeptCase
-from rag_harness.results.row import ExperimentResult
 
 _MOST_REASONS = 250
 _OTHERS = "no verdict for another reason", "another reason"
 """Names of reasons beyond these: of what could have a value, and of what is undefined."""
-_NO_ANSWER, _NO_ROW = "no answer", "no row"
+_NO_ROW = "no row"
+_REASONS: Sequence[Reason] = (("", True), (NO_RELEVANT, True), (NO_ANSWER, True))
+_Rows = npt.NDArray[np.intp]
 
 
 class Growing:
@@ -29,26 +33,26 @@ class Growing:
         self._reasons = {"": 0}
         self._unmeasured: set[int] = set()
         self.judged: set[int] = set()
-        # Protocols are slow to ask, and every row would ask.
-        self._by_row = measure if isinstance(measure, RowMeasure) and not isinstance(measure, RankingMeasure) else None
 
-    def add(self, position: int, kept: KeptCase, row: ExperimentResult | None) -> None:
-        """Score a row; None is that of a lost case."""
+    def take(self, block: Block, rows: _Rows, found: Found) -> None:
+        """Take the scores of some rows of a block; ``found`` are the rankings of those that have an answer."""
+        scores, positions = block.scores(self.measure.name), block["position"][rows]
+        ok = block["ok"][rows]
+        applies = block["relevant"][rows] if isinstance(self.measure, RankingMeasure) else np.ones(len(rows), np.bool_)
+        taken = scores.of(rows) if scores is not None else _without_column(self.measure, ok, applies)
+        self._absent[positions] = self._numbers(taken)[taken.absent]
+        self._values[positions] = taken.values
+        if isinstance(self.measure, RankingMeasure):
+            values, is_open = self.measure.batch(found), taken.absent[ok] == 0
+            self._values[positions[ok][is_open]] = values[is_open]
+
+    def lose(self, position: int, kept: KeptCase) -> None:
+        """Note a case that no row came of."""
         why = self.measure.applies(kept.case)
-        if why:
-            self._leave_out(position, why)
-        elif row is None or not row.ok:
-            self._without_answer(position, _NO_ROW if row is None else _NO_ANSWER)
-        elif self._by_row is not None:
-            self.put(position, _scored(self._by_row, kept, row))
-
-    def fill(self, found: Found, positions: Sequence[int]) -> None:
-        """Score all rankings at once; ``positions`` says which cases they are of."""
-        if not isinstance(self.measure, RankingMeasure) or not positions:
-            return
-        where, values = np.array(positions), self.measure.batch(found)
-        applies = self._absent[where] == 0
-        self._values[where[applies]] = values[applies]
+        if not why and self.measure.worst is not None:
+            self._values[position] = self.measure.worst
+        else:
+            self._leave_out(position, why or _NO_ROW)
 
     def finished(self, unmet: str) -> Column:
         """Return the column; without a value where the experiment never does what the measure ``unmet`` needs."""
@@ -58,21 +62,13 @@ class Growing:
             self._unmeasured.clear()
         return Column(self.measure, self._values, self._absent, list(self._reasons), frozenset(self._unmeasured))
 
-    def _without_answer(self, position: int, why: str) -> None:
-        if self.measure.worst is None:
-            self._leave_out(position, why)
-        else:
-            self._values[position] = self.measure.worst
-
     def put(self, position: int, score: Score) -> None:
         """Note the score of a case, in place of one that was there."""
         if score.value is not None:
             self._values[position], self._absent[position] = score.value, 0
             return
         self._values[position] = np.nan
-        self._leave_out(position, score.reason or "no value", _OTHERS[score.undefined])
-        if not score.undefined:
-            self._unmeasured.add(int(self._absent[position]))
+        self._leave_out(position, score.reason or "no value", score.undefined)
 
     def is_open(self, position: int) -> bool:
         """Whether a case has neither a value nor a reason for having none."""
@@ -83,24 +79,33 @@ class Growing:
         if not self._absent[position]:
             return Score(float(self._values[position]))
         number = int(self._absent[position])
-        return Score(None, self._names[number], undefined=number not in self._unmeasured)
+        return Score(None, list(self._reasons)[number], undefined=number not in self._unmeasured)
 
-    def _leave_out(self, position: int, why: str, other: str = _OTHERS[True]) -> None:
-        self._absent[position] = self._number(why, other)
+    def _leave_out(self, position: int, why: str, undefined: bool = True) -> None:
+        self._absent[position] = self._number(why, undefined)
 
-    @property
-    def _names(self) -> list[str]:
-        return list(self._reasons)
+    def _numbers(self, scores: Scores) -> npt.NDArray[np.uint8]:
+        """Return the number of each of the block's reasons here; new ones are numbered as rows bring them."""
+        numbers = np.zeros(len(scores.reasons), dtype=np.uint8)
+        used, first = np.unique(scores.absent, return_index=True)
+        for reason in used[np.argsort(first)]:
+            numbers[reason] = self._number(*scores.reasons[reason]) if reason else 0
+        return numbers
 
-    def _number(self, why: str, other: str = _OTHERS[True]) -> int:
-        known = why if why in self._reasons or len(self._reasons) < _MOST_REASONS else other
-        return self._reasons.setdefault(known, len(self._reasons))
+    def _number(self, why: str, undefined: bool = True) -> int:
+        known = why if why in self._reasons or len(self._reasons) < _MOST_REASONS else _OTHERS[undefined]
+        number = self._reasons.setdefault(known, len(self._reasons))
+        if not undefined:
+            self._unmeasured.add(number)
+        return number
 
 
-def _scored(measure: RowMeasure, kept: KeptCase, row: ExperimentResult) -> Score:
-    """Score a row; a measure that raises has not measured, and says so."""
-    try:
-        return measure.score(kept.case, row)
-    except Exception as error:
-        log.error("%s of %s failed", measure.name, row.trial_id, exc_info=error)
-        return Score(None, f"no value, for the measure raised {type(error).__name__}: {error}")
+def _without_column(measure: Measure, ok: Mask, applies: Mask) -> Scores:
+    """Return the scores of a measure that a block has no column of: rankings and judges say the rest."""
+    worst, failed = measure.worst, applies & ~ok
+    values, absent = np.full(len(ok), np.nan), np.where(applies, 0, 1).astype(np.uint16)
+    if worst is None:
+        absent[failed] = 2
+    else:
+        values[failed] = worst
+    return Scores(values, absent, _REASONS)

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from rag_harness.measures import Score
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure, category_of
 from rag_harness.measures.judged.categories import PARTS
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
+from rag_harness.report.blocks.block import Block
 from rag_harness.report.columns import Growing
-from rag_harness.results.row import ExperimentResult
-from rag_harness.results.score import Author, ScoreLine, read_scores, row_digest
-from rag_harness.types import Case
+from rag_harness.results.score import Author, ScoreLine, read_scores
 
 _NOT_JUDGED = "no judgement"
 _NOT_CHECKED = "no check: it was not sampled, or the run ended before"
@@ -41,11 +41,15 @@ class JudgedColumns:
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
         self._abstained, self._answerable = np.zeros(cases, np.bool_), np.ones(cases, np.bool_)
 
-    def note(self, position: int, case: Case, row: ExperimentResult) -> None:
-        """Note a row with an answer, whose scores are read later."""
+    def note(self, block: Block, rows: npt.NDArray[np.intp]) -> None:
+        """Note rows with an answer, whose scores are read later."""
         if self._judged or self._composites or self._checked:
-            self._digests[position] = row_digest(row)
-            self._abstained[position], self._answerable[position] = row.abstained, case.answerable
+            positions = block["position"][rows]
+            self._digests |= zip(positions.tolist(), block.digests(rows), strict=True)
+            self._abstained[positions], self._answerable[positions] = (
+                block["abstained"][rows],
+                block["answerable"][rows],
+            )
 
     def read(self, file: Path, position_of: Mapping[str, int]) -> None:
         """Take the scores of ``file`` that are of these rows; of the same measure and row the last one holds."""

@@ -17,6 +17,7 @@ from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
 from rag_harness.stats import holm
+from rag_harness.stats.by_case import in_both
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import Paired, paired, quantile_difference
 from rag_harness.types import GOLDEN
@@ -171,8 +172,8 @@ def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
 def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[list[float], list[float]]:
     """Return both sides' values of the cases that have one in both, in one order."""
     a, b = (tables[name].values(cell.measure, dict(cell.where)) for name in (cell.first, cell.second))
-    common = [case for case in a if case in b]
-    return [a[case] for case in common], [b[case] for case in common]
+    first, second = in_both(a, b)
+    return list(first.values()), list(second.values())
 
 
 def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> Iterator[Cell]:

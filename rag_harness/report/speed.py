@@ -85,12 +85,21 @@ def _untimed(suite: SuiteTable) -> float:
 
 def _once(suites: Sequence[SuiteTable], stage: str) -> float:
     """Return the seconds of a stage of all new trials; equal times of one case are the same work."""
-    done = {
-        (suite.ids[n], suite.totals.times[stage][n])
-        for suite in suites
-        for n in map(int, np.flatnonzero(suite.totals.new & ~np.isnan(suite.totals.times[stage])))
-    }
-    return float(sum(milliseconds for _, milliseconds in done) / 1000)
+    new = [np.where(suite.totals.new, suite.totals.times[stage], np.nan) for suite in suites]
+    if all(suite.ids is suites[0].ids for suite in suites):
+        return _different(np.array(new)) / 1000
+    places = {case: place for place, case in enumerate(dict.fromkeys(case for suite in suites for case in suite.ids))}
+    rows = np.full((len(suites), len(places)), np.nan)
+    for row, suite, times in zip(rows, suites, new, strict=True):
+        row[[places[case] for case in suite.ids]] = times
+    return _different(rows) / 1000
+
+
+def _different(times: npt.NDArray[np.float64]) -> float:
+    """Add up the times of each case, shape (suites, cases), each that differs from those before it once."""
+    ordered = np.sort(times, axis=0)
+    ordered[1:][ordered[1:] == ordered[:-1]] = np.nan
+    return float(np.nansum(ordered))
 
 
 def _new(suite: SuiteTable, stage: str) -> npt.NDArray[np.float64]:

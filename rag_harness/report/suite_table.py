@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from rag_harness.gates.judging import interval_of_mean
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
-from rag_harness.stats import mean_or_none
+from rag_harness.stats.by_case import CaseValues
+from rag_harness.stats.means import mean_of
 from rag_harness.types import REVIEWED, is_in, review_of
 
 Slice = Mapping[str, str]
@@ -92,7 +94,7 @@ class SuiteTable:
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""
-        return int(self._mask(where).sum())
+        return int(self.mask(where).sum())
 
     def selected_of(self, where: Slice, /) -> int:
         """Count those that this run was to look at, lost ones included."""
@@ -100,7 +102,7 @@ class SuiteTable:
 
     def lost_of(self, where: Slice, /) -> int:
         """Count those that were selected and have no row."""
-        return int((self._mask(where) & (self.states == State.LOST)).sum())
+        return int((self.mask(where) & (self.states == State.LOST)).sum())
 
     def state_of(self, position: int) -> StateName:
         """Return what became of a case."""
@@ -111,7 +113,7 @@ class SuiteTable:
         """The most hits that any row has; None where nothing was retrieved."""
         return self.totals.depth or None
 
-    def values(self, measure: str, where: Slice, /) -> dict[str, float]:
+    def values(self, measure: str, where: Slice, /) -> Mapping[str, float]:
         """Return the value of each case that has one; an error and a lost case count the worst.
 
         Raises:
@@ -119,8 +121,7 @@ class SuiteTable:
         """
         column = self.columns[measure]
         chosen = np.flatnonzero(self._selected(where) & ~np.isnan(column.values))
-        names = [self.ids[n] for n in chosen.tolist()]
-        return dict(zip(names, column.values[chosen].tolist(), strict=True))
+        return CaseValues(self.ids, chosen, column.values[chosen])
 
     def has(self, measure: str) -> bool:
         """Whether the table was made with a measure and some selected case has a value of it."""
@@ -147,7 +148,7 @@ class SuiteTable:
         """Return the mean of each measure; None where no case has a value."""
         chosen = self._selected(where or {})
         found = {measure: self.columns[measure].values[chosen] for measure in measures}
-        return {measure: mean_or_none(values[~np.isnan(values)].tolist()) for measure, values in found.items()}
+        return {measure: mean_of(values[~np.isnan(values)]) for measure, values in found.items()}
 
     def interval(self, measure: str) -> tuple[float, float]:
         """Return the 95 % interval of the mean of a measure that some case has a value of, as gates show it."""
@@ -158,8 +159,8 @@ class SuiteTable:
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates of each value of a slice key, sorted, over the selected cases."""
-        selected = [self.labels[n] for n in map(int, np.flatnonzero(self._selected({})))]
-        found = _slices(selected).get(key, ())
+        kinds, number_of = self._kinds
+        found = _slices([kinds[n] for n in np.unique(number_of[self._selected({})])]).get(key, ())
         return {value: self.aggregate(measures, {key: value}) for value in sorted(found)}
 
     def shares(self, where: Slice | None = None) -> dict[str, float]:
@@ -170,26 +171,35 @@ class SuiteTable:
 
     def slices(self) -> dict[str, set[str]]:
         """Return every slice key with the values that cases in the data have."""
-        return _slices(self.labels)
+        return _slices(self._kinds[0])
 
     def _selected(self, where: Slice) -> _Mask:
-        chosen: _Mask = self._mask(where) & (self.states != State.LEFT_OUT)
+        chosen: _Mask = self.mask(where) & (self.states != State.LEFT_OUT)
         return chosen
 
-    def _mask(self, where: Slice) -> _Mask:
+    def mask(self, where: Slice) -> _Mask:
+        """Return which cases of the data are in a slice, shape (cases,)."""
         key = frozenset(where.items())
         if key not in self._masks:
-            belongs = (is_in(labels, where) for labels in self.labels)
-            self._masks[key] = np.fromiter(belongs, np.bool_, len(self.ids))
+            kinds, number_of = self._kinds
+            self._masks[key] = np.array([is_in(labels, where) for labels in kinds], np.bool_)[number_of]
         return self._masks[key]
 
+    @cached_property
+    def _kinds(self) -> tuple[list[Slice], npt.NDArray[np.intp]]:
+        """All labels that differ, and which of them each case has: many cases share theirs."""
+        places = np.fromiter(map(id, self.labels), np.int64, len(self.labels))
+        _, first, number_of = np.unique(places, return_index=True, return_inverse=True)
+        in_order = np.argsort(first)
+        return [self.labels[n] for n in first[in_order]], np.argsort(in_order)[number_of]
 
-def _slices(cases: Sequence[Slice]) -> dict[str, set[str]]:
+
+def _slices(kinds: Sequence[Slice]) -> dict[str, set[str]]:
     """Return the values of each key; where some cases say whether they were reviewed, those that do not count too."""
     found: dict[str, set[str]] = {}
-    for labels in cases:
+    for labels in kinds:
         for key, value in labels.items():
             found.setdefault(key, set()).add(value)
-    if REVIEWED in found and any(REVIEWED not in labels for labels in cases):
+    if REVIEWED in found and any(REVIEWED not in labels for labels in kinds):
         found[REVIEWED].add(review_of({})[REVIEWED])
     return found

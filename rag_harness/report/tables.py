@@ -11,15 +11,15 @@ import numpy.typing as npt
 from rag_harness.engine.places import result_path
 from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import Measure
-from rag_harness.measures.hits import ranking_of
-from rag_harness.measures.ranking_arrays import Finder
+from rag_harness.report.blocks.block import Block, Mask
+from rag_harness.report.blocks.reading import read_blocks
+from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.report.columns import Growing
 from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
-from rag_harness.results.manifest import RunManifest, SuiteRecord, chosen, of_run, read_manifest
-from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chosen, missing_of, read_manifest
 from rag_harness.results.score import CHECKED, SCORES
 from rag_harness.types import GOLDEN
 
@@ -29,7 +29,7 @@ _UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
 
 
 def read_tables(output: Path, measures: MeasuresOf) -> dict[str, SuiteTable]:
-    """Return a table of every suite of the last run, by its name. Rows are read one by one and not kept.
+    """Return a table of every suite of the last run, by its name. Rows are read a block at a time and not kept.
 
     Raises:
         DataError: ``run.json`` or the cases are missing or damaged.
@@ -66,8 +66,8 @@ def read_repeat(output: Path, name: str, repeat: int, record: SuiteRecord, measu
 
 def _read_table(rows: Path, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> SuiteTable:
     reading = _Reading(name, record, cases, measures)
-    for row in rows_in(rows):
-        reading.add(row)
+    for block in read_blocks(rows, measures, cases, SEGMENT):
+        reading.take(block)
     reading.add_scores(rows.parent / SCORES / rows.name, rows.parent / CHECKED / rows.name)
     return reading.table()
 
@@ -77,29 +77,34 @@ class _Reading:
 
     def __init__(self, name: str, record: SuiteRecord, cases: CaseFile, measures: Sequence[Measure]) -> None:
         self._name, self._cases = name, cases
-        self._is_of_run, self._is_resumed = of_run(record), chosen(record.resumed)
+        self._fingerprints = frozenset(record.fingerprints)
+        self._has_come = _which(cases, awaited(record), record.selected == "all" and not missing_of(record))
+        self._resumed = _which(cases, chosen(record.resumed), record.resumed == "all")
         self._states = _states_before(record, cases)
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
         self._judged = JudgedColumns(self._columns, record.authors, len(cases.ids))
-        self._finder = Finder()
-        self._found: list[int] = []
 
-    def add(self, row: ExperimentResult) -> None:
-        """Take a row, unless it is of another run, or one of its case came before it."""
-        position = self._cases.position.get(row.query_id)
-        if position is None or self._states[position] != State.LOST or not self._is_of_run(row):
-            return
-        self._states[position] = State.OK if row.ok else State.ERROR
-        kept = self._cases[position]
-        ranked = ranking_of(row, kept.case)
-        self._totals.add(row, position, len(ranked), self._is_resumed(row.query_id))
+    def take(self, block: Block) -> None:
+        """Take the rows of a block, but for those of another run, and those that one of their case came before."""
+        rows = self._counted(block)
+        positions, ok = block["position"][rows], block["ok"][rows]
+        self._states[positions] = np.where(ok, State.OK, State.ERROR)
+        self._totals.take(block, rows, self._resumed)
+        answered = np.zeros(len(block), np.bool_)
+        answered[rows[ok]] = True
+        found = block.found.of(answered).found()
         for column in self._columns.values():
-            column.add(position, kept, row)
-        if row.ok:
-            self._finder.add(ranked, kept.case.qrels)
-            self._found.append(position)
-            self._judged.note(position, kept.case, row)
+            column.take(block, rows, found)
+        self._judged.note(block, rows[ok])
+
+    def _counted(self, block: Block) -> npt.NDArray[np.intp]:
+        is_of_run = np.array([each in self._fingerprints for each in block.texts.fingerprints], np.bool_)
+        positions = block["position"]
+        counts = self._has_come[positions] & (self._states[positions] == State.LOST)
+        rows = np.flatnonzero(counts & is_of_run[block["fingerprint"]])
+        _, first = np.unique(positions[rows], return_index=True)
+        return rows[np.sort(first)]
 
     def add_scores(self, judged: Path, checked: Path) -> None:
         """Take the scores of the rows that came: those of judges, and those of metamorphic checks."""
@@ -111,10 +116,7 @@ class _Reading:
         for position in np.flatnonzero(self._states == State.LOST):
             kept = self._cases[int(position)]
             for column in self._columns.values():
-                column.add(int(position), kept, None)
-        found = self._finder.found()
-        for column in self._columns.values():
-            column.fill(found, self._found)
+                column.lose(int(position), kept)
         self._judged.close()
         columns = {name: column.finished(self._unmet(column.measure)) for name, column in self._columns.items()}
         table = SuiteTable(self._cases.ids, self._cases.labels, self._states, columns, self._totals)
@@ -131,7 +133,15 @@ class _Reading:
 
 def _states_before(record: SuiteRecord, cases: CaseFile) -> npt.NDArray[np.uint8]:
     """Return the states before a row is read: what was selected is lost."""
-    is_selected, not_run = chosen(record.selected), {*record.not_run, *record.settled}
-    waited_for = (is_selected(case_id) and case_id not in not_run for case_id in cases.ids)
-    states = [State.LOST if waits else State.LEFT_OUT for waits in waited_for]
-    return np.array(states, dtype=np.uint8)
+    is_selected, not_run = chosen(record.selected), frozenset([*record.not_run, *record.settled])
+    waits = _which(
+        cases, lambda case: is_selected(case) and case not in not_run, record.selected == "all" and not not_run
+    )
+    return np.where(waits, State.LOST, State.LEFT_OUT).astype(np.uint8)
+
+
+def _which(cases: CaseFile, is_one: Callable[[str], bool], every: bool) -> Mask:
+    """Return which cases are among some; ``every`` says that all are, so that nobody need ask a million times."""
+    if every:
+        return np.ones(len(cases.ids), np.bool_)
+    return np.fromiter(map(is_one, cases.ids), np.bool_, len(cases.ids))

@@ -1,15 +1,15 @@
-"""What the rows of a suite add up to, gathered row by row."""
+"""What the rows of a suite add up to, gathered block by block."""
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from itertools import islice
 from math import inf
 
 import numpy as np
+import numpy.typing as npt
 
-from rag_harness.results.row import ExperimentResult
-from rag_harness.types import SERVICE
+from rag_harness.report.blocks.block import Block, Mask
 
 STAGES = {
     "total": "total_time_ms",
@@ -19,7 +19,8 @@ STAGES = {
     "first token": "ttft_ms",
 }
 MOST_ERRORS = 5
-_LONGEST_WHY = 200
+Rows = npt.NDArray[np.intp]
+"""Places in a block, in its order."""
 
 
 class Totals:
@@ -47,53 +48,62 @@ class Totals:
         self.first_errors: list[tuple[str, str]] = []
         self.retrieves = self.answers = False
 
-    def add(self, row: ExperimentResult, position: int, hits: int, resumed: bool) -> None:
-        """Count the row of the case at ``position``, with so many hits."""
-        self.rows += 1
-        self.resumed += resumed
-        self.replayed += row.timings_recorded
-        self.abstained += row.abstained
-        self._spend(row)
-        self._outcome(row)
-        self.depth = max(self.depth, hits)
-        self.retrieves |= bool(hits) or row.retrieval_time_ms is not None
-        for stage, field in STAGES.items():
-            value = getattr(row, field)
-            self.times[stage][position] = np.nan if value is None else value
-        if not resumed and not row.timings_recorded and row.finished_at:
-            self._pace(row, position)
+    def take(self, block: Block, rows: Rows, resumed: Mask) -> None:
+        """Count some rows of a block; ``resumed``, of shape (cases,), says which an earlier run has made."""
+        positions, of_old = block["position"][rows], resumed[block["position"][rows]]
+        self.rows += len(rows)
+        self.resumed += int(of_old.sum())
+        self.replayed += int(block["replayed"][rows].sum())
+        self.abstained += int(block["abstained"][rows].sum())
+        self._spend(block, rows)
+        self._outcome(block, rows)
+        self.depth = max(self.depth, int(block["hits"][rows].max(initial=0)))
+        self.retrieves |= bool(block["retrieves"][rows].any())
+        for stage, times in self.times.items():
+            times[positions] = block[f"ms {stage}"][rows]
+        self._pace(block, rows[~of_old & ~block["replayed"][rows] & ~np.isnan(block["ended"][rows])])
 
-    def _spend(self, row: ExperimentResult) -> None:
-        self.prompt_tokens += row.usage.prompt_tokens
-        self.completion_tokens += row.usage.completion_tokens
-        self.calls += row.usage.calls
-        if row.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + row.cost_usd
+    def _spend(self, block: Block, rows: Rows) -> None:
+        self.prompt_tokens += int(block["prompt_tokens"][rows].sum())
+        self.completion_tokens += int(block["completion_tokens"][rows].sum())
+        self.calls += int(block["calls"][rows].sum())
+        costs = block["cost"][rows]
+        if not np.isnan(costs).all():
+            self.cost_usd = _added(self.cost_usd or 0.0, costs)
 
     @property
     def tokens(self) -> int:
         """All tokens of prompts and answers."""
         return self.prompt_tokens + self.completion_tokens
 
-    def _outcome(self, row: ExperimentResult) -> None:
-        if row.ok:
-            # What declined without a model is no answer of a model without a name.
-            if row.model or not row.abstained:
-                self.models[row.model] += 1
-            self.answers |= bool(row.llm_answer.strip())
-            for stage in row.stages:
-                if any(call.role == SERVICE for call in stage.calls):
-                    self.placed.update(stage.detail.get("placed", {}))
-            return
-        self.errors += 1
-        if len(self.first_errors) < MOST_ERRORS:
-            self.first_errors.append((row.trial_id, row.why[:_LONGEST_WHY]))
+    def _outcome(self, block: Block, rows: Rows) -> None:
+        ok = block["ok"][rows]
+        self.errors += int(len(rows) - ok.sum())
+        self.answers |= bool(block["answers"][rows].any())
+        models, texts = block["model"][rows], block.texts
+        numbers, first, counts = np.unique(models[models >= 0], return_index=True, return_counts=True)
+        for place in np.argsort(first):
+            self.models[texts.models[numbers[place]]] += int(counts[place])
+        taken = np.zeros(len(block), np.bool_)
+        taken[rows] = True
+        for row, kind, count in block["placed"].tolist():
+            if taken[row]:
+                self.placed[texts.placed[kind]] += count
+        errors = ((trial, why) for row, trial, why in texts.errors if taken[row])
+        self.first_errors += islice(errors, MOST_ERRORS - len(self.first_errors))
 
-    def _pace(self, row: ExperimentResult, position: int) -> None:
-        self.new[position] = True
-        self.retries += row.retries
-        self.waited_ms += row.waited_ms
-        self.paid_usd += row.cost_usd or 0.0
-        end = datetime.fromisoformat(row.finished_at).timestamp()
-        self.ended = max(self.ended, end)
-        self.began = min(self.began, end - (row.total_time_ms + row.waited_ms) / 1000)
+    def _pace(self, block: Block, rows: Rows) -> None:
+        if not len(rows):
+            return
+        self.new[block["position"][rows]] = True
+        waited, ended = block["waited"][rows], block["ended"][rows]
+        self.retries += int(block["retries"][rows].sum())
+        self.waited_ms = _added(self.waited_ms, waited)
+        self.paid_usd = _added(self.paid_usd, block["cost"][rows])
+        self.ended = max(self.ended, float(ended.max()))
+        self.began = min(self.began, float((ended - (block["ms total"][rows] + waited) / 1000).min()))
+
+
+def _added(start: float, values: npt.NDArray[np.float64]) -> float:
+    """Add one after the other: a sum must not depend on where blocks end."""
+    return float(np.add.accumulate(np.concatenate([[start], values[~np.isnan(values)]]))[-1])

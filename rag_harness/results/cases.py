@@ -6,16 +6,20 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.results.storable import storable
+from rag_harness.files.sources import file_sha256
+from rag_harness.results.storable import read_json, storable
 from rag_harness.types import Case, Evidence, Query
 
 CASES = "cases"
 """Folder beside the result files."""
+_KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
+_NO_CASE = (ValueError, KeyError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def kept(case: Case) -> KeptCase:
 
 def write_cases(output: Path, data: str, cases: Iterable[KeptCase]) -> None:
     """Write the file; a reader sees the old one or all of the new one."""
-    write_atomically(output / CASES / f"{data}.jsonl", map(_line, cases))
+    write_atomically(CaseFile.place(output, data), map(_line, cases))
 
 
 class CaseFile:
@@ -52,7 +56,7 @@ class CaseFile:
     """
 
     def __init__(self, output: Path, data: str) -> None:
-        self.file = output / CASES / f"{data}.jsonl"
+        self.file = self.place(output, data)
         self.ids: list[str] = []
         self.labels: list[Mapping[str, str]] = []
         self._places = array("q")
@@ -63,14 +67,19 @@ class CaseFile:
             raise DataError(f"No file {self.file}. Run pytest with --rag-output={output} first.") from None
         self.position = {case_id: n for n, case_id in enumerate(self.ids)}
 
+    @staticmethod
+    def place(output: Path, data: str) -> Path:
+        """Return where the cases of some data are."""
+        return output / CASES / f"{data}.jsonl"
+
     def _read(self) -> None:
         place, known = 0, dict[tuple[tuple[str, str], ...], Mapping[str, str]]()
         with self.file.open("rb") as stream:
             for number, line in enumerate(stream, 1):
-                read = self._parsed(line, number)
-                self.ids.append(read.case.query.query_id)
+                case_id, labels = self._named(line, number)
+                self.ids.append(case_id)
                 # Many cases share their labels.
-                self.labels.append(known.setdefault(tuple(read.labels.items()), read.labels))
+                self.labels.append(known.setdefault(tuple(labels.items()), labels))
                 self._places.append(place)
                 place += len(line)
 
@@ -81,18 +90,35 @@ class CaseFile:
         self._stream.seek(self._places[position])
         return self._parsed(self._stream.readline(), position + 1)
 
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the file."""
+        return file_sha256(self.file)
+
     def close(self) -> None:
         """Let the file go."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
 
+    def _named(self, line: bytes, number: int) -> tuple[str, Mapping[str, str]]:
+        """Return id and labels alone: making a million cases takes as long as reading their rows."""
+        try:
+            content = read_json(line)
+            if not content.keys() >= _KEYS:
+                _case(content)  # says what is missing
+            return content["case_id"], content["labels"]
+        except _NO_CASE as error:
+            raise self._damaged(number, error) from error
+
     def _parsed(self, line: bytes, number: int) -> KeptCase:
         try:
-            return _case(json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            where = f"{self.file}:{number}"
-            raise DataError(f"{where}: no case: {type(error).__name__}: {error}. Run pytest again.") from error
+            return _case(read_json(line))
+        except _NO_CASE as error:
+            raise self._damaged(number, error) from error
+
+    def _damaged(self, number: int, error: Exception) -> DataError:
+        return DataError(f"{self.file}:{number}: no case: {type(error).__name__}: {error}. Run pytest again.")
 
 
 def _line(kept: KeptCase) -> bytes:

@@ -108,8 +108,13 @@ def chosen(some: Some) -> Callable[[str], bool]:
 
 def awaited(record: SuiteRecord) -> Callable[[str], bool]:
     """Return what says of a case whether a row of it has come in the run: it was selected, asked for, and not lost."""
-    is_selected, missing = chosen(record.selected), frozenset([*record.lost, *record.not_run, *record.settled])
+    is_selected, missing = chosen(record.selected), missing_of(record)
     return lambda case_id: is_selected(case_id) and case_id not in missing
+
+
+def missing_of(record: SuiteRecord) -> frozenset[str]:
+    """Return the cases that no row has come of, though they were selected."""
+    return frozenset([*record.lost, *record.not_run, *record.settled])
 
 
 def of_run(record: SuiteRecord) -> Callable[[ExperimentResult], bool]:

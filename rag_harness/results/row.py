@@ -7,7 +7,7 @@ description of each field says which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,6 +30,8 @@ from rag_harness.results.storable import Metadata, Text
 from rag_harness.types import NEGATIVE, TrialId
 
 SCHEMA_VERSION = 1
+_BEGIN = b'{"query_id":"'
+"""How the lines begin that this package writes."""
 
 
 class ExperimentResult(FrozenModel):
@@ -171,6 +173,21 @@ def rows_in(file: Path) -> Iterator[ExperimentResult]:
         row = row_or_none(line)
         if row is not None:
             yield row
+
+
+def rows_among(file: Path, query_ids: Collection[str]) -> Iterator[ExperimentResult]:
+    """Yield the rows of some queries: lines that say at once that they are of others are not read any further."""
+    for _, line, _ in numbered_lines(file):
+        row = row_or_none(line) if _may_be_of(line, query_ids) else None
+        if row is not None and row.query_id in query_ids:
+            yield row
+
+
+def _may_be_of(line: bytes, query_ids: Collection[str]) -> bool:
+    if not line.startswith(_BEGIN):
+        return True
+    said = line[len(_BEGIN) : line.find(b'"', len(_BEGIN))]
+    return b"\\" in said or said.decode(errors="replace") in query_ids
 
 
 def numbered_lines(file: Path) -> Iterator[tuple[int, bytes, bool]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.results.row import ExperimentResult, numbered_lines
-from rag_harness.results.storable import storable
+from rag_harness.results.storable import read_json, storable
 from rag_harness.types import TrialId
 
 SCORES = "scores"
@@ -103,7 +103,7 @@ def _encode(content: Mapping[str, Any]) -> bytes:
 def parse_score(line: bytes | str) -> ScoreLine | None:
     """Read one line; None where it is no score."""
     try:
-        said = json.loads(line)
+        said = read_json(line)
         return ScoreLine(
             measure=said["measure"],
             version=int(said["version"]),

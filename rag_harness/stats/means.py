@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import fsum, isfinite
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rag_harness.stats.inputs import Floats
 
 
 def mean_or_none(values: Iterable[float | None]) -> float | None:
@@ -12,3 +16,15 @@ def mean_or_none(values: Iterable[float | None]) -> float | None:
     if not all(map(isfinite, measured)):
         raise ValueError("mean_or_none got NaN or infinity. A value that could not be measured is None.")
     return fsum(measured) / len(measured) if measured else None
+
+
+def mean_of(values: Floats) -> float | None:
+    """Return the same of an array; None where it is empty."""
+    import numpy as np
+
+    if not np.isfinite(values).all():
+        raise ValueError("mean_of got NaN or infinity. A value that could not be measured is left out.")
+    ones = int(np.count_nonzero(values == 1))
+    # Most measures are 0 or 1, and a count is exact.
+    total = float(ones) if ones == np.count_nonzero(values) else fsum(values.tolist())
+    return total / len(values) if len(values) else None

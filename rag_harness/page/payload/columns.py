@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 from rag_harness.measures import Measure
@@ -33,8 +33,6 @@ class Columns:
         self._columns: dict[str, list[Any]] = {name: [] for name in names}
         self._measures = {measure.name: measure for table in tables for measure in _measures(table)}
         self._values: dict[str, list[float | None]] = {name: [] for name in self._measures}
-        self._table: SuiteTable | None = None
-        self._shown: dict[str, list[float | None]] = {}
 
     def add(
         self, experiment: int, case: int, table: SuiteTable, position: int, of_row: tuple[Any, ...], cause: str
@@ -51,10 +49,8 @@ class Columns:
         )
         for values, value in zip(self._columns.values(), said, strict=True):
             values.append(value)
-        if table is not self._table:
-            self._table, self._shown = table, {name: _shown(table, name) for name in self._values}
         for measure, found in self._values.items():
-            found.append(self._shown[measure][position])
+            found.append(_shown(table, measure, position))
 
     def said(self) -> dict[str, Any]:
         """Return what the script reads."""
@@ -86,9 +82,8 @@ def _said(measure: Measure) -> dict[str, Any]:
     return said | ({"claims": list(asked[0])} if asked else {})
 
 
-def _shown(table: SuiteTable, measure: str) -> list[float | None]:
-    """Return the value of each case of a table, with as many digits as people read."""
-    if measure not in table.columns:
-        return [None] * len(table.ids)
-    values = table.columns[measure].values.tolist()
-    return [None if isnan(value) else float(f"{value:.4g}") for value in values]
+def _shown(table: SuiteTable, measure: str, position: int) -> float | None:
+    """Return the value of a case, with as many digits as people read."""
+    column = table.columns.get(measure)
+    value = nan if column is None else float(column.values[position])
+    return None if isnan(value) else float(f"{value:.4g}")

@@ -15,8 +15,8 @@ from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompts import Prompts
 from rag_harness.page.payload.rows import rows_of
 from rag_harness.page.run import Run
+from rag_harness.page.sampled import Sample, sample_of
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.cases import CaseFile
 
 BLOCK = 250
 """Trials whose details are unpacked together."""
@@ -24,11 +24,15 @@ BLOCK = 250
 
 @dataclass(frozen=True)
 class Payload:
-    """What the script reads, JSON values by the name of their block. ``trials`` are the blocks of details."""
+    """What the script reads, JSON values by the name of their block. ``trials`` are the blocks of details.
+
+    ``sampled`` says which trials are listed, where not all are.
+    """
 
     index: dict[str, Any]
     texts: dict[str, Any]
     trials: list[list[dict[str, Any]]]
+    sampled: str = ""
 
     def blocks(self) -> Iterator[tuple[str, Any]]:
         """Yield the blocks in the order in which the script wants them."""
@@ -38,17 +42,17 @@ class Payload:
             yield f"trials-{number}", block
 
 
-def payload_of(runs: Sequence[Run]) -> Payload:
-    """Return all trials of ``runs``; those of one run stand together, experiment by experiment."""
+def payload_of(runs: Sequence[Run], sample: Sample | None = None) -> Payload:
+    """Return the trials of ``runs``, all of them or a sample; those of one run stand together, by experiment."""
     with uncollected():  # all of it is kept, and to look through it takes a third of the time
-        return _Gathering(runs).payload()
+        return _Gathering(runs, sample or sample_of(runs)).payload()
 
 
 class _Gathering:
     """The payload as it grows."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._runs = runs
+    def __init__(self, runs: Sequence[Run], sample: Sample) -> None:
+        self._runs, self._sample = runs, sample
         self._chunks: Pool[Chunk] = Pool()
         self._strings: Pool[str] = Pool()
         self._names: Pool[str] = Pool()
@@ -75,27 +79,26 @@ class _Gathering:
             "names": self._names.values,
         }
         blocks = [self._details[start : start + BLOCK] for start in range(0, len(self._details), BLOCK)]
-        return Payload(index, texts, blocks)
+        return Payload(index, texts, blocks, self._sample.said)
 
     def _add(self, number: int, run: Run, name: str) -> None:
-        """Add the trials of an experiment: those that have a row, and those that lost theirs."""
-        table = run.tables[name]
+        """Add the listed trials of an experiment: those that have a row, and those that lost theirs."""
+        table, places = run.tables[name], self._sample.places[run.name, name].tolist()
         causes = {trial.query_id: line for trial, line in run.causes.items() if trial.experiment == name}
         details = Details(self._chunks, self._names, Prompts(run.output, self._strings))
-        cases = CaseFile(run.output, run.suites[name].data)
+        cases = run.cases_of(name)
         found: dict[int, dict[str, Any]] = {}
         rows: dict[int, tuple[Any, ...]] = {}
         try:
-            for position, row, judged in rows_of(run, name):
+            for position, row, judged in rows_of(run, name, places):
                 quotes = [quote.quote for quote in as_shown(cases[position].case, row).evidence]
                 found[position] = details.of(row, judged, quotes, causes.get(row.query_id), _gaps(table, position))
                 rows[position] = of_row(row)
-            for position, case_id in enumerate(table.ids):
-                if table.state_of(position) != "left out":
-                    case, line = self._cases.number(run, name, cases, position), causes.get(case_id)
-                    said = rows.get(position, of_row(None))
-                    self._columns.add(number, case, table, position, said, line.cause if line else "")
-                    self._details.append(found.pop(position, {}))
+            for position in places:
+                case, line = self._cases.number(run, name, cases, position), causes.get(table.ids[position])
+                said = rows.get(position, of_row(None))
+                self._columns.add(number, case, table, position, said, line.cause if line else "")
+                self._details.append(found.pop(position, {}))
         finally:
             cases.close()
 

@@ -1,25 +1,25 @@
-"""The rows of a run in the order of the cases, each with its claims: read once more, one at a time."""
+"""The rows of a run that are listed, each with its claims: read once more, one at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from rag_harness.page.run import Run
 from rag_harness.results.manifest import of_run
-from rag_harness.results.row import ExperimentResult, rows_in
+from rag_harness.results.row import ExperimentResult, rows_among
 from rag_harness.results.score import SCORES, Author, ScoreLine, read_scores, row_digest
 
 Judged = dict[str, ScoreLine]
 
 
-def rows_of(run: Run, suite: str) -> Iterator[tuple[int, ExperimentResult, Judged]]:
-    """Yield position of the case, row and scores by measure, of the rows that the run's table counts."""
+def rows_of(run: Run, suite: str, places: Iterable[int]) -> Iterator[tuple[int, ExperimentResult, Judged]]:
+    """Yield position of the case, row and scores by measure, of those rows at ``places`` that the table counts."""
     table, record = run.tables[suite], run.suites[suite]
-    position = {case: n for n, case in enumerate(table.ids)}
-    authors, scores = {Author(*author) for author in record.authors}, _scores(run, suite)
+    position = {table.ids[place]: place for place in places}
+    authors, scores = {Author(*author) for author in record.authors}, _scores(run, suite, position)
     is_of_run, seen = of_run(record), set[int]()
-    for row in rows_in(run.output / record.file):
+    for row in rows_among(run.output / record.file, position):
         place = position.get(row.query_id)
         if place is None or place in seen or not is_of_run(row):
             continue
@@ -33,11 +33,12 @@ def rows_of(run: Run, suite: str) -> Iterator[tuple[int, ExperimentResult, Judge
         yield place, row, judged
 
 
-def _scores(run: Run, suite: str) -> Mapping[str, list[ScoreLine]]:
+def _scores(run: Run, suite: str, wanted: Collection[str]) -> Mapping[str, list[ScoreLine]]:
     found: dict[str, list[ScoreLine]] = {}
     file = run.output / SCORES / run.suites[suite].file
     for score in read_scores(file) if run.suites[suite].authors else ():
-        found.setdefault(score.query_id, []).append(score)
+        if score.query_id in wanted:
+            found.setdefault(score.query_id, []).append(score)
     return found
 
 

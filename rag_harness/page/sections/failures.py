@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_harness.attribution.failing import Suspect, suspects
+from rag_harness.attribution.failing import Suspect, count_worse, suspects
 from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
@@ -108,11 +108,11 @@ def _cause(line: CauseLine) -> str:
 def _worst(run: Run) -> Iterator[Block]:
     """Yield the worst of each experiment whose causes nobody has looked for."""
     for name, table in run.experiments.items():
-        ordered = suspects(table, len(table.ids)).values()
+        ordered = suspects(table, SHOWN).values()
         found = [suspect for suspect in ordered if suspect.category or suspect.badness > _BEST]
         shown = [_unexplained(run, name, suspect) for suspect in found[:SHOWN]]
         if shown:
-            yield Failures(name, shown, len(found))
+            yield Failures(name, shown, count_worse(table, _BEST))
 
 
 def _unexplained(run: Run, name: str, suspect: Suspect) -> Failure:

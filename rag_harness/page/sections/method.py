@@ -10,6 +10,7 @@ from rag_harness.measures.measure import formula_of
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
 from rag_harness.page.figures import NONE, better_of, name_said
 from rag_harness.page.run import Run
+from rag_harness.page.sampled import sample_said
 from rag_harness.page.sections.again import again
 from rag_harness.page.sections.limits import limits
 from rag_harness.page.sections.scorecard import measures_shown
@@ -36,8 +37,13 @@ def _blocks(run: Run, runs: Sequence[Run]) -> Iterator[Block]:
         yield Table("kinds", ("kind of answer", "where"), rows, "Kinds of answers, the first that holds")
     if run.experiments:
         yield More("Statistics", [Prose(sentence) for sentence in statistics(run, runs)])
-        yield More("Limits", [Prose(sentence) for sentence in limits(run)])
+        yield More("Limits", [Prose(sentence) for sentence in [*limits(run), *_sampled(runs)]])
     yield More("To have it again", list(again(run)))
+
+
+def _sampled(runs: Sequence[Run]) -> list[str]:
+    said = sample_said(runs)
+    return [said] if said else []
 
 
 def _row(measure: Measure) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rag_harness.gates.units import value_said
@@ -27,7 +27,7 @@ class Side:
     experiment: str
     label: str
 
-    def values(self, measure: str) -> dict[str, float]:
+    def values(self, measure: str) -> Mapping[str, float]:
         """Return the value of each case that has one."""
         return self.run.tables[self.experiment].values(measure, {})
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rag_harness.errors import DataError
-from rag_harness.results.row import ExperimentResult, parse_row, read_rows, row_schema, rows_in
+from rag_harness.results.row import ExperimentResult, parse_row, read_rows, row_schema, rows_among, rows_in
 from tests.unit.rows import failed_row, make_chunk, make_row
 
 SCHEMA_FILE = Path(__file__).parents[3] / "docs" / "result.schema.json"
@@ -169,3 +169,11 @@ def test_whether_an_older_row_s_query_can_be_answered_is_told_by_its_type(kind: 
     assert parse_row(json.dumps(says_nothing_of_it)).answerable is answerable
     assert json.loads(parse_row(json.dumps(says_nothing_of_it)).text)["answerable"] is answerable
     assert parse_row(json.dumps({**says_nothing_of_it, "answerable": not answerable})).answerable is not answerable
+
+
+def test_rows_of_some_queries_are_found_however_their_lines_are_written(tmp_path: Path) -> None:
+    file, said = tmp_path / "e3.jsonl", make_row(query_id="q3").model_dump(mode="json")
+    others = json.dumps({"experiment": "e3", **{key: said[key] for key in reversed(said)}})
+    escaped = make_row(query_id='q"4').line()
+    file.write_text(make_row(query_id="q1").line() + make_row(query_id="ü2").line() + others + "\n" + escaped + "{}\n")
+    assert [row.query_id for row in rows_among(file, {"ü2", "q3", 'q"4', "q9"})] == ["ü2", "q3", 'q"4']

@@ -1,0 +1,141 @@
+"""Which trials a page lists that cannot hold all of them: the worst, and others drawn at random.
+
+The draw is that of ``hashlib.blake2b`` over the ids of the cases: the same for the same run, and the same cases of
+every experiment, so that their answers stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.attribution.failing import FAILED, badness_of
+from rag_harness.page.content import Section
+from rag_harness.page.run import Run
+from rag_harness.report.suite_table import State, SuiteTable
+
+MOST = 20_000
+"""Trials of a page of 11 MB, which a browser has ready in a second."""
+_Places: TypeAlias = npt.NDArray[np.intp]
+_Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Which trials are listed.
+
+    Attributes:
+        places: of the cases of each run and experiment, by their names.
+        said: how they were chosen, for people; empty where all are listed.
+    """
+
+    places: Mapping[tuple[str, str], _Places]
+    said: str = ""
+
+
+def sample_of(runs: Sequence[Run], sections: Sequence[Section] = ()) -> Sample:
+    """Return the trials that a page of ``runs`` lists: all, if there are at most ``MOST``, else a sample.
+
+    Args:
+        runs: of the report.
+        sections: what the page says above; trials that it links to are listed in any case.
+    """
+    tables = {(run.name, name): table for run in runs for name, table in run.experiments.items()}
+    if not is_sampled(runs):
+        return Sample({key: np.flatnonzero(table.states != State.LEFT_OUT) for key, table in tables.items()})
+    linked, quota, ranks = _linked(sections), MOST // len(tables), dict[int, npt.NDArray[np.uint64]]()
+    found = {}
+    for run in runs:
+        for name, table in run.experiments.items():
+            # Experiments on the same data share their ids.
+            if id(table.ids) not in ranks:
+                ranks[id(table.ids)] = _ranks(table.ids)
+            named = _named(linked, run.address(f"{name}-"), table)
+            found[run.name, name] = _chosen(table, ranks[id(table.ids)], quota, named)
+    return Sample(found, sample_said(runs))
+
+
+def is_sampled(runs: Sequence[Run]) -> bool:
+    """Whether a page of ``runs`` cannot list every trial."""
+    return _trials(runs) > MOST
+
+
+def sample_said(runs: Sequence[Run]) -> str:
+    """Say which trials a page of ``runs`` lists; empty where it lists all of them."""
+    if not is_sampled(runs):
+        return ""
+    quota = MOST // sum(len(run.experiments) for run in runs)
+    worst = quota // 2
+    return (
+        f"Of {_trials(runs):,} trials the page lists a sample. Of each experiment: the {worst:,} worst, which are "
+        "those without an answer, then those of a failed kind, then by HRI or, where nothing was judged, by how far "
+        f"the words are from the ground truth; {quota - worst:,} of the others, drawn in proportion to their query "
+        "types by the digest of their ids, so the same cases of every experiment as far as they go; and what the page "
+        "links to. All figures, intervals and gates are of all trials."
+    )
+
+
+def _trials(runs: Sequence[Run]) -> int:
+    return sum(table.selected_of({}) for run in runs for table in run.experiments.values())
+
+
+def _named(linked: Collection[str], begin: str, table: SuiteTable) -> list[int]:
+    wanted = {address.removeprefix(begin) for address in linked if address.startswith(begin)}
+    return [place for place, case in enumerate(table.ids) if case in wanted and table.states[place] != State.LEFT_OUT]
+
+
+def _chosen(table: SuiteTable, rank: npt.NDArray[np.uint64], quota: int, named: Sequence[int]) -> _Places:
+    chosen = np.zeros(len(table.ids), np.bool_)
+    chosen[_worst(table)[: quota // 2]] = True
+    left = (table.states != State.LEFT_OUT) & ~chosen
+    chosen[_drawn(table, rank, left, quota - int(chosen.sum()))] = True
+    chosen[list(named)] = True
+    return np.flatnonzero(chosen)
+
+
+def _worst(table: SuiteTable) -> _Places:
+    """Return all trials, the worst first; of equal ones those whose cases come first."""
+    badness = badness_of(table)
+    kinds = table.categories or ()
+    failed = np.fromiter((kind in FAILED for kind in kinds), np.bool_, len(kinds)) if kinds else np.bool_(False)
+    order = np.where(table.states == State.OK, np.where(failed, 1, 0), 2)
+    every = np.lexsort((-badness, -order))
+    found: _Places = every[table.states[every] != State.LEFT_OUT]
+    return found
+
+
+def _drawn(table: SuiteTable, rank: npt.NDArray[np.uint64], left: _Mask, count: int) -> _Places:
+    """Return so many of those that are left, of each query type its share, by the largest remainder."""
+    types = sorted(table.slices().get("query_type", ()))
+    strata = [left & table.mask({"query_type": each}) for each in types]
+    strata.append(left & ~np.logical_or.reduce(strata)) if strata else strata.append(left)
+    sizes = np.array([int(each.sum()) for each in strata])
+    shares = sizes * min(count, int(sizes.sum())) / max(int(sizes.sum()), 1)
+    takes = np.floor(shares).astype(int)
+    takes[np.argsort(takes - shares, kind="stable")[: round(shares.sum()) - int(takes.sum())]] += 1
+    return np.concatenate([_least(rank, stratum, take) for stratum, take in zip(strata, takes, strict=True)])
+
+
+def _least(rank: npt.NDArray[np.uint64], stratum: _Mask, count: int) -> _Places:
+    places = np.flatnonzero(stratum)
+    return places[np.argsort(rank[places], kind="stable")[:count]]
+
+
+def _ranks(ids: Sequence[str]) -> npt.NDArray[np.uint64]:
+    raw = b"".join(blake2b(each.encode("utf-8", "surrogatepass"), digest_size=8).digest() for each in ids)
+    return np.frombuffer(raw, dtype=np.uint64)
+
+
+def _linked(said: Any) -> Collection[str]:
+    """Return the ids of the trials that content links to."""
+    if isinstance(said, (list, tuple)):
+        return {each for part in said for each in _linked(part)}
+    if not is_dataclass(said):
+        return set()
+    below = {each for field in fields(said) for each in _linked(getattr(said, field.name))}
+    return below | {trial for trial in [getattr(said, "trial", "")] if trial}

@@ -1,0 +1,51 @@
+"""What a block was made of, beside its lines: as long as all of it is the same, so is the block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from rag_harness.files.sources import source_digest
+from rag_harness.measures import Measure
+
+
+@dataclass(frozen=True)
+class Made:
+    """What values depend on.
+
+    Attributes:
+        cases: digest of the file of the cases.
+        code: digest of this package.
+        measures: version and source of each measure that has a column, by its name.
+    """
+
+    cases: str
+    code: str
+    measures: Mapping[str, str]
+
+    def serves(self, wanted: Made) -> bool:
+        """Whether what was made of this has all that is wanted, and as it is wanted."""
+        same = (self.cases, self.code) == (wanted.cases, wanted.code)
+        return same and wanted.measures.items() <= self.measures.items()
+
+
+def made(cases: str, measures: Iterable[Measure]) -> Made:
+    """Return what a block of now is made of; ``measures`` are those that have a column in it."""
+    return Made(cases, _code(), {measure.name: _identity(measure) for measure in measures})
+
+
+def _identity(measure: Measure) -> str:
+    kind = type(measure)
+    return f"{kind.__module__}.{kind.__qualname__} {measure.version} {source_digest(kind.__module__)}"
+
+
+@cache
+def _code() -> str:
+    state = sha256()
+    root = Path(__file__).parents[2]
+    for file in sorted(root.rglob("*.py")):
+        state.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
+    return state.hexdigest()

@@ -1,0 +1,93 @@
+"""Blocks kept beside the rows: ``output/columns/<experiment>/<digest of the lines>.safetensors``.
+
+They are made of the rows and can be deleted at any time. A block that cannot be read, or was made of other cases,
+measures or code, is made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_harness.files.atomic import write_atomically
+from rag_harness.files.log import log
+from rag_harness.report.blocks.block import Array, Block, Texts
+from rag_harness.report.blocks.made import Made
+
+COLUMNS = "columns"
+"""Folder beside the result files."""
+_SMALL = np.iinfo(np.int32)
+
+
+class Shelf:
+    """The kept blocks of one result file.
+
+    Args:
+        rows: the result file.
+        wanted: what its blocks must be made of.
+    """
+
+    def __init__(self, rows: Path, wanted: Made) -> None:
+        self._folder, self._wanted = rows.parent / COLUMNS / rows.stem, wanted
+
+    def get(self, digest: str) -> Block | None:
+        """Return the block of the lines of this digest; None where there is none that can be used."""
+        from safetensors import SafetensorError, safe_open
+
+        file = self._file(digest)
+        if not file.is_file():
+            return None
+        try:
+            with safe_open(str(file), framework="numpy") as opened:
+                said = opened.metadata() or {}
+                if not Made(**json.loads(said["made"])).serves(self._wanted):
+                    return None
+                arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
+                return Block(arrays, _texts(json.loads(said["texts"])))
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s cannot be read and is made again: %s", file, error)
+            return None
+
+    def put(self, digest: str, block: Block) -> None:
+        """Keep a block; where that cannot be, as in a folder that is only read, the next reader makes it again."""
+        from safetensors.numpy import save
+
+        said = {"made": json.dumps(asdict(self._wanted)), "texts": json.dumps(asdict(block.texts))}
+        arrays = {name: _narrow(array) for name, array in block.arrays.items()}
+        try:
+            write_atomically(self._file(digest), save(arrays, said))
+        except OSError as error:
+            log.warning("%s cannot be written: %s", self._file(digest), error)
+
+    def keep_only(self, digests: Collection[str]) -> None:
+        """Delete the blocks of lines that the file no longer has."""
+        for file in self._folder.glob("*.safetensors"):
+            if file.stem not in digests:
+                try:
+                    file.unlink(missing_ok=True)
+                except OSError as error:
+                    log.warning("%s cannot be deleted: %s", file, error)
+
+    def _file(self, digest: str) -> Path:
+        return self._folder / f"{digest}.safetensors"
+
+
+def _narrow(array: Array) -> Array:
+    """Return whole numbers in 32 bits where they fit."""
+    fits = array.dtype == np.int64 and _SMALL.min <= array.min(initial=0) and array.max(initial=0) <= _SMALL.max
+    return np.ascontiguousarray(array.astype(np.int32) if fits else array)
+
+
+def _texts(said: Mapping[str, Any]) -> Texts:
+    return Texts(
+        said["fingerprints"],
+        said["models"],
+        said["placed"],
+        [(row, trial, why) for row, trial, why in said["errors"]],
+        {name: [(why, undefined) for why, undefined in reasons] for name, reasons in said["reasons"].items()},
+    )

@@ -1,0 +1,40 @@
+"""A run with many trials: what its tables are made of is kept while the rows come."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.plugin.conftest import Suite
+
+SMALL = """
+from rag_harness.plugin import keeping
+from rag_harness.report import tables
+from rag_harness.report.blocks import reading, segments
+
+keeping.LEAST, segments.SEGMENT, tables.SEGMENT = 2, 1500, 1500
+
+
+def read_again(*args):
+    raise AssertionError("a row was read again after the last test")
+
+
+reading.made_of = read_again
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+def test_after_the_last_test_no_row_is_read_again(suite: Suite, workers: tuple[str, ...]) -> None:
+    suite.pytester.makeconftest(SMALL)
+    result = suite.run("--rag-gate=e3: error_rate <= 0", "--rag-gate=e3: p95(total_ms) <= 1e9", *workers)
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["passed * e3: error_rate <= 0 *", "passed * e3: p95(total_ms) <= 1000000000 *"])
+    output = suite.path / "output"
+    assert len(list((output / "columns" / "e3_filtered_rag").iterdir())) > 1
+    assert json.loads((output / "summary.json").read_text())["e3"]["n"] == 4
+
+
+def test_a_small_run_leaves_no_columns(suite: Suite) -> None:
+    suite.run().assert_outcomes(passed=4)
+    assert not (suite.path / "output" / "columns").exists()

@@ -1,0 +1,85 @@
+"""Blocks that are made while rows come are those that a reader would make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rag_harness.measures import default_measures, measure_named
+from rag_harness.report import tables
+from rag_harness.report.blocks import reading
+from rag_harness.report.blocks.keeping import Keeper
+from rag_harness.report.blocks.making import made_of
+from rag_harness.report.blocks.segments import segments
+from rag_harness.report.blocks.shelf import COLUMNS
+from rag_harness.results.cases import CaseFile
+from rag_harness.results.row import parse_row, rows_in
+from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+
+
+def written(output: Path, before: int = 0, spoilt_at: int = -1) -> None:
+    """Write a run whose rows are looked at as they come, but for those ``before``."""
+    write_large(output, 3)
+    file, cases = output / "e3.jsonl", CaseFile(output, "queries")
+    lines = [row.line().encode() for row in rows_in(file)]
+    file.write_bytes(b"".join(lines[:before]))
+    measures = [*default_measures(False, 10), measure_named("faithfulness"), measure_named("total_ms")]
+    keeper = Keeper(file, measures, cases, cases.digest, PIECE)
+    for number, line in enumerate(lines[before:]):
+        with file.open("ab") as stream:
+            stream.write(b"{}\n" * (number == spoilt_at) + line)
+        keeper.add(parse_row(line), line)
+    keeper.seal()
+    cases.close()
+
+
+@pytest.mark.parametrize("before", [0, 3, 30])
+def test_after_the_last_row_nothing_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    written(tmp_path, before)
+    expected = all_of(whole_table(tmp_path, monkeypatch))
+    whole = [piece for piece in segments(tmp_path / "e3.jsonl", PIECE) if piece.is_whole(PIECE)]
+    assert len(whole) > 5
+    again: list[int] = []
+    monkeypatch.setattr(reading, "made_of", lambda *args: again.append(1) or made_of(*args))  # type: ignore[func-returns-value]
+    assert all_of(table_in(tmp_path)) == expected
+    # What stood in the file before is made by its first reader, but for the piece that rows were added to.
+    assert len(again) == (0 if before < 5 else len(segments_before(tmp_path, before)))
+
+
+def segments_before(output: Path, rows: int) -> list[object]:
+    """Return the pieces that were whole when so many rows had come."""
+    part = output / "part"
+    part.write_bytes(b"".join(row.line().encode() for row in list(rows_in(output / "e3.jsonl"))[:rows]))
+    return [piece for piece in segments(part, PIECE) if piece.is_whole(PIECE)]
+
+
+def test_a_file_that_others_write_to_gets_no_wrong_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, spoilt_at=20)
+    assert all_of(table_in(tmp_path)) == all_of(whole_table(tmp_path, monkeypatch))
+
+
+def test_a_small_file_has_no_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_large(tmp_path, 1)
+    whole_table(tmp_path, monkeypatch)
+    assert not (tmp_path / COLUMNS).exists()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_pieces_are_the_file_and_stay_what_they_are(tmp_path: Path, size: int) -> None:
+    file = tmp_path / "rows"
+    content = b"".join(b"x" * (number * 37 % 90) + b"\n" for number in range(60)) + b"torn"
+    file.write_bytes(content)
+    found = segments(file, size)
+    assert [piece.start for piece in found] == [0, *(piece.end for piece in found[:-1])]
+    assert found[-1].end == len(content)
+    assert all(content[piece.end - 1 : piece.end] == b"\n" and piece.is_whole(size) for piece in found[:-1])
+    for end in (10, 500, 1500):
+        file.write_bytes(content[:end])
+        whole = [piece for piece in segments(file, size) if piece.is_whole(size) and content[piece.end - 1] == 10]
+        assert whole == found[: len(whole)]
