@@ -16,6 +16,7 @@ from rag_harness.gates import judge, parse_gate
 from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures
 from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.tables import read_tables
+from rag_harness.results.manifest import read_manifest, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import GOLDEN, Case, Evidence
 from tests.unit.rows import make_chunk, make_row
@@ -214,3 +215,22 @@ def test_measures_of_others_are_kept_and_what_they_cannot_measure_is_said() -> N
     assert suite.unmeasured("brevity", {}) == 1
     assert suite.values("last@5", {}) == {"q1": 7.0, "q2": 7.0, "q4": 100.0, "q5": 100.0}
     assert State(suite.states[4]) == State.LOST
+
+
+def test_of_two_rows_of_a_case_the_first_counts_and_of_another_run_none(tmp_path: Path) -> None:
+    of_old = answer("q2", fingerprint="old", **ERROR)
+    rows = [of_old, answer("q1", "a", cost_usd=1.0), answer("q1", "b", cost_usd=2.0), answer("q2", "a", **ERROR)]
+    write_run(tmp_path, rows, [FOUND, SECOND])
+    manifest = read_manifest(tmp_path)
+    suites = {"e3": manifest.suites["e3"].model_copy(update={"fingerprints": ["aaaa"]})}
+    write_manifest(tmp_path, manifest.model_copy(update={"suites": suites}))
+    suite = read_tables(tmp_path, lambda _: default_measures(False, 10))["e3"]
+    totals = suite.totals
+    assert (totals.rows, totals.errors, totals.cost_usd) == (2, 1, 1.0)
+    assert suite.values("recall@1", {}) == {"q1": 1.0, "q2": 0.0}
+    assert totals.first_errors == [("e3-q2", "retrieve: OSError: gone")]
+
+
+def test_errors_are_named_in_the_order_of_their_rows_and_not_of_other_runs() -> None:
+    rows = [answer("q2", **ERROR), answer("q1", **ERROR), answer("other0", **ERROR)]
+    assert [name for name, _ in table(rows, FOUND, SECOND, others=1).totals.first_errors] == ["e3-q2", "e3-q1"]

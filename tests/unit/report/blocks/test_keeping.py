@@ -70,6 +70,13 @@ def test_a_small_file_has_no_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not (tmp_path / COLUMNS).exists()
 
 
+def test_a_piece_ends_with_the_line_that_fills_it_to_the_byte(tmp_path: Path) -> None:
+    file = tmp_path / "rows"
+    file.write_bytes(b"123456789\n" * 5)
+    assert [tuple(piece) for piece in segments(file, 20)] == [(0, 20), (20, 40), (40, 50)]
+    assert [tuple(piece) for piece in segments(file, 21)] == [(0, 30), (30, 50)]
+
+
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_pieces_are_the_file_and_stay_what_they_are(tmp_path: Path, size: int) -> None:
     file = tmp_path / "rows"
