@@ -70,6 +70,10 @@ class RayWorker:
             await self._call("close")
         except WorkerLostError:
             return
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once; what it has kept stays where it is."""
         ray.kill(self._actor)
 
     async def _call(self, method: str, *given: Any) -> Any:

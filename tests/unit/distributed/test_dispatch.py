@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.distributed.dispatch import Dispatch, WorkerLostError
-from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob
+from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import Outcome
 from rag_harness.errors import CriticalError, PrerequisiteError
@@ -50,7 +50,7 @@ class Cluster:
         self.workers.append(Fake(self, f"w{len(self.workers)}"))
         return self.workers[-1]
 
-    async def replace(self, _: str) -> tuple[Fake, Opened] | None:
+    async def replace(self, lost: str, wanted: Wanted) -> tuple[Fake, Opened] | None:
         await asyncio.sleep(0.5)
         return (self.start(), Opened(tuple(self.kept))) if self.replaces else None
 
@@ -113,6 +113,9 @@ class Fake:
 
     async def close(self) -> None:
         self._check()
+
+    def kill(self) -> None:
+        self.die()
 
 
 async def _all(dispatch: Dispatch, count: int) -> list[str]:
