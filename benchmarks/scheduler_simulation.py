@@ -169,6 +169,7 @@ def main() -> None:
             file = Path(folder) / f"{number}.ledger"
             rows.append(run(_simulate(scenario, jobs, asked.nodes, asked.seed, file)).line(name))
             file.unlink()
+            print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
     _say(Model())
     show(f"{asked.nodes} nodes, a node lost every minute, seed {asked.seed}", HEADS, rows)
 

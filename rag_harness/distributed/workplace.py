@@ -72,7 +72,7 @@ class RayWorkplace:
         self._shared.touch()
         self._ledger_file = (results / JOURNALS / f"{self._run}.ledger").absolute()
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
-        nodes = await asyncio.to_thread(self._nodes.plan, self._settings.concurrency)
+        nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
         workers = await asyncio.gather(*(self._start(node) for node in nodes))
         self._dispatch = Dispatch([worker for worker, _ in workers], self._replace)
@@ -81,9 +81,7 @@ class RayWorkplace:
     def _token(self) -> str:
         return f"{self._run}.shared"
 
-    async def _start(
-        self, node: str, replaces: str = "", wanted: Wanted = frozenset()
-    ) -> tuple[RayWorker, Opened]:
+    async def _start(self, node: str, replaces: str = "", wanted: Wanted = frozenset()) -> tuple[RayWorker, Opened]:
         self._started += 1
         name = f"{self._run}-ray{self._started}"
         worker = await asyncio.to_thread(self._nodes.worker, name, node)
@@ -154,6 +152,11 @@ class RayWorkplace:
             self._ledger_file.unlink(missing_ok=True)
             self._shared.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
+
+
+def _fewest(settings: Settings) -> int:
+    """Return how many workers there may be: each asks every server at least once at a time."""
+    return min([settings.concurrency, *(spec.concurrency for spec in settings.endpoints if spec.concurrency)])
 
 
 def _nodes(settings: Settings) -> RayNodes:
