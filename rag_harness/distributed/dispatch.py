@@ -20,7 +20,7 @@ MOST_DEATHS = 3
 
 
 LINGER = 0.01
-"""Seconds until a worker is asked again what it has done: a call costs 0.6 ms of this process, however much it brings."""
+"""Seconds until a worker is asked again: a call costs this process 0.6 ms, however much has been done."""
 
 
 class WorkerLostError(RagHarnessError):
@@ -67,7 +67,7 @@ class _Place:
 
 _by_load = attrgetter("load")
 Replace = Callable[[str, Wanted], Awaitable[tuple[Remote, Opened] | None]]
-"""Starts a worker in the place of one that died, by its name, and looks for rows of its trials; None: no node is left."""
+"""Starts a worker for one that died, by its name, and looks for rows of its trials; None where none can be started."""
 
 
 class Dispatch:

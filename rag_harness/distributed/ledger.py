@@ -16,9 +16,8 @@ from time import monotonic, time
 from rag_harness.models.budget import PARTS, in_parts
 from rag_harness.models.limits import Cap, Turn
 
-
 PACE = 0.002
-"""Seconds between two workers that ask for turns: twice what the call of an actor takes, so that one ledger keeps up."""
+"""Seconds between two workers that ask for turns: twice what an actor's call takes, so that one ledger keeps up."""
 
 
 @dataclass(frozen=True)

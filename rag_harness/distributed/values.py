@@ -48,8 +48,8 @@ class Opening:
 class Opened:
     """What a worker found on its node.
 
-    ``left`` are rows of what was wanted, that the worker before this one had kept; ``handed`` whole journals, by the names of their
-    files, that no run will find who looks at the folder of the results: they lie on a disk of this node alone.
+    ``left`` are rows of what was wanted, that the worker before this one had kept; ``handed`` whole journals, by the
+    names of their files, that no run will find who looks at the folder of the results: they lie on this node alone.
     """
 
     left: Sequence[bytes] = ()
