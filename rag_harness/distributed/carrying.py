@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from rag_harness.distributed.values import Carried
 from rag_harness.engine.fingerprint import fingerprint_parts
-from rag_harness.errors import PrerequisiteError
+from rag_harness.errors import PrerequisiteError, RagHarnessError
+from rag_harness.files.log import log
 from rag_harness.pipelines import builder
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
@@ -91,3 +92,49 @@ def _is_of_the_suite(module: ModuleType) -> bool:
     """Return whether only pytest can import a module: what was installed, every node has."""
     file = getattr(module, "__file__", None) or ""
     return "site-packages" not in file and not module.__name__.startswith("rag_harness.")
+
+
+def check_same(carried: Carried, here: Mapping[str, Any]) -> None:
+    """Compare what decides the rows of an experiment ``here`` with what the process of the tests has.
+
+    Raises:
+        PrerequisiteError: they differ; names what.
+    """
+    other = sorted(_differing(carried.parts, here))
+    if other:
+        raise PrerequisiteError(
+            f"its rows would be others there: {', '.join(other)} differ from what the process of the tests has. Give "
+            f"every node the same packages, documents, prompts and models."
+        )
+
+
+def _differing(there: Mapping[str, Any], here: Mapping[str, Any], begin: str = "") -> set[str]:
+    found: set[str] = set()
+    for name in there.keys() | here.keys():
+        one, other = there.get(name), here.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found |= _differing(one, other, f"{begin}{name}.")
+        elif one != other:
+            found.add(f"{begin}{name}")
+    return found
+
+
+def travelling(error: BaseException) -> Exception:
+    """Return an error as it can be pickled, and read again: one of somebody's own may not be."""
+    try:
+        again = _pickle().loads(_pickle().dumps(error))
+    except Exception:
+        log.debug("An error cannot be sent", exc_info=error)
+    else:
+        if isinstance(error, Exception) and isinstance(again, type(error)):
+            return error
+    return RagHarnessError(says(error))
+
+
+def says(error: BaseException) -> str:
+    """Return what an error says, and of what kind it is where its text alone may not tell."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its message cannot be read"
+    return text if isinstance(error, RagHarnessError) else f"{type(error).__name__}: {text}"

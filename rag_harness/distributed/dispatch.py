@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Protocol
 
-from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob
+from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.trial import Outcome
 from rag_harness.errors import CriticalError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.results.row import ExperimentResult, row_or_none
+from rag_harness.types import TrialId
 
 MOST_DEATHS = 3
 """Workers that may die while a job is under way before it is taken for the reason."""
+
+
+LINGER = 0.01
+"""Seconds until a worker is asked again: a call costs this process 0.6 ms, however much has been done."""
 
 
 class WorkerLostError(RagHarnessError):
@@ -34,6 +40,8 @@ class Remote(Protocol):
 
     async def close(self) -> None: ...
 
+    def kill(self) -> None: ...
+
 
 @dataclass(eq=False)
 class _Sent:
@@ -41,6 +49,7 @@ class _Sent:
     job: Job
     carried: Carried | None
     came: asyncio.Future[Answered | Asked]
+    place: _Place | None = None
     deaths: int = 0
 
 
@@ -52,15 +61,13 @@ class _Place:
     sent: dict[int, _Sent] = field(default_factory=dict)
     outbox: list[_Sent] = field(default_factory=list)
     carried: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
-
-    @property
-    def load(self) -> int:
-        return len(self.sent) + len(self.outbox)
+    load: int = 0
+    is_sending: bool = False
 
 
-Replace = Callable[[str], Awaitable[tuple[Remote, Opened] | None]]
-"""Starts a worker in the place of one that died, by its name; None where no node is left to start it on."""
+_by_load = attrgetter("load")
+Replace = Callable[[str, Wanted], Awaitable[tuple[Remote, Opened] | None]]
+"""Starts a worker for one that died, by its name, and looks for rows of its trials; None where none can be started."""
 
 
 class Dispatch:
@@ -75,6 +82,7 @@ class Dispatch:
         self._replace = replace
         self._places: list[_Place] = []
         self._homeless: list[_Sent] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._number = 0
         self._closing, self._replacing = False, 0
         self.lost = 0
@@ -98,12 +106,12 @@ class Dispatch:
     def _add(self, remote: Remote) -> None:
         place = _Place(remote)
         self._places.append(place)
-        self._spawn(place, self._listen(place))
+        self._spawn(self._listen(place))
 
-    def _spawn(self, place: _Place, work: Awaitable[None]) -> None:
+    def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
-        place.tasks.add(task)
-        task.add_done_callback(place.tasks.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _send(self, sent: _Sent) -> None:
         if not self._places and self._replacing:
@@ -112,43 +120,61 @@ class Dispatch:
         if not self._places:
             sent.came.set_exception(CriticalError("No Ray worker is left, and none can be started."))
             return
-        place = min(self._places, key=lambda each: each.load)
+        place = sent.place = min(self._places, key=_by_load)
+        place.load += 1
         place.outbox.append(sent)
-        if len(place.outbox) == 1:
-            # Whatever is submitted in the same breath goes in one call.
-            self._spawn(place, self._flush(place))
+        if not place.is_sending:
+            place.is_sending = True
+            self._spawn(self._flush(place))
 
     async def _flush(self, place: _Place) -> None:
         try:
+            # Whatever is submitted in the same breath, or while a call is under way, goes in one call.
             await asyncio.sleep(0)
-            for carried in {each.carried.name: each.carried for each in place.outbox if each.carried}.values():
-                await self._carry(place, carried)
-            batch, place.outbox = place.outbox, []
-            ready = [each for each in batch if not each.came.done()]
-            place.sent |= {each.number: each for each in ready}
+            while place.outbox:
+                await self._flush_once(place)
+        except WorkerLostError:
+            await self._bury(place)
+        finally:
+            place.is_sending = False
+
+    async def _flush_once(self, place: _Place) -> None:
+        for carried in {each.carried.name: each.carried for each in place.outbox if each.carried}.values():
+            await self._carry(place, carried)
+        batch, place.outbox = place.outbox, []
+        ready = [each for each in batch if not each.came.done()]
+        place.sent |= {each.number: each for each in ready}
+        try:
             if ready:
                 await place.remote.take([(each.number, each.job) for each in ready])
         except WorkerLostError:
-            await self._bury(place)
+            raise
+        except Exception as error:
+            _fail(ready, error)
 
     async def _carry(self, place: _Place, carried: Carried) -> None:
         """Have a worker learn an experiment once; where it cannot, the jobs that need it fail with its reason."""
-        known = place.carried.setdefault(carried.name, asyncio.ensure_future(place.remote.carry(carried)))
+        if carried.name not in place.carried:
+            place.carried[carried.name] = asyncio.ensure_future(place.remote.carry(carried))
         try:
-            await asyncio.shield(known)
+            await asyncio.shield(place.carried[carried.name])
         except WorkerLostError:
             raise
         except Exception as error:
-            for each in place.outbox:
-                if each.carried is carried and not each.came.done():
-                    each.came.set_exception(error)
+            _fail([each for each in place.outbox if each.carried is carried], error)
 
     async def _listen(self, place: _Place) -> None:
         try:
             while not self._closing:
                 for done in await place.remote.finished():
                     self._settle(place.sent.pop(done.number, None), done)
+                await asyncio.sleep(LINGER)
         except WorkerLostError:
+            await self._bury(place)
+        except Exception as error:
+            # What it has done since it was last asked is lost on the way: it must not go on, nor may its jobs wait.
+            log.error("Worker %s cannot be understood, and is ended", place.remote.name, exc_info=error)
+            place.remote.kill()
             await self._bury(place)
 
     def _settle(self, sent: _Sent | None, done: Done) -> None:
@@ -167,15 +193,21 @@ class Dispatch:
         under_way = [each for each in place.sent.values() if not each.came.done()]
         waiting = [each for each in place.outbox if not each.came.done()]
         log.warning("Worker %s is gone; %d jobs were under way", place.remote.name, len(under_way))
-        self._replacing += 1
-        try:
-            replaced = await self._replace(place.remote.name)
-        finally:
-            self._replacing -= 1
+        replaced = await self._replaced(place.remote.name, _wanted(under_way))
         if replaced is not None:
             self._add(replaced[0])
             _take_left(under_way, replaced[1].left)
         self._again([each for each in under_way if not each.came.done()], waiting)
+
+    async def _replaced(self, lost: str, wanted: Wanted) -> tuple[Remote, Opened] | None:
+        self._replacing += 1
+        try:
+            return await self._replace(lost, wanted)
+        except Exception as error:
+            log.error("No worker could be started for %s", lost, exc_info=error)
+            return None
+        finally:
+            self._replacing -= 1
 
     def _again(self, under_way: Sequence[_Sent], waiting: Sequence[_Sent]) -> None:
         for each in under_way:
@@ -189,8 +221,9 @@ class Dispatch:
                 self._send(each)
 
     def _forget(self, sent: _Sent) -> None:
-        for place in self._places:
-            place.sent.pop(sent.number, None)
+        if sent.place is not None:
+            sent.place.load -= 1
+            sent.place.sent.pop(sent.number, None)
 
     async def close(self, seconds: float) -> None:
         """Close every worker, within ``seconds``."""
@@ -198,10 +231,21 @@ class Dispatch:
         closing = [asyncio.ensure_future(place.remote.close()) for place in self._places]
         if closing:
             await asyncio.wait(closing, timeout=seconds)
-        tasks = [task for place in self._places for task in place.tasks]
+        tasks = list(self._tasks)
         for task in (*tasks, *closing):
             task.cancel()
         await asyncio.gather(*tasks, *closing, return_exceptions=True)
+
+
+def _fail(jobs: Sequence[_Sent], error: Exception) -> None:
+    for each in jobs:
+        if not each.came.done():
+            each.came.set_exception(error)
+
+
+def _wanted(jobs: Sequence[_Sent]) -> Wanted:
+    trials = [each.job for each in jobs if isinstance(each.job, TrialJob)]
+    return frozenset((job.trial.id, job.fingerprint) for job in trials)
 
 
 def _take_left(under_way: Sequence[_Sent], lines: Sequence[bytes]) -> None:
@@ -209,14 +253,14 @@ def _take_left(under_way: Sequence[_Sent], lines: Sequence[bytes]) -> None:
     rows = _rows(lines)
     for each in under_way:
         if isinstance(each.job, TrialJob):
-            row = rows.get((str(each.job.trial.id), each.job.fingerprint))
+            row = rows.get((each.job.trial.id, each.job.fingerprint))
             if row is not None and not each.came.done():
                 each.came.set_result(Answered(Outcome(row)))
 
 
-def _rows(lines: Sequence[bytes]) -> Mapping[tuple[str, str], ExperimentResult]:
+def _rows(lines: Sequence[bytes]) -> Mapping[tuple[TrialId, str], ExperimentResult]:
     found = [row for row in map(row_or_none, lines) if row is not None and row.ok]
-    return {(str(row.trial), row.fingerprint): row for row in found}
+    return {(row.trial, row.fingerprint): row for row in found}
 
 
 def _deadly(deaths: int) -> str:

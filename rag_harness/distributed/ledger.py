@@ -16,6 +16,9 @@ from time import monotonic, time
 from rag_harness.models.budget import PARTS, in_parts
 from rag_harness.models.limits import Cap, Turn
 
+PACE = 0.002
+"""Seconds between two workers that ask for turns: twice what an actor's call takes, so that one ledger keeps up."""
+
 
 @dataclass(frozen=True)
 class Caps:
@@ -54,9 +57,10 @@ class Ledger:
         self._room = in_parts(budget)
         self._caps: dict[tuple[str, Caps], tuple[Cap, Cap]] = {}
         self._turns: dict[str, Turn] = {}
+        self._due: dict[str, float] = {}
         self._open: dict[str, int] = {}
         self._settled: set[str] = set()
-        self._spent = 0
+        self._spent = self._aside = 0
         self._read(file)
         file.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -71,20 +75,33 @@ class Ledger:
             used: the tokens that calls have used which were granted before.
         """
         now = monotonic()
-        for call, tokens in used.items():
-            if call in self._turns:
-                self._turns.pop(call).tokens = tokens
+        self._correct(used)
         rate, amount = self._caps_of(server, caps)
         granted: list[tuple[str, float]] = []
         for call, tokens in waiting.items():
             opens = max(rate.opens(tokens, now), amount.opens(tokens, now))
             if opens > now:
-                return self._granted(server, caps, granted, opens - now)
-            self._turns[call] = turn = Turn(now, tokens)
+                return self._granted(server, caps, granted, self._paced(call, now, opens - now))
+            turn = Turn(now, tokens)
+            if caps.tpm:
+                self._turns[call] = turn
             rate.add(turn)
             amount.add(turn)
             granted.append((call, tokens))
         return self._granted(server, caps, granted, 0.0)
+
+    def _correct(self, used: Mapping[str, float]) -> None:
+        for call, tokens in used.items():
+            if call in self._turns:
+                self._turns.pop(call).tokens = tokens
+
+    def _paced(self, call: str, now: float, wait: float) -> float:
+        """Return when the worker of a call may ask again: after the others that wait, or all would ask at each turn."""
+        worker = call.rpartition(":")[0]
+        self._due = {each: due for each, due in self._due.items() if due > now and each != worker}
+        wait = max(wait, PACE * (len(self._due) + 1))
+        self._due[worker] = now + wait
+        return wait
 
     def _granted(self, server: str, caps: Caps, calls: Sequence[tuple[str, float]], wait: float) -> Grant:
         if calls:
@@ -103,15 +120,15 @@ class Ledger:
         granted, refused = set(), set()
         for reservation, usd in asked.items():
             parts = in_parts(usd)
-            if reservation in self._open or self._spent + sum(self._open.values()) + parts <= self._room:
-                self._open[reservation] = parts
+            if reservation in self._open or self._spent + self._aside + parts <= self._room:
+                self._put_aside(reservation, parts)
                 granted.add(reservation)
             elif self._spent + parts > self._room:
                 refused.add(reservation)
             else:
                 break  # those behind it wait for it: a large call would never come to its turn
         lines = [{"settled": key, "usd": cost} for key, cost in settled.items()]
-        self._write([*lines, *({"aside": key, "usd": asked[key]} for key in granted)], safe=bool(granted))
+        self._write([*lines, *({"aside": key, "usd": asked[key]} for key in granted)])
         return Verdicts(frozenset(granted), frozenset(refused), self._spent / PARTS)
 
     def close(self) -> None:
@@ -121,8 +138,12 @@ class Ledger:
     def _settle(self, reservation: str, parts: int) -> None:
         if reservation not in self._settled:
             self._settled.add(reservation)
-            self._open.pop(reservation, None)
+            self._aside -= self._open.pop(reservation, 0)
             self._spent += parts
+
+    def _put_aside(self, reservation: str, parts: int) -> None:
+        self._aside += parts - self._open.get(reservation, 0)
+        self._open[reservation] = parts
 
     def _caps_of(self, server: str, caps: Caps) -> tuple[Cap, Cap]:
         key = server, caps
@@ -130,12 +151,12 @@ class Ledger:
             self._caps[key] = Cap(caps.rpm), Cap(caps.tpm, counts_tokens=True)
         return self._caps[key]
 
-    def _write(self, lines: Sequence[Mapping[str, object]], safe: bool = False) -> None:
+    def _write(self, lines: Sequence[Mapping[str, object]]) -> None:
+        # Not forced to the disk: who reads it is this ledger, started again beside the run. What a machine forgets when
+        # it fails, ends the run too; and 100 workers would wait for the disk one after another.
         content = "".join(f"{json.dumps(line)}\n" for line in lines)
         if content:
             os.write(self._descriptor, content.encode())
-        if safe:
-            os.fsync(self._descriptor)
 
     def _read(self, file: Path) -> None:
         if not file.is_file():
@@ -148,7 +169,7 @@ class Ledger:
             if "settled" in said:
                 self._settle(said["settled"], in_parts(said["usd"]))
             elif "aside" in said:
-                self._open[said["aside"]] = in_parts(said["usd"])
+                self._put_aside(said["aside"], in_parts(said["usd"]))
             else:
                 self._remember(said["server"], Caps(*said["caps"]), said["at"], said["calls"])
 

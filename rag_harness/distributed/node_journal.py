@@ -11,6 +11,7 @@ from rag_harness.distributed.values import Opened, Opening
 from rag_harness.engine.journal import JOURNALS, left_behind
 from rag_harness.files.sources import text_digest
 from rag_harness.results.prompts import PROMPTS
+from rag_harness.results.row import row_or_none
 
 
 class NodeJournals:
@@ -21,17 +22,26 @@ class NodeJournals:
     """
 
     def __init__(self, opening: Opening) -> None:
-        self._run = opening.run
+        self._replaces, self._wanted = opening.replaces, opening.wanted
         results = opening.settings.path(opening.settings.output)
         self.is_shared = (results / JOURNALS / opening.token).is_file()
         self.results = results if self.is_shared else _of_this_node(results)
         self.folder = self.results / JOURNALS
 
     def read(self) -> Opened:
-        """Return what dead workers have left; what lies on a disk of its own is given away whole."""
-        found = left_behind(self.folder, ())
-        ours = [line for file, lines in found.items() if file.name.startswith(self._run) for line in lines]
-        return Opened(ours, {} if self.is_shared else self._whole(sorted(found)))
+        """Return what the worker before this one has left; what lies on a disk of its own is given away whole."""
+        found = left_behind(self.folder, self._not_ours() if self.is_shared else ())
+        before = found.get(self.folder / f"{self._replaces}.jsonl", [])
+        return Opened(self._rows(before), {} if self.is_shared else self._whole(sorted(found)))
+
+    def _not_ours(self) -> set[Path]:
+        """Return journals that the process of the tests reads itself: they may be long, and many workers start."""
+        return {file for file in self.folder.glob("*.jsonl") if file.stem != self._replaces}
+
+    def _rows(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Return the rows that are wanted; the process of the tests has the others, and one loop for all workers."""
+        rows = ((line, row_or_none(line)) for line in lines if self._wanted)
+        return [line for line, row in rows if row is not None and (row.trial, row.fingerprint) in self._wanted]
 
     def _whole(self, journals: Sequence[Path]) -> dict[str, bytes]:
         files = [*journals, *sorted((self.results / PROMPTS).glob("*.json"))] if journals else []

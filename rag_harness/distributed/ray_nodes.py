@@ -29,8 +29,8 @@ START_WAIT = 120.0
 class RayWorker:
     """A worker on a node."""
 
-    def __init__(self, name: str, node: str, actor: Any) -> None:
-        self.name, self.node, self._actor = name, node, actor
+    def __init__(self, name: str, node: str, actor: Any, shared: dict[str, asyncio.Future[Any]]) -> None:
+        self.name, self.node, self._actor, self._shared = name, node, actor, shared
 
     async def open(self, opening: Opening) -> Opened:
         """Start it.
@@ -52,8 +52,10 @@ class RayWorker:
         await self._call("handed_over", names)
 
     async def carry(self, carried: Carried) -> None:
-        """Have it learn an experiment."""
-        await self._call("carry", carried)
+        """Have it learn an experiment, which may hold a million queries: it is written down once for all workers."""
+        if carried.name not in self._shared:
+            self._shared[carried.name] = asyncio.ensure_future(asyncio.to_thread(ray.put, carried))
+        await self._call("carry", await self._shared[carried.name])
 
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Have it begin jobs."""
@@ -70,6 +72,10 @@ class RayWorker:
             await self._call("close")
         except WorkerLostError:
             return
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once; what it has kept stays where it is."""
         ray.kill(self._actor)
 
     async def _call(self, method: str, *given: Any) -> Any:
@@ -114,6 +120,7 @@ class RayNodes:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._shared: dict[str, asyncio.Future[Any]] = {}
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._connect(settings.ray_address)
 
@@ -152,7 +159,7 @@ class RayNodes:
             "num_gpus": self._settings.ray_gpus,
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
         }
-        return RayWorker(name, node, kind.options(**options).remote())
+        return RayWorker(name, node, kind.options(**options).remote(), self._shared)
 
     def ledger(self, file: Path) -> RayLedger:
         """Return the ledger of a run, beside this process: its file is on this disk."""

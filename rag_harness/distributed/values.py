@@ -13,7 +13,10 @@ from rag_harness.judges.spent import Spent
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Material
 from rag_harness.settings import Settings
-from rag_harness.types import Query
+from rag_harness.types import Query, TrialId
+
+Wanted: TypeAlias = frozenset[tuple[TrialId, str]]
+"""Trials, and the fingerprints that their rows must have."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Opening:
         name: of this worker; that of its journal begins with ``run``.
         token: name of a file in the folder of the journals: a worker that sees it shares that folder.
         ledger: of the run.
+        replaces: name of a worker that has died; "" is none.
+        wanted: what was under way there.
     """
 
     settings: Settings
@@ -35,14 +40,16 @@ class Opening:
     name: str
     token: str
     ledger: RemoteLedger
+    replaces: str = ""
+    wanted: Wanted = frozenset()
 
 
 @dataclass(frozen=True)
 class Opened:
     """What a worker found on its node.
 
-    ``left`` are lines of journals of this run whose worker has died; ``handed`` whole journals, by the names of their
-    files, that no run will find who looks at the folder of the results: they lie on a disk of this node alone.
+    ``left`` are rows of what was wanted, that the worker before this one had kept; ``handed`` whole journals, by the
+    names of their files, that no run will find who looks at the folder of the results: they lie on this node alone.
     """
 
     left: Sequence[bytes] = ()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from socket import gethostname
 
-from rag_harness.distributed.carrying import unpickled
+from rag_harness.distributed.carrying import check_same, says, travelling, unpickled
 from rag_harness.distributed.leases import LeasedMeter
 from rag_harness.distributed.node_journal import NodeJournals
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
@@ -15,8 +15,7 @@ from rag_harness.engine.fingerprint import fingerprint_parts
 from rag_harness.engine.journal import Journal
 from rag_harness.engine.shares import share_in_flight
 from rag_harness.engine.trial import run_trial
-from rag_harness.errors import PrerequisiteError, RagHarnessError
-from rag_harness.files.log import log
+from rag_harness.errors import PrerequisiteError
 from rag_harness.judges.made import asked_anew, judge_of
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import spending
@@ -48,7 +47,7 @@ class Worker:
         self._judges: dict[int, Judge] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._done: list[Done] = []
-        self._has_done = asyncio.Event()
+        self._has_done, self._is_closing = asyncio.Event(), False
         self._journals = NodeJournals(opening)
         opened = await asyncio.to_thread(self._journals.read)
         self._journal = Journal(self._journals.folder, opening.name)
@@ -70,11 +69,19 @@ class Worker:
         await self._experiments[carried.name]
 
     def _build(self, carried: Carried) -> Experiment:
+        try:
+            return self._built(carried)
+        except Exception as error:
+            raise PrerequisiteError(
+                f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
+            ) from None  # a cause may be one that cannot travel
+
+    def _built(self, carried: Carried) -> Experiment:
         if carried.pipeline:
             return Experiment(carried.name, unpickled(carried), data=carried.data)
         built = experiment(carried.name, self._parts)
         module = builder(carried.name, self._settings).__module__
-        _check_same(carried, fingerprint_parts(built, self._settings, carried.queries_digest, module))
+        check_same(carried, fingerprint_parts(built, self._settings, carried.queries_digest, module))
         if built.prepare is not None:
             built.prepare(carried.queries)
         return built
@@ -95,6 +102,7 @@ class Worker:
 
     async def close(self) -> None:
         """Drop what is under way, and let go of models, stores and the journal."""
+        self._is_closing = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -108,8 +116,13 @@ class Worker:
         try:
             result = await (self._answer(job) if isinstance(job, TrialJob) else self._ask(job))
             self._tell(Done(number, result))
+        except asyncio.CancelledError as error:
+            if self._is_closing:
+                raise
+            # A pipeline may cancel itself; whoever waits for its trial must not wait for ever.
+            self._tell(Done(number, error=travelling(error)))
         except Exception as error:
-            self._tell(Done(number, error=_travelling(error)))
+            self._tell(Done(number, error=travelling(error)))
 
     def _tell(self, done: Done) -> None:
         self._done.append(done)
@@ -129,7 +142,7 @@ class Worker:
         outcome = await run_trial(job.trial, known.pipeline, self._settings, job.fingerprint, keep)
         if outcome.row is not None:
             await self._journal.keep(outcome.row.line().encode())
-        error = None if outcome.error is None else _travelling(outcome.error)
+        error = None if outcome.error is None else travelling(outcome.error)
         return Answered(replace(outcome, error=error), {} if self._journals.is_shared else prompts)
 
     async def _ask(self, job: AskJob) -> Asked:
@@ -142,37 +155,3 @@ class Worker:
         if turn not in self._judges:
             self._judges[turn] = asked_anew(self._parts, turn) if turn else judge_of(self._parts)
         return self._judges[turn]
-
-
-def _check_same(carried: Carried, here: Mapping[str, Any]) -> None:
-    other = sorted(_differing(carried.parts, here))
-    if other:
-        raise PrerequisiteError(
-            f"Rows of {carried.name!r} would be others on this node: {', '.join(other)} differ from what the process "
-            f"of the tests has. Give every node the same packages, documents, prompts and models."
-        )
-
-
-def _differing(there: Mapping[str, Any], here: Mapping[str, Any], begin: str = "") -> set[str]:
-    found: set[str] = set()
-    for name in there.keys() | here.keys():
-        one, other = there.get(name), here.get(name)
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            found |= _differing(one, other, f"{begin}{name}.")
-        elif one != other:
-            found.add(f"{begin}{name}")
-    return found
-
-
-def _travelling(error: Exception) -> Exception:
-    """Return an error as it can be pickled: one of somebody's own may not be."""
-    from ray import cloudpickle
-
-    try:
-        again = cloudpickle.loads(cloudpickle.dumps(error))
-    except Exception:
-        log.debug("An error cannot be sent", exc_info=error)
-    else:
-        if isinstance(again, type(error)):
-            return error
-    return RagHarnessError(f"{type(error).__name__}: {error}")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.distributed.dispatch import Dispatch
-from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob
+from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob, Wanted
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.engine.workplace import Here
 from rag_harness.errors import PrerequisiteError
+from rag_harness.files.log import log
 from rag_harness.judges.spent import count_elsewhere
 from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure, Material
@@ -53,6 +55,7 @@ class RayWorkplace:
         self._describe, self._keep_prompt = describe, keep_prompt
         self._carried: dict[str, Carried] = {}
         self._started = 0
+        self._node_of: dict[str, str] = {}
         self._nodes = _nodes(settings)
         self._dispatch: Dispatch | None = None
 
@@ -63,40 +66,49 @@ class RayWorkplace:
             PrerequisiteError: one cannot start.
         """
         results = self._settings.path(self._settings.output)
-        token = results / JOURNALS / self._token
-        token.parent.mkdir(parents=True, exist_ok=True)
-        token.touch()
+        # It stays as long as the run: workers that are started in the place of others look for it too.
+        self._shared = results / JOURNALS / self._token
+        self._shared.parent.mkdir(parents=True, exist_ok=True)
+        self._shared.touch()
         self._ledger_file = (results / JOURNALS / f"{self._run}.ledger").absolute()
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
-        try:
-            nodes = await asyncio.to_thread(self._nodes.plan, self._settings.concurrency)
-            self._workers = len(nodes)
-            workers = await asyncio.gather(*(self._start(node) for node in nodes))
-        finally:
-            token.unlink(missing_ok=True)
+        nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
+        self._workers = len(nodes)
+        workers = await asyncio.gather(*(self._start(node) for node in nodes))
         self._dispatch = Dispatch([worker for worker, _ in workers], self._replace)
 
     @property
     def _token(self) -> str:
         return f"{self._run}.shared"
 
-    async def _start(self, node: str) -> tuple[RayWorker, Opened]:
+    async def _start(self, node: str, replaces: str = "", wanted: Wanted = frozenset()) -> tuple[RayWorker, Opened]:
         self._started += 1
         name = f"{self._run}-ray{self._started}"
         worker = await asyncio.to_thread(self._nodes.worker, name, node)
-        opened = await worker.open(Opening(self._settings, self._workers, self._run, name, self._token, self.ledger))
+        opening = Opening(self._settings, self._workers, self._run, name, self._token, self.ledger, replaces, wanted)
+        try:
+            opened = await worker.open(opening)
+        except BaseException:
+            worker.kill()  # or it would start when nobody waits for it any more, and keep its CPU
+            raise
+        self._node_of[name] = node
         if opened.handed:
             results = self._settings.path(self._settings.output)
             await asyncio.to_thread(_write, results, opened.handed)
             await worker.handed_over(list(opened.handed))
         return worker, opened
 
-    async def _replace(self, lost: str) -> tuple[RayWorker, Opened] | None:  # noqa: ARG002 - any node will do
-        for node in await asyncio.to_thread(self._nodes.alive):
+    async def _replace(self, lost: str, wanted: Wanted) -> tuple[RayWorker, Opened] | None:
+        """Start a worker for one that died: where its journal lies, else where workers are fewest; one is tried."""
+        home = self._node_of.pop(lost, "")
+        alive = await asyncio.to_thread(self._nodes.alive)
+        busy = Counter(self._node_of.values())
+        # More would be tried for minutes each, where every CPU is taken; its trials wait, and other workers are there.
+        for node in sorted(alive, key=lambda each: (each != home, busy[each]))[:1]:
             try:
-                return await self._start(node)
-            except Exception:
-                continue
+                return await self._start(node, lost, wanted)
+            except Exception as error:
+                log.warning("No worker starts on node %s in the place of %s: %s", node[:8], lost, error)
         return None
 
     @property
@@ -138,7 +150,13 @@ class RayWorkplace:
             await self._dispatch.close(CLOSE_WAIT)
             self.ledger.end()
             self._ledger_file.unlink(missing_ok=True)
+            self._shared.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
+
+
+def _fewest(settings: Settings) -> int:
+    """Return how many workers there may be: each asks every server at least once at a time."""
+    return min([settings.concurrency, *(spec.concurrency for spec in settings.endpoints if spec.concurrency)])
 
 
 def _nodes(settings: Settings) -> RayNodes:

@@ -6,7 +6,6 @@ The window of calls in flight follows additive increase, multiplicative decrease
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from math import inf
 
 LONGEST_WAIT = 60.0
@@ -14,12 +13,24 @@ LONGEST_WAIT = 60.0
 _MINUTE = 60.0
 
 
-@dataclass(slots=True)
 class Turn:
-    """A call that was let in: when, and the tokens that it is taken to use."""
+    """A call that was let in: when, and the tokens that it is taken to use, until it is known what it has used."""
 
-    started: float
-    tokens: float = 0.0
+    __slots__ = ("_tokens", "counted_by", "started")
+
+    def __init__(self, started: float, tokens: float = 0.0) -> None:
+        self.started, self._tokens = started, tokens
+        self.counted_by: Cap | None = None
+
+    @property
+    def tokens(self) -> float:
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, used: float) -> None:
+        if self.counted_by is not None:
+            self.counted_by.used += used - self._tokens
+        self._tokens = used
 
 
 class Window:
@@ -50,23 +61,33 @@ class Cap:
         self._room = inf if per_minute == 0 else float(max(1, int(per_minute)))
         self._counts_tokens = counts_tokens
         self._turns: deque[Turn] = deque()
+        self.used = 0.0
 
     def opens(self, tokens: float, now: float) -> float:
         """Return when there is room for a call of ``tokens``: ``now``, or later."""
         if self._room == inf:
             return now
         while self._turns and self._turns[0].started + self._span <= now:
-            self._turns.popleft()
+            self._drop(self._turns.popleft())
         # What is larger than the cap would never fit: it goes alone, when all others have left the span.
         wanted = tokens if self._counts_tokens else 1.0
-        return max(now, self._leaves(self._used() + wanted - self._room))
+        return max(now, self._leaves(self.used + wanted - self._room))
 
     def add(self, turn: Turn) -> None:
-        if self._room < inf:
-            self._turns.append(turn)
+        if self._room == inf:
+            return
+        self._turns.append(turn)
+        # A sum that is kept: with 20,000 calls in a minute, adding them up takes longer than asking for a turn.
+        self.used += turn.tokens if self._counts_tokens else 1.0
+        if self._counts_tokens:
+            turn.counted_by = self
 
-    def _used(self) -> float:
-        return sum(turn.tokens for turn in self._turns) if self._counts_tokens else len(self._turns)
+    def _drop(self, turn: Turn) -> None:
+        self.used -= turn.tokens if self._counts_tokens else 1.0
+        if turn.counted_by is self:
+            turn.counted_by = None
+        if not self._turns:
+            self.used = 0.0  # sums of floats drift
 
     def _leaves(self, over: float) -> float:
         """Return when the oldest turns that fill ``over`` have left the span."""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.distributed.dispatch import Dispatch, WorkerLostError
-from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob
+from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import Outcome
 from rag_harness.errors import CriticalError, PrerequisiteError
@@ -44,14 +44,21 @@ class Cluster:
         self.most = self.batches = 0
         self.replaces = True
         self.deadly = ""
+        self.garbled = 0
+        self.unsendable: Exception | None = None
+        self.cannot_start: Exception | None = None
+        self.wanted: list[Wanted] = []
         self.refusal: Exception | None = None
 
     def start(self) -> Fake:
         self.workers.append(Fake(self, f"w{len(self.workers)}"))
         return self.workers[-1]
 
-    async def replace(self, _: str) -> tuple[Fake, Opened] | None:
+    async def replace(self, lost: str, wanted: Wanted) -> tuple[Fake, Opened] | None:
+        self.wanted.append(wanted)
         await asyncio.sleep(0.5)
+        if self.cannot_start:
+            raise self.cannot_start
         return (self.start(), Opened(tuple(self.kept))) if self.replaces else None
 
     def kill(self, index: int) -> None:
@@ -85,6 +92,8 @@ class Fake:
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         await asyncio.sleep(0.001)
         self._check()
+        if self.cluster.unsendable:
+            raise self.cluster.unsendable
         self.cluster.batches += 1
         for number, job in jobs:
             self.tasks.add(asyncio.create_task(self._answer(number, job)))
@@ -109,10 +118,16 @@ class Fake:
         self._check()
         self.has_done.clear()
         done, self.done = self.done, []
+        if self.cluster.garbled:
+            self.cluster.garbled -= 1
+            raise ModuleNotFoundError("somebody")
         return done
 
     async def close(self) -> None:
         self._check()
+
+    def kill(self) -> None:
+        self.die()
 
 
 async def _all(dispatch: Dispatch, count: int) -> list[str]:
@@ -208,6 +223,90 @@ def test_what_a_worker_cannot_build_fails_with_its_reason() -> None:
         with pytest.raises(PrerequisiteError, match="documents differ"):
             await _all(dispatch, 3)
         assert not cluster.calls
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_an_experiment_is_carried_to_a_worker_once() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        for number in range(3):
+            await dispatch.do(_job(number), CARRIED)
+        assert cluster.batches == 3
+        assert cluster.workers[0].carried == ["e3"]
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_what_comes_while_a_call_is_under_way_goes_in_the_next() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        every = []
+        for number in range(20):
+            every.append(asyncio.ensure_future(dispatch.do(_job(number), CARRIED)))
+            await asyncio.sleep(0.0001)  # a call takes ten times as long
+        await asyncio.gather(*every)
+        assert cluster.batches <= 4
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_load_goes_back_when_jobs_end_and_when_nobody_waits_for_them() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start(), cluster.start()], cluster.replace)
+        waiting = [asyncio.ensure_future(dispatch.do(_job(number), CARRIED)) for number in range(10)]
+        await asyncio.sleep(0.5)
+        for each in waiting[::2]:  # all of the first worker's
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert [place.load for place in dispatch._places] == [0, 0]
+        assert [len(place.sent) for place in dispatch._places] == [0, 0]
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_a_worker_that_cannot_be_understood_is_ended_and_its_jobs_done_by_another() -> None:
+    async def go() -> None:
+        cluster = Cluster(keeps=False)
+        cluster.garbled = 1
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        assert await asyncio.wait_for(_all(dispatch, 5), 30) == [f"q{number}" for number in range(5)]
+        assert [worker.is_dead for worker in cluster.workers] == [True, False]
+        assert cluster.wanted == [frozenset((_job(number).trial.id, "print") for number in range(5))]
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_a_job_that_cannot_be_sent_fails_with_the_reason() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.unsendable = TypeError("cannot pickle")
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        with pytest.raises(TypeError, match="cannot pickle"):
+            await asyncio.wait_for(_all(dispatch, 2), 30)
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_where_no_worker_can_be_started_the_others_do_the_jobs() -> None:
+    async def go() -> None:
+        cluster = Cluster(keeps=False)
+        cluster.cannot_start = OSError("the head is gone")
+        dispatch = Dispatch([cluster.start(), cluster.start()], cluster.replace)
+        every = asyncio.ensure_future(_all(dispatch, 10))
+        await asyncio.sleep(0.5)
+        cluster.kill(0)
+        assert await asyncio.wait_for(every, 30) == [f"q{number}" for number in range(10)]
+        assert len(cluster.workers) == 2
         await dispatch.close(1)
 
     run(go())

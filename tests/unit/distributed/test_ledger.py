@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -176,3 +177,68 @@ def test_without_its_ledger_no_call_starts(tmp_path: Path) -> None:
 
     with pytest.raises(CriticalError, match="the node is gone"):
         run(go())
+
+
+def test_workers_that_wait_ask_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All would ask at each turn of any of them: the ledger, one process, could not answer that."""
+    ledger, caps, now = _ledger(tmp_path), Caps(2, 0), [0.0]
+    monkeypatch.setattr(ledger_module, "monotonic", lambda: now[0])
+    ledger.calls("s", caps, {"w0:1": 0, "w0:2": 0}, {})
+    now[0] = 59.9999
+    waits = [ledger.calls("s", caps, {f"w{number}:3": 0}, {}).wait for number in range(100)]
+    assert waits == pytest.approx([0.002 * (number + 1) for number in range(100)])
+    now[0] = 59.99995
+    assert ledger.calls("s", caps, {"w0:3": 0}, {}).wait == pytest.approx(0.2)  # behind the 99 others
+    now[0] = 60.0
+    assert ledger.calls("s", caps, {"w1:3": 0}, {}).calls == 1
+
+
+def test_a_clock_that_is_set_changes_nothing_while_the_ledger_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, caps = _ledger(tmp_path), Caps(2, 0)
+    assert ledger.calls("s", caps, {"a": 0, "b": 0}, {}).calls == 2
+    for hour in (3600, -3600):
+        _set_clock(monkeypatch, hour)
+        grant = ledger.calls("s", caps, {"c": 0}, {})
+        assert grant.calls == 0
+        assert 55 < grant.wait <= 60
+
+
+def test_after_a_restart_a_clock_that_was_set_back_makes_calls_wait_and_never_more_than_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, caps = tmp_path / "run.ledger", Caps(2, 0)
+    first = Ledger(file, 0)
+    assert first.calls("s", caps, {"a": 0, "b": 0}, {}).calls == 2
+    first.close()
+    _set_clock(monkeypatch, -3600)
+    grant = Ledger(file, 0).calls("s", caps, {"c": 0}, {})
+    assert grant.calls == 0
+    assert 55 < grant.wait <= 60
+
+
+def _set_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(ledger_module, "time", lambda: time.time() + seconds)
+
+
+def test_what_is_put_aside_is_a_sum_that_is_kept_and_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "run.ledger"
+    ledger = Ledger(file, 10.0)
+    ledger.money({"a": 3.0, "b": 3.0, "c": 3.0}, {})
+    ledger.money({"a": 3.0}, {"b": 1.0, "never granted": 0.0})
+    ledger.money({}, {"b": 1.0})  # told twice
+    for each in (ledger, Ledger(file, 10.0)):
+        assert not each.money({"d": 3.1}, {}).granted  # 6 aside, 1 spent
+        assert each.money({"e": 3.0}, {}).granted == {"e"}
+        each.money({}, {"e": 0.0})
+
+
+def test_turns_of_calls_whose_tokens_nobody_counts_are_not_kept(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    ledger.calls("s", Caps(1000, 0), {f"w:{number}": 0 for number in range(500)}, {})
+    assert not ledger._turns
+    ledger.calls("s", Caps(0, 1e6), {"w:1": 10}, {})
+    assert list(ledger._turns) == ["w:1"]
+    ledger.calls("s", Caps(0, 1e6), {}, {"w:1": 5})
+    assert not ledger._turns

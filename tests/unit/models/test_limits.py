@@ -239,3 +239,18 @@ def test_a_caller_that_is_cancelled_frees_its_place(how: str) -> None:
         assert limits.window.in_flight == 1
 
     run(come())
+
+
+@given(st.lists(st.tuples(st.floats(0, 200), st.integers(0, 50), st.integers(0, 50)), max_size=60))
+def test_the_sum_that_a_cap_keeps_is_that_of_its_turns(calls: list[tuple[float, int, int]]) -> None:
+    rate, cap, turns = Cap(7), Cap(100, counts_tokens=True), list[Turn]()
+    for at, most, used in sorted(calls):
+        rate.opens(most, at)
+        cap.opens(most, at)
+        turn = Turn(at, most)
+        for each in (rate, cap):
+            each.add(turn)
+        turns.append(turn)
+        turns[used % len(turns)].tokens = used  # some of them long after they have left
+        assert cap.used == sum(each.tokens for each in turns if each.started + 60 > at)
+        assert rate.used == sum(each.started + 60 > at for each in turns)

@@ -1,0 +1,151 @@
+"""A workplace whose cluster is made up: who is started in the place of whom, and what is left when one cannot start."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.distributed import workplace as workplace_module
+from rag_harness.distributed.dispatch import WorkerLostError
+from rag_harness.distributed.values import Done, Opened, Opening
+from rag_harness.distributed.workplace import RayWorkplace
+from rag_harness.engine.workplace import Here
+from rag_harness.errors import PrerequisiteError
+from rag_harness.settings import Settings
+from rag_harness.settings.endpoint_spec import EndpointSpec
+
+
+class Made:
+    """A worker that does nothing; it is lost when it is told to be."""
+
+    def __init__(self, nodes: Nodes, name: str, node: str) -> None:
+        self.nodes, self.name, self.node = nodes, name, node
+        self.opening: Opening | None = None
+        self.is_killed, self.gone = False, asyncio.Event()
+
+    async def open(self, opening: Opening) -> Opened:
+        self.opening = opening
+        if self.node in self.nodes.full:
+            raise PrerequisiteError("it has no CPU free")
+        self.nodes.saw_token.append((self.nodes.journals / opening.token).is_file())
+        return Opened()
+
+    async def finished(self) -> list[Done]:
+        await self.gone.wait()
+        raise WorkerLostError(self.name)
+
+    async def close(self) -> None: ...
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+
+class Nodes:
+    """Three nodes."""
+
+    def __init__(self, journals: Path) -> None:
+        self.journals, self.there, self.full = journals, ["n1", "n2", "n3"], set[str]()
+        self.made: list[Made] = []
+        self.saw_token: list[bool] = []
+
+    def ledger(self, file: Path) -> Any:
+        class Ledger:
+            def end(self) -> None: ...
+
+        return Ledger()
+
+    def plan(self, most: int) -> list[str]:
+        return [self.there[number % 3] for number in range(min(most, 4))]
+
+    def alive(self) -> list[str]:
+        return self.there
+
+    def worker(self, name: str, node: str) -> Made:
+        self.made.append(Made(self, name, node))
+        return self.made[-1]
+
+    def leave(self) -> None: ...
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nodes:
+    nodes = Nodes(tmp_path / "output" / "journal")
+    monkeypatch.setattr(workplace_module, "_nodes", lambda _: nodes)
+    return nodes
+
+
+def _workplace(tmp_path: Path, **given: Any) -> RayWorkplace:
+    settings = Settings(output=str(tmp_path / "output"), **given)
+    nothing: Callable[..., Any] = lambda *_: ""  # noqa: E731
+    return RayWorkplace(settings, "run7", Here(settings, nothing), nothing, nothing)
+
+
+async def _lose(nodes: Nodes, index: int) -> Made:
+    """Lose a worker, and return the one that was started for it."""
+    before = len(nodes.made)
+    nodes.made[index].gone.set()
+    for _ in range(5000):
+        if len(nodes.made) > before:
+            break
+        await asyncio.sleep(0.001)
+    assert len(nodes.made) == before + 1
+    return nodes.made[-1]
+
+
+def test_a_lost_worker_is_replaced_where_its_journal_lies_else_where_workers_are_fewest(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    async def go() -> None:
+        workplace = _workplace(tmp_path)
+        await workplace.open()
+        assert [worker.node for worker in nodes.made] == ["n1", "n2", "n3", "n1"]
+        again = await _lose(nodes, 1)
+        assert again.node == "n2"
+        assert again.opening is not None
+        assert again.opening.replaces == "run7-ray2"
+        nodes.there = ["n1", "n3"]
+        assert (await _lose(nodes, 4)).node == "n3"
+        # Whoever is started later has to find out as well that it shares the folder.
+        await asyncio.sleep(0.01)
+        assert nodes.saw_token == [True] * 6
+        await workplace.aclose()
+        assert not list(nodes.journals.iterdir())
+
+    asyncio.run(go())
+
+
+def test_of_full_nodes_one_is_tried_and_what_was_asked_for_is_taken_back(nodes: Nodes, tmp_path: Path) -> None:
+    async def go() -> None:
+        workplace = _workplace(tmp_path)
+        await workplace.open()
+        nodes.full = {"n1", "n2", "n3"}
+        again = await _lose(nodes, 2)
+        await asyncio.sleep(0.05)
+        assert len(nodes.made) == 5
+        assert again.is_killed
+        await workplace.aclose()
+
+    asyncio.run(go())
+
+
+def test_no_more_workers_start_than_a_service_may_be_asked_at_once(nodes: Nodes, tmp_path: Path) -> None:
+    async def go() -> None:
+        spec = EndpointSpec("a", "http://a/", concurrency=2)
+        workplace = _workplace(tmp_path, concurrency=64, endpoints=(spec, EndpointSpec("b", "http://b/")))
+        await workplace.open()
+        assert len(nodes.made) == 2
+        await workplace.aclose()
+
+    asyncio.run(go())
+
+
+def test_without_ray_the_run_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "rag_harness.distributed.ray_nodes", raising=False)
+    with pytest.raises(PrerequisiteError, match=r"--rag-engine=ray needs Ray: pip install rag-harness\[ray\]"):
+        _workplace(Path("nowhere"))
