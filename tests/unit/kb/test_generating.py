@@ -180,6 +180,8 @@ def test_the_plan_may_lie_in_the_folder_itself(tmp_path: Path) -> None:
         (None, "No plan "),
         ('{"pages": []}', "there is no page in it. Plan some."),
         ('{"pages": ', "invalid JSON"),
+        ('{"pages": ' + "[" * 100_000, "too deep for a plan. Mend the file"),
+        ('{"pages": [{"filename": "a\\ud800.md"}]}', "half a character"),
         ('{"pages": [{"filename": "../out.md"}]}', "leads out of the folder"),
         ('{"pages": [{"filename": "a.md"}, {"filename": "a.md"}]}', "2 pages have the filename 'a.md'"),
     ],
