@@ -30,7 +30,7 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", type=Path, metavar="PLAN", help="structure.json, of kb plan or your own")
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, WRITER_SETTINGS)
+    add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="another one words and orders pages otherwise; default: 0")
     parser.add_argument("--force", action="store_true", help="write over pages that somebody has edited or written")
 

@@ -32,7 +32,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", metavar="KIND=X,…", help=_KINDS)
     parser.add_argument("-o", dest="file", type=Path, default=Path("structure.json"), metavar="FILE", help="the plan")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, WRITER_SETTINGS)
+    add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="another one draws another plan; default: 0")
     parser.add_argument("--force", action="store_true", help="write over a plan that is there")
 

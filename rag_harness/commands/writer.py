@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WRITER_SETTINGS = {
     name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
-    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "concurrency")
+    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "prices", "concurrency")
 }
 
 
