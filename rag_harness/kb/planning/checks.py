@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from rag_harness.kb.planning.succession import circles, differences, succession_
 
 SHOWN = 20
 """Faults that a message lists; of the others it says how many."""
+_BLOCK = re.compile(r"#{1,6}\s|[-+*]\s|\d{1,9}[.)]\s|>|\||```|~~~")
+_NO_SENTENCE = "Markdown takes that for a heading, a list, a quote, a table or code. Begin with a word."
 
 
 class Fault(NamedTuple):
@@ -58,8 +61,8 @@ def content_faults(page: PlanPage) -> Iterator[Fault]:
         yield from (Fault(page.id, text) for text in _fact(fact))
     for table in page.tables or ():
         yield from (Fault(page.id, text) for text in _table(table))
-    if page.steps is not None and any(not step.strip() for step in page.steps):
-        yield Fault(page.id, "a step is empty. Write it, or drop it.")
+    for number, step in enumerate(page.steps or (), 1):
+        yield from (Fault(page.id, f"step {number}: {text}") for text in _step(step))
     if page.mermaid and page.steps == ():
         yield Fault(page.id, "mermaid is true, but there is no step to draw. List steps, or set mermaid to false.")
 
@@ -107,6 +110,17 @@ def _fact(fact: PlannedFact) -> Iterator[str]:
         yield f"fact {fact.id}: the subject {fact.subject!r} is not in {fact.statement!r}. Name it there."
     if "\n" in fact.statement or fact.statement != fact.statement.strip():
         yield f"fact {fact.id}: the statement is no single line of text: {fact.statement[:60]!r}. Mend it."
+    elif mark := _BLOCK.match(fact.statement):
+        yield f"fact {fact.id}: the statement begins with {mark[0]!r}. {_NO_SENTENCE}"
+
+
+def _step(step: str) -> Iterator[str]:
+    if not step.strip():
+        yield "it is empty. Write it, or drop it."
+    elif len(step.strip().splitlines()) > 1:
+        yield f"{step[:60]!r} is no single line of text. Mend it."
+    elif mark := _BLOCK.match(step.lstrip()):
+        yield f"it begins with {mark[0]!r}. {_NO_SENTENCE}"
 
 
 def _table(table: PlannedTable) -> Iterator[str]:
