@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, run_closing
-from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
+from rag_harness.commands.writer import WRITER_SETTINGS, told_where_written, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_generate(chosen: argparse.Namespace) -> int:
     """Write the pages of a plan that are not there yet, or not as planned."""
     text, plan = _plan(chosen.plan)
-    made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
+    with told_where_written(chosen.folder):
+        made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
     print("\n".join(_told(made, plan, chosen.folder)))
     return FOUND if made.faulty or made.stopped or made.unplanned or any(made.edited.values()) else 0
 
