@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, run_closing
-from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
+from rag_harness.commands.writer import WRITER_SETTINGS, told_where_written, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", type=Path, metavar="PLAN", help="structure.json, of kb plan or your own")
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="DIR", help="folder for the pages")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, WRITER_SETTINGS)
+    add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="another one words and orders pages otherwise; default: 0")
     parser.add_argument("--force", action="store_true", help="write over pages that somebody has edited or written")
 
@@ -38,7 +38,8 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_generate(chosen: argparse.Namespace) -> int:
     """Write the pages of a plan that are not there yet, or not as planned."""
     text, plan = _plan(chosen.plan)
-    made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
+    with told_where_written(chosen.folder):
+        made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
     print("\n".join(_told(made, plan, chosen.folder)))
     return FOUND if made.faulty or made.stopped or made.unplanned or any(made.edited.values()) else 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands.with_settings import add_settings, run_closing
-from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
+from rag_harness.commands.writer import WRITER_SETTINGS, told_where_written, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.kb.planning import Wanted
 
 _WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
+_DOMAINS = "what the pages are about: retail support, employee handbook or device manuals; anything with --writer llm"
 _LONGEST = 4096
 """Tokens of a reply at most, where the settings allow less: a page's facts, table and steps, or twenty titles."""
 _KINDS = (
@@ -25,14 +26,14 @@ _KINDS = (
 
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``kb plan`` takes."""
-    parser.add_argument("--domain", required=True, metavar="WORDS", help="what the pages are about")
+    parser.add_argument("--domain", required=True, metavar="WORDS", help=_DOMAINS)
     parser.add_argument("--pages", type=int, default=100, metavar="N", help="with the outdated ones; default: 100")
     rot = "share of the pages that stand in version pairs, 0 to 1; default: 0.1"
     parser.add_argument("--rot", type=float, default=0.1, metavar="X", help=rot)
     parser.add_argument("--kinds", metavar="KIND=X,…", help=_KINDS)
     parser.add_argument("-o", dest="file", type=Path, default=Path("structure.json"), metavar="FILE", help="the plan")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, WRITER_SETTINGS)
+    add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="another one draws another plan; default: 0")
     parser.add_argument("--force", action="store_true", help="write over a plan that is there")
 
@@ -42,11 +43,13 @@ def run_plan(chosen: argparse.Namespace) -> int:
     from rag_harness.files.atomic import write_atomically
     from rag_harness.kb.planning import Wanted, check_plan, plan_text, planned
 
-    _spare(chosen.file, chosen.force)
+    with told_where_written(chosen.file):
+        _spare(chosen.file, chosen.force)
     wanted = Wanted(chosen.domain, chosen.pages, chosen.rot, _shares(chosen.kinds), chosen.seed)
     plan, dropped = _written_by_model(chosen, wanted) if chosen.writer == "llm" else (planned(wanted), Counter[str]())
     check_plan(plan)
-    write_atomically(chosen.file, plan_text(plan).encode())
+    with told_where_written(chosen.file):
+        write_atomically(chosen.file, plan_text(plan).encode())
     print("\n".join([*_told(plan, wanted, chosen.file), *_dropped(dropped)]))
     return 0
 

@@ -36,7 +36,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, dest=name, type=_count, metavar="N", help=f"{name.replace('_', '-')} ones of them")
     parser.add_argument("--writer", choices=("embedded", "llm"), default="embedded", help=_WRITERS)
-    add_settings(parser, WRITER_SETTINGS)
+    add_settings(parser, WRITER_SETTINGS, ("", "rag-"))
     parser.add_argument("--seed", type=int, default=0, help="another one draws other questions; default: 0")
     shared = "share of its words that a question may have in common with its pages, 0 to 1; default: 1"
     parser.add_argument("--most-shared", type=_share, default=1.0, metavar="X", help=shared)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.commands.with_settings import said
-from rag_harness.errors import SettingsError
+from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
 
 WRITER_SETTINGS = {
     name: f"as --rag-{name.replace('_', '-')} of a test run, for --writer llm"
-    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "concurrency")
+    for name in ("writer_model", "writer_base_url", "profile", "mode", "budget", "prices", "concurrency")
 }
 
 
@@ -41,3 +44,17 @@ def writer_parts(chosen: argparse.Namespace, longest: int = 0) -> RunParts:
         )
     check_keys(settings)
     return RunParts(settings)
+
+
+@contextmanager
+def told_where_written(place: Path) -> Iterator[None]:
+    """Say of a file system that refuses what could not be written, and what to do.
+
+    Raises:
+        DataError: in place of an ``OSError``.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise DataError(f"{place} cannot be written: {why}. Make room there, or name another place with -o.") from error

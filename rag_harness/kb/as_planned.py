@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from rag_harness.kb.page import Page
+from rag_harness.kb.page import Page, shown, squeeze
 from rag_harness.kb.plan import Plan, PlanPage
 
 _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
@@ -16,7 +16,7 @@ _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {
 
 def title_faults(page: PlanPage, written: Page) -> Iterator[str]:
     """Yield that the first heading is another than planned."""
-    if page.title is not None and written.title != page.title:
+    if page.title is not None and squeeze(written.title) != shown(page.title):
         yield f"the first heading of {page.filename} is {written.title!r}, planned is {page.title!r}. Make them agree."
 
 

@@ -20,6 +20,8 @@ _HTML_ANCHOR = re.compile(r"""<[a-z][^>]*?\s(?:id|name)\s*=\s*["']([^"']+)["']""
 _NO_LINK = re.compile(r"(?<!\w)\[[^\[\]]+\](?:\[[^\[\]]*\]|\([^()<>]*\.md[^()<>]*\))")
 _DELIMITER = re.compile(r"^\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?$")
 _CONTAINER = " \t>"
+_MARKS = re.compile(r"[\\`*_<\[&]")
+"""Begin what Markdown shows otherwise than it is written, within a line."""
 
 
 class At(NamedTuple):
@@ -75,6 +77,13 @@ def fold(text: str) -> str:
 def squeeze(text: str) -> str:
     """Return ``text`` with every run of white space as one blank."""
     return " ".join(text.split())
+
+
+def shown(text: str) -> str:
+    """Return what a reader sees of a line of Markdown, every run of white space as one blank."""
+    if _MARKS.search(text):
+        text = "".join(_seen(child) for token in _parser().parseInline(text) for child in token.children or ())
+    return squeeze(text)
 
 
 def parse_page(doc_id: str, text: str) -> Page:

@@ -128,12 +128,14 @@ def read_plan(file: Path) -> tuple[Plan | None, list[At]]:
         return None, []
     try:
         text = file.read_text(encoding="utf-8-sig")
-        plan = Plan.model_validate({**_object(json.loads(text)), "lines": _lines(text)})
+        plan = Plan.model_validate({**_object(text), "lines": _lines(text)})
         return plan, []
     except json.JSONDecodeError as error:
         return None, [At(error.lineno, f"invalid JSON at column {error.colno}: {error.msg}. Mend the file.")]
     except ValidationError as error:
         return None, [At(1, f"{'.'.join(map(str, each['loc']))}: {each['msg']}. Mend it.") for each in error.errors()]
+    except RecursionError:
+        return None, [At(1, "lists stand in lists, too deep for a plan. Mend the file.")]
     except ValueError as error:
         return None, [At(1, f"{error}. Mend the file, or remove it: a plan is optional.")]
 
@@ -144,10 +146,21 @@ def version_order(value: str) -> tuple[list[int], str]:
     return ([int(part) for part in parts], "") if all(part.isdecimal() for part in parts) else ([], value)
 
 
-def _object(data: Any) -> dict[str, Any]:
+def _object(text: str) -> dict[str, Any]:
+    data = json.loads(text)
+    if "\\u" in text and not _can_be_written(data):
+        raise ValueError("it has half a character (an escape \\ud800 to \\udfff alone), which no file can hold")
     if not isinstance(data, dict):
         raise ValueError(f"expected an object with a list 'pages', found a {type(data).__name__}")
     return data
+
+
+def _can_be_written(data: Any) -> bool:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _lines(text: str) -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import zip_longest
 
-from rag_harness.kb.page import Page, fold
+from rag_harness.kb.page import Page, fold, shown
 from rag_harness.kb.plan import PlannedFact, PlannedTable, PlanPage
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
@@ -72,7 +72,8 @@ def table_faults(page: PlanPage, written: Page) -> Iterator[str]:
 
 
 def _grid(table: PlannedTable) -> list[list[str]]:
-    return [[fold(cell) for cell in row] for row in (table.columns, *table.rows)]
+    """Return the rows as a reader sees them: cells may have marks of code, bold or links."""
+    return [[fold(shown(cell)) for cell in row] for row in (table.columns, *table.rows)]
 
 
 def _table_fault(table: PlannedTable, wanted: list[list[str]], like: list[list[str]] | None) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from rag_harness.errors import DataError
 from rag_harness.kb.plan import FACT_KINDS, PAGE_KINDS, Plan, PlannedFact, PlannedTable, PlanPage
+from rag_harness.kb.planning.names import name_faults
 from rag_harness.kb.planning.succession import circles, differences, succession_faults
-from rag_harness.kb.validation.material import leaves
 
 SHOWN = 20
 """Faults that a message lists; of the others it says how many."""
+_BLOCK = re.compile(r"#{1,6}\s|[-+*]\s|\d{1,9}[.)]\s|>|\||```|~~~")
+_NO_SENTENCE = "Markdown takes that for a heading, a list, a quote, a table or code. Begin with a word."
 
 
 class Fault(NamedTuple):
@@ -37,7 +39,7 @@ def check_plan(plan: Plan) -> None:
 def plan_faults(plan: Plan) -> Iterator[Fault]:
     """Yield all faults of a plan; what is None is not checked."""
     yield from _counts(plan)
-    yield from _names(plan)
+    yield from (Fault(*fault) for fault in name_faults(plan))
     for page in plan.pages:
         yield from (Fault(page.id, text) for text in (*_kind(page), *_links(plan, page)))
         yield from content_faults(page)
@@ -59,8 +61,8 @@ def content_faults(page: PlanPage) -> Iterator[Fault]:
         yield from (Fault(page.id, text) for text in _fact(fact))
     for table in page.tables or ():
         yield from (Fault(page.id, text) for text in _table(table))
-    if page.steps is not None and any(not step.strip() for step in page.steps):
-        yield Fault(page.id, "a step is empty. Write it, or drop it.")
+    for number, step in enumerate(page.steps or (), 1):
+        yield from (Fault(page.id, f"step {number}: {text}") for text in _step(step))
     if page.mermaid and page.steps == ():
         yield Fault(page.id, "mermaid is true, but there is no step to draw. List steps, or set mermaid to false.")
 
@@ -77,27 +79,6 @@ def _counts(plan: Plan) -> Iterator[Fault]:
     if 2 * pairs > len(plan.pages):
         what = f"{pairs} version pairs need {2 * pairs} pages; {len(plan.pages)} are planned. Drop pairs, or add pages."
         yield Fault("", what)
-
-
-def _names(plan: Plan) -> Iterator[Fault]:
-    # A file system may fold case, and one page would be written over the other.
-    yield from _twice(plan, "id", lambda page: page.id)
-    yield from _twice(plan, "filename", lambda page: page.filename.casefold())
-    yield from _twice(plan, "title", lambda page: page.title)
-    for page in plan.pages:
-        if leaves(page.filename):
-            yield Fault(page.id, f"the filename {page.filename!r} leads out of the folder. Name a file inside it.")
-        elif not page.filename.endswith(".md") or page.filename.endswith("/.md") or page.filename == ".md":
-            yield Fault(page.id, f"the filename {page.filename!r} is no Markdown file. Let it end with .md")
-
-
-def _twice(plan: Plan, key: str, value_of: Callable[[PlanPage], str | None]) -> Iterator[Fault]:
-    times = Counter(map(value_of, plan.pages))
-    for page in plan.pages:
-        value = value_of(page)
-        if value is not None and times[value] > 1:
-            yield Fault(page.id, f"{times[value]} pages have the {key} {value!r}. Give each its own.")
-            times[value] = 0
 
 
 def _kind(page: PlanPage) -> Iterator[str]:
@@ -129,6 +110,17 @@ def _fact(fact: PlannedFact) -> Iterator[str]:
         yield f"fact {fact.id}: the subject {fact.subject!r} is not in {fact.statement!r}. Name it there."
     if "\n" in fact.statement or fact.statement != fact.statement.strip():
         yield f"fact {fact.id}: the statement is no single line of text: {fact.statement[:60]!r}. Mend it."
+    elif mark := _BLOCK.match(fact.statement):
+        yield f"fact {fact.id}: the statement begins with {mark[0]!r}. {_NO_SENTENCE}"
+
+
+def _step(step: str) -> Iterator[str]:
+    if not step.strip():
+        yield "it is empty. Write it, or drop it."
+    elif len(step.strip().splitlines()) > 1:
+        yield f"{step[:60]!r} is no single line of text. Mend it."
+    elif mark := _BLOCK.match(step.lstrip()):
+        yield f"it begins with {mark[0]!r}. {_NO_SENTENCE}"
 
 
 def _table(table: PlannedTable) -> Iterator[str]:

@@ -19,7 +19,10 @@ from rag_harness.kb.writing.writers import Writer
 from rag_harness.models.until_right import Fault
 
 PATIENCE = 4
-"""Calls that fail one after the other before anything was written, after which nobody is asked any more."""
+"""Calls that fail one after the other before anything was written, after which nobody is asked any more.
+
+Later it takes as many as are in the works at one time: one bad moment fails all of them.
+"""
 _FAILED = (ModelCallError, ModelOutputError, DeadlineError)
 
 
@@ -65,15 +68,15 @@ async def generate(plan: Plan, plan_text: bytes, folder: Path, writer: Writer, a
     found = Generated()
     planned = {page.filename for page in plan.pages}
     found.unplanned = sorted(name for name, label in labels.items() if label and name not in planned)
-    work = _Work(plan, folder, writer, found)
+    work = _Work(plan, folder, writer, found, max(PATIENCE, at_once))
     todo = work.todo(labels, force)
     await asyncio.gather(*(work.write_all(todo) for _ in range(max(1, min(at_once, len(plan.pages))))))
     return found
 
 
 class _Work:
-    def __init__(self, plan: Plan, folder: Path, writer: Writer, found: Generated) -> None:
-        self._folder, self._writer, self._found = folder, writer, found
+    def __init__(self, plan: Plan, folder: Path, writer: Writer, found: Generated, patience: int) -> None:
+        self._folder, self._writer, self._found, self._patience = folder, writer, found, patience
         self._briefs = list(briefs(plan))
         self._reader = Reader(plan, folder)
         self._failing = 0
@@ -108,6 +111,7 @@ class _Work:
             except _FAILED as error:
                 self._fail(name, f"the writer could not be asked: {error}")
                 continue
+            self._failing = 0
             if isinstance(page, Fault):
                 self._found.faulty[name] = page.text
                 continue
@@ -118,5 +122,5 @@ class _Work:
     def _fail(self, name: str, why: str) -> None:
         self._found.faulty[name] = why
         self._failing += 1
-        if self._failing >= PATIENCE and not self._found.written:
+        if self._failing >= (self._patience if self._found.written else PATIENCE):
             self._found.stopped = self._found.stopped or why

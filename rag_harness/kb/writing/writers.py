@@ -23,6 +23,10 @@ REMEMBERED = 12_000
 _AGAIN = "That page cannot be used:\n{fault}\n\nWrite the whole page again without these faults. Only the page."
 _FENCED = re.compile(r"\A(`{3,}|~{3,})(?:markdown|md)?[ \t]*\n(.*)\n\1\Z", re.DOTALL)
 _THOUGHT = "</think>"
+_NOTHING = (
+    "- the plan has no facts, tables or steps for it, and without a model nothing else can be said. Plan some, or have "
+    "it written: --writer llm"
+)
 
 
 class Writer(Protocol):
@@ -56,7 +60,8 @@ class EmbeddedWriter:
         return text_digest(f"{self._seed} {source_digest('rag_harness.kb.writing.embedded')}")
 
     async def write(self, brief: Brief, read: Read) -> str | Fault:
-        return await read(compose(brief, self._seed))
+        page = brief.page
+        return await read(compose(brief, self._seed)) if page.facts or page.tables or page.steps else Fault(_NOTHING)
 
 
 class AskedWriter:

@@ -161,6 +161,18 @@ def test_a_server_that_is_gone_is_not_asked_for_every_page(tmp_path: Path) -> No
     assert len(model.asked) == PATIENCE
 
 
+def test_a_server_that_goes_while_pages_are_written_is_not_asked_for_all_that_are_left(tmp_path: Path) -> None:
+    pages = [{"filename": f"p{number}.md", "title": f"Page {number}"} for number in range(60)]
+    gone = ModelCallError("connection refused")
+    # The first call fails too: what was answered since then makes good for it.
+    model = Model(lambda name, _: f"# Page {name[1]}\n\n## {name}\n\nText.\n" if name in ("p1.md", "p2.md") else gone)
+    writer = AskedWriter(model, load_prompts("pages"))
+    made = asyncio.run(generate(plan_of({"pages": pages}), b"{}", tmp_path / "kb", writer, 1, False))
+    assert made.written == ["p1.md", "p2.md"]
+    assert made.stopped == "the writer could not be asked: connection refused"
+    assert len(model.asked) == 3 + PATIENCE
+
+
 def test_the_order_of_replies_decides_nothing(tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "many"]
     for folder, at_once in zip(folders, (1, 16), strict=True):

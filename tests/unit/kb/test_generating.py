@@ -180,6 +180,8 @@ def test_the_plan_may_lie_in_the_folder_itself(tmp_path: Path) -> None:
         (None, "No plan "),
         ('{"pages": []}', "there is no page in it. Plan some."),
         ('{"pages": ', "invalid JSON"),
+        ('{"pages": ' + "[" * 100_000, "too deep for a plan. Mend the file"),
+        ('{"pages": [{"filename": "a\\ud800.md"}]}', "half a character"),
         ('{"pages": [{"filename": "../out.md"}]}', "leads out of the folder"),
         ('{"pages": [{"filename": "a.md"}, {"filename": "a.md"}]}', "2 pages have the filename 'a.md'"),
     ],
@@ -192,6 +194,18 @@ def test_a_plan_that_cannot_be_used(
     assert run(tmp_path) == CANNOT_RUN
     assert said in capsys.readouterr().err
     assert not (tmp_path / "kb").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = write_plan(tmp_path)
+    assert main(["kb", "generate", str(plan), "-o", str(plan / "kb")]) == CANNOT_RUN
+    assert "kb cannot be written: Not a directory. Make room there, or name another" in capsys.readouterr().err
+
+
+def test_a_page_that_nothing_is_planned_for_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = write_plan(tmp_path, {"pages": [{"filename": "a.md", "kind": "tabular"}]})
+    assert main(["kb", "generate", str(plan), "-o", str(tmp_path / "kb")]) == FOUND
+    assert "the plan has no facts, tables or steps for it" in capsys.readouterr().out
 
 
 def test_a_label_says_who_wrote_it_and_is_left_out_by_chunkers(at: Path) -> None:

@@ -126,6 +126,19 @@ PLANTED: dict[str, tuple[str, Change, str, str]] = {
 }  # fmt: skip
 
 
+def test_titles_and_cells_are_compared_as_a_reader_sees_them() -> None:
+    data = plan_data()
+    data["pages"][0]["title"] = "The `ship` command & *rates*"
+    data["pages"][0]["tables"][0]["rows"][0][0] = "`zone_1` **or** [home](<x>)"
+    plan = plan_of(data)
+    brief = brief_of("shipping", plan)
+    text = compose(brief, 0)
+    assert "# The `ship` command & *rates*" in text
+    assert not [fault for fault in faults(brief, plan, text) if "heading" in fault or "table" in fault]
+    other = faults(brief, plan, text.replace("`zone_1` **or**", "`zone_2` **or**"))
+    assert any("row 1 is zone_2 or home" in fault for fault in other), other
+
+
 @pytest.mark.parametrize("what", PLANTED)
 def test_a_planted_fault_is_named_at_once_and_by_the_validator(what: str, folder: Path) -> None:
     name, change, check, said = PLANTED[what]

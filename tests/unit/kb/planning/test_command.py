@@ -54,6 +54,7 @@ def test_a_plan_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest
         (("--domain", "fishing"), "--writer llm"),
         (("-o", "."), "is a folder"),
         (("-o", "nowhere/plan.json"), "No folder nowhere"),
+        (("-o", "x" * 300), "cannot be written: File name too long. Make room there, or name another place"),
     ],
 )
 def test_what_cannot_be_done_is_told_with_the_remedy(
