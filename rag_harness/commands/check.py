@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
+from rag_harness.errors import DataError
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,7 @@ def run_check(chosen: argparse.Namespace) -> int:
     from rag_harness.questions.checking import as_json, check, lines, mended, read_asked
 
     file = chosen.queries or chosen.folder / "queries.jsonl"
+    _check(file, chosen.mended)
     asked = read_asked(file)
     library = read_folder(chosen.folder)
     unread = [each.file.relative_to(chosen.folder).as_posix() for each in library.unread]
@@ -33,3 +35,12 @@ def run_check(chosen: argparse.Namespace) -> int:
         write_atomically(chosen.mended, mended(file, report).encode())
     print(as_json(report) if chosen.json else "\n".join(lines(report)))
     return FOUND if report.affected else 0
+
+
+def _check(file: Path, mended: Path | None) -> None:
+    if not file.is_file():
+        raise DataError(f"No file {file}. Name the questions of these documents: --queries FILE")
+    if mended and mended.is_dir():
+        raise DataError(f"{mended} is a folder. Name the file of the mended questions: -o {mended / file.name}")
+    if mended and not mended.absolute().parent.is_dir():
+        raise DataError(f"No folder {mended.parent} to write {mended.name} into. Make it, or name another file.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rag_harness.errors import DataError
 from rag_harness.starter.documents import Documents, documents_folder
 from rag_harness.starter.drafted import drafted
 from rag_harness.starter.example import QUESTIONS, copy_pages, questions
@@ -52,9 +53,14 @@ def start_example(folder: Path, kb: str = "") -> Started:
     """Write a small knowledge base to try, its reviewed questions, a test file and the ini keys.
 
     Raises:
-        DataError: there are other documents where its pages would be.
+        DataError: there are other documents where its pages would be, or questions about others.
     """
     done, named = Started(), kb or "docs"
+    if (folder / QUESTIONS).exists() and not (folder / named).exists():
+        raise DataError(
+            f"{folder / QUESTIONS} is there, and none of the pages that the example asks about. Leave --example out, "
+            "or try it in an empty folder."
+        )
     pages = copy_pages(folder / named, done)
     done.write(folder / "test_retrieval.py", TEST)
     done.write(folder / QUESTIONS, questions())

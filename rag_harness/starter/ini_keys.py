@@ -7,7 +7,9 @@ from pathlib import Path
 
 from rag_harness.starter.started import Started
 
-_INI_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
+"""Files that pytest takes for its configuration whatever stands in them, the first that there is."""
+_SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
 _MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
 
 
@@ -16,10 +18,11 @@ def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) 
     configured = _configured(folder)
     if configured is None:
         done.write(folder / "pytest.ini", "\n".join(["[pytest]", *_lines(pairs, gate, is_toml=False), ""]))
-    elif "rag_golden" in configured.read_text(encoding="utf-8"):
+    elif "rag_golden" in _text(configured):
         done.kept.append(configured)
     else:
-        done.todo.append(f"Add to the pytest section of {configured}:")
+        has_section = any(mark in _text(configured) for mark in _MARKS)
+        done.todo.append(f"Add to {'the pytest section of ' if has_section else '[pytest] in '}{configured}:")
         done.todo += [f"    {line}" for line in _lines(pairs, gate, configured.suffix == ".toml")]
 
 
@@ -31,5 +34,11 @@ def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:
 
 def _configured(folder: Path) -> Path | None:
     """Return the file that configures pytest there, if any."""
-    used = [folder / name for name in _INI_FILES if (folder / name).is_file()]
-    return next((file for file in used if any(mark in file.read_text(encoding="utf-8") for mark in _MARKS)), None)
+    own = next((folder / name for name in _OWN if (folder / name).is_file()), None)
+    shared = (folder / name for name in _SHARED if (folder / name).is_file())
+    return own or next((file for file in shared if any(mark in _text(file) for mark in _MARKS)), None)
+
+
+def _text(file: Path) -> str:
+    # Of other people's files only ASCII is looked for, whatever else they hold.
+    return file.read_text(encoding="utf-8", errors="replace")

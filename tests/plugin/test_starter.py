@@ -148,6 +148,36 @@ def test_init_leaves_an_existing_configuration_alone(
     assert not (pytester.path / "pytest.ini").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("pytest.ini", b"", "Add to [pytest] in "),
+        ("pytest.toml", b'[pytest]\naddopts = ["-ra"]\n', "Add to the pytest section of "),
+        ("setup.cfg", b"[metadata]\nauthor = M\xfcller\n[tool:pytest]\n", "Add to the pytest section of "),
+    ],
+)
+def test_any_file_that_pytest_would_read_is_told_the_keys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, said: str
+) -> None:
+    written(tmp_path / "docs", {"a.md": "# A\n\nText.\n"})
+    (tmp_path / name).write_bytes(content)
+    assert init(tmp_path) == 0
+    assert f"{said}{tmp_path / name}:\n    rag_kb_dir = " in capsys.readouterr().out
+    assert (tmp_path / name).read_bytes() == content
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(
+        ["docs", name, "queries.jsonl", "test_retrieval.py"]
+    )
+
+
+def test_the_example_does_not_come_to_questions_about_other_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queries.jsonl").write_text("{}\n")
+    assert init(tmp_path, "--example") == 2
+    assert "or try it in an empty folder" in capsys.readouterr().err
+    assert not (tmp_path / "docs").exists()
+
+
 @pytest.mark.parametrize("args", [(), ("--kb", "nowhere")])
 def test_init_without_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...]) -> None:
     assert init(tmp_path, *args) == 2

@@ -20,7 +20,8 @@ def mended(file: Path, report: Report) -> str:
     """Return the lines of a file of questions; what nothing was found for stays as it is, byte for byte.
 
     Quotes and names of pages that are safe to mend are replaced. A question that takes more is marked: ``reviewed`` is
-    "no" and ``affected`` says why. That mark is taken away where nothing is wrong any more.
+    "no", nobody is named as ``reviewed_by``, and ``affected`` says why. That mark is taken away where nothing is wrong
+    any more.
 
     Raises:
         DataError: it is a golden set.
@@ -45,7 +46,9 @@ def _row(row: dict[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:
     left = [each for each in findings if each.affects and not each.mends]
     evidence = [_quote(quote, safe) for quote in row.get("evidence") or ()]
     changed = {**row, **({"evidence": evidence} if evidence else {}), **_names(row, evidence, safe)}
-    kept = {key: value for key, value in (row.get("metadata") or {}).items() if key != AFFECTED}
+    # Whoever reviewed it has read other documents.
+    gone = {AFFECTED, *(("reviewed_by",) if left else ())}
+    kept = {key: value for key, value in (row.get("metadata") or {}).items() if key not in gone}
     marks = {"reviewed": "no", AFFECTED: "; ".join(map(reason, left))} if left else {}
     return {**changed, "metadata": {**kept, **marks}} if kept or marks or "metadata" in row else changed
 

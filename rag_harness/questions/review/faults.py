@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.kb.page import squeeze
+from rag_harness.questions.review.rows import Row
 from rag_harness.types import NEGATIVE
 
 UNLABELLED = "unlabelled"
 """The kind of a question that users asked, before anybody has looked at it."""
 
 _ANSWERED = "It is negative, and names evidence or pages that answer it. Remove them, or mend the kind."
+
+
+def malformed(row: Row) -> list[str]:
+    """Return what keeps a row from being read as a question: no file may hold such a row."""
+    try:
+        QueryLine.model_validate(row)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, each['loc'])) or 'row'}: {each['msg']}" for each in error.errors()]
+    return []
 
 
 def against_its_kind(line: QueryLine) -> list[str]:

@@ -38,7 +38,7 @@ def changes_of(text: str) -> dict[str, Any]:
     """Return the fields of an edited text; empty for one in which nothing stands.
 
     Raises:
-        DataError: a part is missing, or is no part that a question has.
+        DataError: a part is missing, is no part that a question has, or is empty and must not be.
     """
     if not text.strip():
         return {}
@@ -49,6 +49,9 @@ def changes_of(text: str) -> dict[str, Any]:
     parts = [(name.strip(), body.strip()) for name, body in zip(rest[::2], rest[1::2], strict=True)]
     _check([name for name, _ in parts])
     told: Mapping[str, str] = dict(parts)
+    for name in ("kind", "question"):
+        if not told[name]:  # a file with such a row could be read by nobody any more
+            raise DataError(f"The {name} is empty. Write one; a question that is not to be asked is rejected.")
     quotes = [(name.partition(" ")[2].strip(), body) for name, body in parts if name.startswith("evidence ")]
     return {
         "query_type": told["kind"],

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 
-from pydantic import ValidationError
-
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.review.faults import against_its_kind, not_there
+from rag_harness.questions.review.faults import against_its_kind, malformed, not_there
 from rag_harness.questions.review.rows import Row
 from rag_harness.questions.review.shown import Near, Place, Shown
 from rag_harness.questions.written import TEMPTS
@@ -56,10 +54,9 @@ class Showing:
 
     def faults(self, row: Row) -> list[str]:
         """Return why a row may not be accepted, with what to do; empty where nothing speaks against it."""
-        try:
-            line = QueryLine.model_validate(row)
-        except ValidationError as error:
-            return [f"{'.'.join(map(str, each['loc'])) or 'row'}: {each['msg']}" for each in error.errors()]
+        if unread := malformed(row):
+            return unread
+        line = QueryLine.model_validate(row)
         places = [self._place(each.filename, each.quote) for each in line.evidence]
         named = dict.fromkeys([*line.context_reference, *line.qrels])
         gone = [self._no_page(name) for name in named if name not in self._collection.by_id]

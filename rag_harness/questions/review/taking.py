@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.questions.review.faults import malformed
 from rag_harness.questions.review.fields import FIELDS
 from rag_harness.questions.review.rows import (
     ACCEPTED,
@@ -74,7 +75,7 @@ def _take(said: Row, number: int, row: Row, showing: Showing, by: str, found: Ta
         else:
             found.problems.append(f"{row['query_id']}: changed since the page was made, and kept as it is.")
         return
-    faults = showing.faults(new) if state_of(new) == ACCEPTED else []
+    faults = showing.faults(new) if state_of(new) == ACCEPTED else malformed(new)
     if faults:
         found.problems.append(f"{row['query_id']}: not taken. {' '.join(faults)}")
     elif new != row:

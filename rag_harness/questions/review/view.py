@@ -57,6 +57,9 @@ def _body(row: Row, shown: Shown, is_wide: bool) -> Iterator[RenderableType]:
     yield _inset(safe(row["query"]), "bold")
     yield _titled("answer")
     yield _inset(safe(row.get("ground_truth") or "none"))
+    if why := (row.get("metadata") or {}).get("affected"):
+        yield _titled("the documents have changed")
+        yield _inset(safe(str(why)), "yellow")
     if shown.faults:
         yield _titled("cannot be accepted as it is")
         yield from (_inset(safe(fault), "red") for fault in shown.faults)

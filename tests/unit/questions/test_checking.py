@@ -237,7 +237,7 @@ def test_a_golden_set_is_checked_too(kb: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (lambda kb: (kb / "queries.jsonl").unlink(), "No file"),
+        (lambda kb: (kb / "queries.jsonl").unlink(), "Name the questions of these documents: --queries FILE"),
         (lambda kb: (kb / "queries.jsonl").write_text("{}\n"), "query_id"),
         (lambda kb: [(kb / name).unlink() for name in PAGES], "No page with text"),
     ],
@@ -248,6 +248,25 @@ def test_bad_input_is_no_finding(
     broken(kb)
     assert main(["queries", "check", str(kb)]) == CANNOT_RUN
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("target", "said"), [("", "is a folder. Name the file"), ("no/such.jsonl", "No folder")])
+def test_a_place_that_nothing_can_be_written_to_is_named_and_not_made(
+    kb: Path, capsys: pytest.CaptureFixture[str], target: str, said: str
+) -> None:
+    assert main(["queries", "check", str(kb), "-o", str(kb / target)]) == CANNOT_RUN
+    assert said in capsys.readouterr().err
+    assert not (kb / "no").exists()
+
+
+def test_a_marked_row_names_nobody_as_its_reviewer(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    about = {"reviewed": "yes", "reviewed_by": "Ada"}
+    write(kb / "queries.jsonl", [{**each, "metadata": about} for each in ROWS])
+    put(kb, delivery=DELIVERY.replace("for 9 days", "for 14 days"))
+    checked(kb, capsys, "-o", str(kb / "queries.jsonl"))
+    seal, held, *_ = read_queries(kb / "queries.jsonl")
+    assert seal.metadata == about
+    assert held.metadata.keys() == {"reviewed", "affected"}
 
 
 def test_a_page_that_cannot_be_read_is_not_gone(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,6 +150,7 @@ function show() {
 		el("p.note", dotted([it.query_type, ...labels])),
 		(why || who) && state !== "unreviewed" && el("p.note", why && [said(why), ", "], who && ["by ", said(who)]),
 		decided[row.query_id]?.changes && el("p.note", "Edited here."),
+		metadata(row).affected && el("p.box", "The documents have changed: ", said(metadata(row).affected)),
 		found.length ? el("div.box.bad", { id: "faults" }, el("strong", "It cannot be accepted as it is."), found.map((one) => el("p", said(one)))) : "",
 		!found.length && unsure(row) && el("p.box", "A quote is not in the text that this page holds. It is looked for in the documents when your download is taken."),
 	);

@@ -51,6 +51,8 @@ def test_fields_that_are_missing_are_those_of_a_row_without_them() -> None:
         ("=== question\na\n", "Missing: kind, answer, pages."),
         (text_of(ROWS[0]) + "\n=== hint\nnone\n", "Not understood: hint."),
         (text_of(ROWS[0]) + "\n=== answer\nagain\n", "Not understood: answer, answer."),
+        (text_of({**ROWS[0], "query": " "}), "The question is empty. Write one"),
+        (text_of({**ROWS[0], "query_type": ""}), "The kind is empty. Write one"),
     ],
 )
 def test_what_cannot_be_read_is_said(text: str, why: str) -> None:

@@ -64,6 +64,16 @@ def test_an_edit_is_checked_against_the_documents(tmp_path: Path, capsys: pytest
     assert "q_001: not taken. A quote is not in delivery.md word for word." in capsys.readouterr().err
 
 
+def test_an_edit_that_leaves_no_question_does_not_reach_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = drafted(tmp_path)
+    before = file.read_bytes()
+    assert taken(file, decided(edited(ROWS[0], {"query": ""}, "Ada"), ROWS[0])) == FOUND
+    assert file.read_bytes() == before
+    assert "q_001: not taken. query: String should have at least 1 character" in capsys.readouterr().err
+
+
 def test_a_question_that_somebody_changed_meanwhile_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = drafted(tmp_path, row(1, query="Other words?"), *ROWS[1:])
     assert taken(file, ACCEPTED, REJECTED) == FOUND

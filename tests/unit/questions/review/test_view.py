@@ -43,6 +43,13 @@ def test_what_is_decided_on_is_on_the_screen(tmp_path: Path) -> None:
     assert "nearest passage" in screen(review)
 
 
+def test_why_a_check_of_the_documents_has_marked_a_question_is_said(tmp_path: Path) -> None:
+    marked = row(1, metadata={"reviewed": "no", "affected": "may be answered now"})
+    shown = screen(session(drafted(tmp_path, marked)))
+    assert "the documents have changed" in shown
+    assert "may be answered now" in shown
+
+
 def test_what_would_steer_the_terminal_is_written_out(tmp_path: Path) -> None:
     odd = "a\x1b]0;owned\x07b\x1b[2J \u202ec\r\n[bold]d[/bold]\x9b1m"
     shown = screen(session(drafted(tmp_path, row(1, query=odd, ground_truth=odd, metadata={"kind": odd}))))
