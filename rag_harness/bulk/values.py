@@ -33,6 +33,18 @@ class Opening:
     held: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadRow(Unread):
+    """A row of a table that is no document."""
+
+    said: str = ""
+
+    @property
+    def line(self) -> str:
+        """What a person reads of it, on one line."""
+        return self.said
+
+
 @dataclass(frozen=True)
 class Window:
     """Some documents, in their order: files to read, or documents that somebody has read.

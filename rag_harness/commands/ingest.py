@@ -46,7 +46,7 @@ def ingest_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_ingest(chosen: argparse.Namespace) -> int:
     """Bring an index up to the documents, and say what came of them."""
-    from rag_harness.commands.ingest_bulk import asked_for, to_parquet
+    from rag_harness.commands.ingest_bulk import asked_for, by_crew, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
@@ -62,8 +62,11 @@ def run_ingest(chosen: argparse.Namespace) -> int:
         print("\n".join([*lines, f"seconds   {monotonic() - began:.1f}"]))
         return 0 if is_whole else FOUND
     with listening(_Progress()), uncollected():
-        library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
-        retrieval = _indexed(library, settings) if library.documents else None
+        if by_crew(chosen.paths, settings):
+            library, retrieval = to_index(asked_for(chosen.paths), settings)
+        else:
+            library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
+            retrieval = _indexed(library, settings) if library.documents else None
     print("\n".join(summary_lines(library, retrieval, monotonic() - began)))
     return FOUND if library.unread else 0
 

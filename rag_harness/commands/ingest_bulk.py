@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ from rag_harness.errors import SettingsError
 
 if TYPE_CHECKING:
     from rag_harness.bulk.values import Window
-    from rag_harness.dataset.library import Unread
+    from rag_harness.dataset.library import Library, Unread
+    from rag_harness.retrieval.retrieval import Retrieval
     from rag_harness.settings import Settings
 
 
@@ -55,6 +56,35 @@ def _files(paths: Sequence[Path]) -> Asked:
 
     sources, refused = sources_of(paths)
     return Asked(len(sources), "files", windows(sources), probes(sources), refused)
+
+
+def by_crew(paths: Sequence[str], settings: Settings) -> bool:
+    """Return whether an index of these is made by a crew: of Parquet files, or on a cluster."""
+    from rag_harness.bulk.places import is_parquet
+
+    return settings.engine == "ray" or any(map(is_parquet, paths))
+
+
+def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | None]:
+    """Bring an index up to the documents, which the crew reads, cuts and embeds."""
+    from rag_harness.bulk.to_library import embedding_by, read_by
+    from rag_harness.bulk.values import Opening
+    from rag_harness.distributed.bulk_crew import crew_for
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.retrieval.retrieval import Retrieval, spec_of
+
+    parts, spec = RunParts(settings), spec_of(settings)
+    embedder = parts.embedder(spec.embedder)
+    with crew_for(Opening(settings, asked.probes)) as (crew, _):
+        found = read_by(crew, asked.windows, asked.total, asked.unit, parts.stores)
+        library = replace(found, unread=(*asked.refused, *found.unread))
+        if not library.documents:
+            return library, None
+        embedder.elsewhere = embedding_by(crew)
+        made = Retrieval(spec, lambda: library.documents, settings, parts.stores, embedder)
+        made.prepare([])
+        embedder.elsewhere = None
+    return library, made
 
 
 def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str], bool]:
