@@ -93,20 +93,33 @@ class Crew:
         )
 
     def _taken(self) -> Hand:
-        hand = self._free.get()
-        if hand is None:
-            self._free.put(None)  # for whoever waits in another thread
-            raise CriticalError("No worker is left, and none can be started. What is done is kept: run it again.")
-        return hand
+        while True:
+            hand = self._free.get()
+            if hand is None:
+                self._free.put(None)  # for whoever waits in another thread
+                raise CriticalError("No worker is left, and none can be started. What is done is kept: run it again.")
+            # Known to be dead since it was put there: not to be held against this job.
+            alive = self._latest(hand)
+            if alive is not None:
+                return alive
+            self._give_back(None)
+
+    def _latest(self, hand: Hand) -> Hand | None:
+        with self._lock:
+            alive: Hand | None = hand
+            while alive in self._successors:
+                alive = self._successors[alive]
+            return alive
 
     def _successor(self, hand: Hand) -> Hand | None:
         """Return who works in the place of a dead worker; started once, however many threads ask."""
         with self._lock:
             if hand not in self._successors:
                 self._successors[hand] = self._replace(hand)
-            return self._successors[hand]
+        return self._latest(hand)
 
     def _give_back(self, hand: Hand | None) -> None:
+        """Let others have this place; without a worker it is none, and without any the work is over."""
         with self._lock:
             self._live -= hand is None
             if hand is not None or not self._live:
