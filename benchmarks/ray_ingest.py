@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,23 +54,37 @@ found.write_parquet(out)
 """
 
 
+SEEN = ["workers' cpu s", "asks MB", "works MB"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A process: whether it is a worker of Ray's, its seconds of processor time, and its peak of memory."""
+
+    works: bool
+    cpu: float
+    megabytes: float
+
+
 class Field:
     """One file of documents, and what each engine's processes held at most."""
 
     def __init__(self, folder: Path, chunks: int, address: str) -> None:
         self.folder, self.chunks, self.address = folder, chunks, address
-        self.peaks: dict[str, dict[int, tuple[str, float]]] = {}
+        self.rounds = 0
+        self.seen: dict[str, dict[int, Seen]] = {}
         write_documents(folder / "docs.parquet", chunks)
         (folder / "ray_data_peer.py").write_text(PEER)
 
     def take(self, name: str, *options: str) -> Took:
         """Make all parts anew."""
+        self.rounds = self.rounds + (name == "local")
         shutil.rmtree(self.folder / "out", ignore_errors=True)
         command = [*INGEST, "docs.parquet", "--to=out", "--profile=mock", *options]
         if name == "ray data":
             out, docs = self.folder / "out", self.folder / "docs.parquet"
             command = [sys.executable, "ray_data_peer.py", str(docs), str(out), self.address]
-        ended, seen = threading.Event(), self.peaks.setdefault(name, {})
+        ended, seen = threading.Event(), self.seen.setdefault(name, {})
         watching = threading.Thread(target=_watch, args=(ended, seen))
         watching.start()
         try:
@@ -87,12 +102,13 @@ class Field:
         if rows != self.chunks:
             raise RuntimeError(f"{name} wrote {rows} chunks, not {self.chunks}")
 
-    def megabytes(self, name: str) -> list[str]:
-        """Return the largest process that hands out documents, and the largest worker."""
-        found = self.peaks[name].values()
-        workers = [peak for process, peak in found if process.startswith("ray::")]
-        others = [peak for process, peak in found if not process.startswith("ray::")]
-        return [f"{max(some, default=0):.0f}" for some in (others, workers)]
+    def cells(self, name: str) -> list[str]:
+        """Return the cells for ``SEEN``."""
+        workers = [each for each in self.seen[name].values() if each.works]
+        others = [each for each in self.seen[name].values() if not each.works]
+        cpu = sum(each.cpu for each in workers) / max(1, self.rounds)
+        peaks = [max((each.megabytes for each in some), default=0) for some in (others, workers)]
+        return [f"{cpu:.1f}", *(f"{peak:.0f}" for peak in peaks)]
 
 
 def write_documents(file: Path, count: int) -> None:
@@ -110,15 +126,20 @@ def write_documents(file: Path, count: int) -> None:
             writer.write_table(pyarrow.table([ids, texts], schema=schema))
 
 
-def _watch(ended: threading.Event, seen: dict[int, tuple[str, float]]) -> None:
+def _watch(ended: threading.Event, seen: dict[int, Seen]) -> None:
     while not ended.wait(0.2):
         for folder in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError, ValueError, StopIteration):
+            with suppress(OSError, ValueError, StopIteration, IndexError):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if any(each in command for each in OURS) and int(folder.name) != os.getpid():
-                    lines = (folder / "status").read_text().splitlines()
-                    peak = next(line for line in lines if line.startswith("VmHWM"))
-                    seen[int(folder.name)] = command, int(peak.split()[1]) / 1024
+                    seen[int(folder.name)] = _seen(folder, command)
+
+
+def _seen(folder: Path, command: str) -> Seen:
+    peak = next(line for line in (folder / "status").read_text().splitlines() if line.startswith("VmHWM"))
+    ticks = (folder / "stat").read_text().rpartition(")")[2].split()[11:13]
+    cpu = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return Seen(command.startswith("ray::"), cpu, int(peak.split()[1]) / 1024)
 
 
 def _cluster() -> Any:
@@ -153,8 +174,8 @@ def _measure(chunks: int, repetitions: int, peer: bool, address: str) -> None:
         if peer:
             runs["ray data"] = partial(field.take, "ray data")
         took = alternate(runs, repetitions)
-        rows = [[name, *times(each), *field.megabytes(name)] for name, each in took.items()]
-        show(f"{chunks:,} chunks, 2 nodes", ["engine", *TIMES, "asks MB", "works MB"], rows)
+        rows = [[name, *times(each), *field.cells(name)] for name, each in took.items()]
+        show(f"{chunks:,} chunks, 2 nodes", ["engine", *TIMES, *SEEN], rows)
         print(f"ray / local {ratio(took['ray'], took['local']):.2f}", flush=True)
 
 
