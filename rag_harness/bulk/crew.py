@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Protocol
 
 from rag_harness.errors import CriticalError, RagHarnessError
@@ -67,23 +67,27 @@ class Crew:
         """
         pool = ThreadPoolExecutor(max(1, self._places), thread_name_prefix="rag-bulk")
         waiting: deque[Future[object]] = deque()
+        given_up = Event()
         try:
             for given in jobs:
-                waiting.append(pool.submit(self._do, method, given))
+                waiting.append(pool.submit(self._do, method, given, given_up))
                 if len(waiting) >= self._places * AHEAD:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
+            given_up.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _do(self, method: str, given: Sequence[object]) -> object:
+    def _do(self, method: str, given: Sequence[object], given_up: Event) -> object:
         for _ in range(MOST_DEATHS):
             hand: Hand | None = self._taken()
             assert hand is not None
             try:
                 return hand.call(method, *given)
             except LostError as error:
+                if given_up.is_set():
+                    raise  # whoever asked has left, and workers were ended
                 log.warning("Worker %s is gone: %s", hand.name, error)
                 hand = self._successor(hand)
             finally:

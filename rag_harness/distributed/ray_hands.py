@@ -23,7 +23,7 @@ class RayHand:
     """A worker on a node; with ``gpus`` of that node's, or a part of one."""
 
     def __init__(self, name: str, node: str, gpus: float) -> None:
-        self.name, self.node = name, node
+        self.name, self.node, self._has_ended = name, node, False
         where = NodeAffinitySchedulingStrategy(node, soft=False)
         options = {"num_cpus": 1, "num_gpus": gpus, "scheduling_strategy": where}
         self._actor: Any = ray.remote(BulkWorker).options(**options).remote()
@@ -49,10 +49,14 @@ class RayHand:
 
     def call(self, method: str, *given: object) -> object:
         """Return what a method of the worker returns."""
+        if self._has_ended:
+            # Ray itself would start a cluster for a call that comes after all is over.
+            raise LostError(f"{self.name} has ended")
         return _got(getattr(self._actor, method).remote(*given), self.name)
 
     def end(self) -> None:
         """End it."""
+        self._has_ended = True
         with suppress(RayError):
             ray.kill(self._actor)
 

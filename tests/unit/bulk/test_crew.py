@@ -106,6 +106,27 @@ def test_who_leaves_early_leaves_no_thread_behind() -> None:
     results = Crew([Fake("a"), Fake("b")]).ordered("any", _jobs(100))
     next(results)
     results.close()  # type: ignore[attr-defined]
+    _wait_for_threads(before)
+
+
+def test_workers_that_end_with_the_work_are_not_replaced() -> None:
+    gate, before = threading.Event(), {*threading.enumerate()}
+    started: list[Hand] = []
+
+    class Slow(Fake):
+        def call(self, method: str, *given: object) -> object:
+            gate.wait(5)
+            raise LostError(self.name)
+
+    results = Crew([Fake("a"), Slow("b")], started.append).ordered("any", _jobs(100))
+    assert next(results) == 0
+    results.close()  # type: ignore[attr-defined]
+    gate.set()
+    _wait_for_threads(before)
+    assert not started
+
+
+def _wait_for_threads(before: set[threading.Thread]) -> None:
     end = time.monotonic() + 5
     while {*threading.enumerate()} - before and time.monotonic() < end:
         time.sleep(0.001)
