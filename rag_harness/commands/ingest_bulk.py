@@ -69,7 +69,7 @@ def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | Non
     """Bring an index up to the documents, which the crew reads, cuts and embeds."""
     from rag_harness.bulk.to_library import embedding_by, read_by
     from rag_harness.bulk.values import Opening
-    from rag_harness.distributed.bulk_crew import crew_for
+    from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.retrieval.retrieval import Retrieval, spec_of
 
@@ -92,7 +92,7 @@ def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str]
     from rag_harness.bulk.parts_folder import PartsFolder
     from rag_harness.bulk.to_parquet import write_parts
     from rag_harness.bulk.values import Opening
-    from rag_harness.distributed.bulk_crew import crew_for
+    from rag_harness.commands.ingest_crew import crew_for
 
     if settings.near_duplicates:
         raise SettingsError("--near-duplicates compares all documents, --to sees a part at a time: name one of them.")

@@ -178,12 +178,10 @@ def _parts(folder: Path) -> dict[str, bytes]:
 
 def test_an_ingest_by_nodes_writes_the_bytes_of_one_process(tmp_path: Path, nodes: Any) -> None:
     _documents(tmp_path, 1500)
-    on_ray = ("--engine=ray", f"--ray-address={nodes.address}")
-    _said(_ingest(tmp_path, "--to=there", *on_ray))
+    _said(_ingest(tmp_path, "--to=there", "--engine=ray", f"--ray-address={nodes.address}"))
     _said(_ingest(tmp_path, "--to=here"))
     assert _parts(tmp_path / "there") == _parts(tmp_path / "here")
     assert len(_parts(tmp_path / "here")) == 3
-    assert "(3 were there)" in _said(_ingest(tmp_path, "--to=there", *on_ray))
 
 
 @pytest.mark.long

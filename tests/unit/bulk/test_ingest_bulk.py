@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +22,9 @@ from rag_harness.bulk import parquet_rows  # noqa: E402
 from rag_harness.bulk.crew import Crew, Hand, LostError  # noqa: E402
 from rag_harness.bulk.values import Opening, Ready  # noqa: E402
 from rag_harness.bulk.worker import BulkWorker  # noqa: E402
-from rag_harness.distributed import bulk_crew  # noqa: E402
+from rag_harness.commands import ingest_crew  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
+from rag_harness.files.atomic import write_atomically  # noqa: E402
 from rag_harness.models.embedders.mock import MockEmbedder  # noqa: E402
 from rag_harness.pipelines.parts import RunParts  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
@@ -86,7 +89,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
         made[:] = [Node(opening, "first", lives=1), Node(opening, "second")]
         yield Crew(made[:2], replace), made[0].ready
 
-    monkeypatch.setattr(bulk_crew, "crew_for", crew)
+    monkeypatch.setattr(ingest_crew, "crew_for", crew)
     return made
 
 
@@ -226,18 +229,32 @@ def test_a_folder_of_parts_may_be_a_url(folder: Path, ingest: Run) -> None:
 def test_a_disk_that_is_full_leaves_what_was_written(
     folder: Path, ingest: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rag_harness.bulk import parts_folder
-
-    real, written = parts_folder.write_atomically, []
+    written: list[Path] = []
 
     def write(file: Path, content: Any) -> None:
         written.append(file)
         if len(written) == 3:
             raise OSError(28, "No space left on device")
-        real(file, content)
+        write_atomically(file, content)
 
-    monkeypatch.setattr(parts_folder, "write_atomically", write)
+    monkeypatch.setattr("rag_harness.bulk.parts_folder.write_atomically", write)
     said = ingest("docs.parquet", "--to", "out", status=2)
     assert any("No space left on device. What is there is whole" in line for line in said.values())
     assert len(parts("out")) == 2
     assert "(2 were there)" in ingest("docs.parquet", "--to", "out")["parts"]
+
+
+def test_without_ray_it_says_how_to_get_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(("ray.", "rag_harness.distributed"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["ingest", "kb", "--to", "out", "--engine", "ray", "--profile", "mock"]) == 2
+    assert "--engine ray needs Ray: pip install 'rag-harness[ray]'" in capsys.readouterr().err
+
+
+def test_ray_is_not_imported_where_nobody_asks_for_it(folder: Path) -> None:
+    code = "import sys; from rag_harness.__main__ import main; status = main(sys.argv[1:]); print('ray' in sys.modules)"
+    command = [sys.executable, "-c", code, "ingest", "docs.parquet", "--to", "out", "--profile", "mock"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.endswith("False\n")
