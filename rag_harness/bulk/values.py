@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.dataset.library import Source, Unread
+from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 from rag_harness.types import Document
 
@@ -90,7 +91,21 @@ class Read:
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker that can begin. ``made_by`` says what decides its cuts and vectors: all workers have to agree."""
+    """A worker that can begin. ``made_by`` says what decides its documents, cuts and vectors."""
 
     where: str
     made_by: Mapping[str, Any]
+
+    def check_same(self, other: Ready) -> None:
+        """Refuse a worker that would make something else.
+
+        Raises:
+            PrerequisiteError: names what differs.
+        """
+        names = self.made_by.keys() | other.made_by.keys()
+        differing = sorted(name for name in names if self.made_by.get(name) != other.made_by.get(name))
+        if differing:
+            raise PrerequisiteError(
+                f"Vectors of {other.where} would be others than those of {self.where}: {', '.join(differing)} differ. "
+                f"Give every node the same packages and models."
+            )

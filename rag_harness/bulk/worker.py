@@ -18,6 +18,7 @@ from rag_harness.dataset.knowledge_base import digest_of
 from rag_harness.dataset.library import Library, read_library
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import json_digest
+from rag_harness.ingest.reading import parsed_by
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 from rag_harness.models.names import embedder_name
 from rag_harness.recording.stores import StoreRoom
@@ -41,7 +42,7 @@ class BulkWorker:
         self._spec = spec_of(self.settings)
         cut = {name: value for name, value in asdict(self._spec).items() if name != "index"}
         self._made_by = self._retrieval([]).identity() | cut
-        return Ready(f"{socket.gethostname()}, process {os.getpid()}", self._made_by)
+        return Ready(f"{socket.gethostname()}, process {os.getpid()}", self._made_by | {"parsed_by": parsed_by()})
 
     def part(self, window: Window) -> Part:
         """Read, cut and embed a window."""

@@ -87,7 +87,7 @@ class RayHands:
             self._begun(node)
         ready = [hand.ready() for hand in self._hands]
         for each in ready[1:]:
-            _check_same(ready[0], each)
+            ready[0].check_same(each)
         self._ready = ready[0]
         return Crew(self._hands, self._replacement), ready[0]
 
@@ -109,7 +109,7 @@ class RayHands:
         for node in sorted(self._nodes.alive(), key=lambda each: each != lost.node):
             hand = self._begun(node)
             try:
-                _check_same(self._ready, hand.ready())
+                self._ready.check_same(hand.ready())
             except Exception as error:
                 log.warning("No worker on node %s: %s", node[:8], error)
                 hand.end()
@@ -138,13 +138,3 @@ def _got(sent: Any, name: str, timeout: float | None = None) -> Any:
         raise
     except RayError as error:
         raise LostError(f"{name}: {type(error).__name__}: {error}") from error
-
-
-def _check_same(first: Ready, other: Ready) -> None:
-    names = first.made_by.keys() | other.made_by.keys()
-    differing = sorted(name for name in names if first.made_by.get(name) != other.made_by.get(name))
-    if differing:
-        raise PrerequisiteError(
-            f"Vectors of {other.where} would be others than those of {first.where}: {', '.join(differing)} differ. "
-            f"Give every node the same packages and models."
-        )

@@ -132,6 +132,11 @@ def parsed(kind: str, file: Path) -> Parsed:
         return alone.parse(kind, file)
 
 
+def parsed_by() -> str:
+    """Return what decides what comes of a file, as a digest: two nodes with the same read the same."""
+    return _parser()
+
+
 @lru_cache
 def _parser() -> str:
     """Name what decides what comes of a file: this room's source, and whose parsers it calls."""

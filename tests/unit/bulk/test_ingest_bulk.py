@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,13 +21,19 @@ pq = pytest.importorskip("pyarrow.parquet")
 from rag_harness.__main__ import main  # noqa: E402
 from rag_harness.bulk import parquet_rows  # noqa: E402
 from rag_harness.bulk.crew import Crew, Hand, LostError  # noqa: E402
+from rag_harness.bulk.files import windows  # noqa: E402
+from rag_harness.bulk.here import crew_here  # noqa: E402
+from rag_harness.bulk.lent import LentStores  # noqa: E402
+from rag_harness.bulk.to_library import read_by  # noqa: E402
 from rag_harness.bulk.values import Opening, Ready  # noqa: E402
 from rag_harness.bulk.worker import BulkWorker  # noqa: E402
 from rag_harness.commands import ingest_crew  # noqa: E402
+from rag_harness.dataset.library import Source  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
 from rag_harness.files.atomic import write_atomically  # noqa: E402
 from rag_harness.models.embedders.mock import MockEmbedder  # noqa: E402
 from rag_harness.pipelines.parts import RunParts  # noqa: E402
+from rag_harness.recording.stores import StoreRoom  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402
 
@@ -64,11 +71,13 @@ class Node:
 
     def __init__(self, opening: Opening, name: str, lives: int = 1000) -> None:
         self.name, self.lives, self.turn = name, lives, Lock()
+        self.asked: Counter[str] = Counter()
         self.worker = BulkWorker()
         self.ready = self.worker.open(opening)
 
     def call(self, method: str, *given: object) -> object:
         self.lives -= 1
+        self.asked[method] += 1
         if self.lives < 0:
             raise LostError(self.name)
         with self.turn:  # as an actor does
@@ -177,7 +186,7 @@ def test_an_index_by_nodes_holds_what_one_process_makes(
 ) -> None:
     failed = int(given == "kb")
     said = ingest(given, "--engine", "ray", "--cache-dir", "there", status=failed)
-    assert len(nodes) >= 2
+    assert all(sum(node.asked[method] for node in nodes) for method in ("read", "embed"))
     nodes.clear()
     alone = ingest(given, "--cache-dir", "here", status=failed)
     for line in ("files", "read", "failed", "chunks", "coverage"):
@@ -189,6 +198,15 @@ def test_an_index_by_nodes_holds_what_one_process_makes(
     assert "(0 embedded now)" in again["chunks"]
 
 
+def test_what_nodes_have_cut_is_kept_here(folder: Path) -> None:
+    settings = Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder))
+    crew, _ = crew_here(Opening(settings))
+    here = LentStores(StoreRoom(settings))
+    library = read_by(crew, windows([Source(Path("kb/d00.md"), "d00.md")]), 1, "files", here)
+    assert [(kind, len(arrays)) for (kind, _, _), arrays in here.taken().items()] == [("chunks", 1)]
+    assert [document.doc_id for document in library.documents] == ["d00.md"]
+
+
 def test_a_node_without_the_files_is_named_before_any_work(folder: Path) -> None:
     settings = Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder))
     file = folder / "kb" / "d00.md"
@@ -197,6 +215,16 @@ def test_a_node_without_the_files_is_named_before_any_work(folder: Path) -> None
     with pytest.raises(PrerequisiteError, match=r"has \d+ bytes in .*d00\.md, not 3: it is another file"):
         BulkWorker().open(Opening(settings, {str(file): 3}))
     assert BulkWorker().open(Opening(settings, {str(file): file.stat().st_size})).made_by["embedder"]
+
+
+def test_a_node_that_would_make_other_vectors_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening = Opening(Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(folder)))
+    first = BulkWorker().open(opening)
+    first.check_same(BulkWorker().open(opening))
+    monkeypatch.setattr(MockEmbedder, "revision", "2")
+    monkeypatch.setattr("rag_harness.bulk.worker.parsed_by", lambda: "another pypdf")
+    with pytest.raises(PrerequisiteError, match=r"others than those of .*: embedded_by, parsed_by differ"):
+        first.check_same(BulkWorker().open(opening))
 
 
 @pytest.mark.parametrize(
