@@ -27,18 +27,28 @@ _OPTIONS = {
     "chunk_size": "longest chunk in tokens",
     "chunk_overlap": "tokens repeated between pieces of a long section",
     "near_duplicates": "leave out chunks that share so much of their words with one of an earlier document",
+    "engine": "local, or ray: documents are read, cut and embedded on the machines of a Ray cluster",
+    "ray_address": "Ray cluster: auto, HOST:PORT or ray://HOST:PORT; default: one that is started on this machine",
+    "ray_workers": "worker processes on the Ray cluster; default: one a node",
+    "ray_gpus": "GPUs that each Ray worker gets, or a part of one",
 }
 
 
 def ingest_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``ingest`` takes."""
-    about = "a folder, as --rag-kb takes it; or files and folders, which become one collection"
-    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help=about)
+    about = (
+        "a folder, as --rag-kb takes it; files and folders, which become one collection; or Parquet files of documents "
+        "by path, URL or quoted pattern, with columns id and text, and title and metadata where there are some"
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=about)
+    out = "write chunks and vectors as Parquet files into this folder, or below this URL, and make no index"
+    parser.add_argument("--to", default="", metavar="FOLDER", help=out)
     add_settings(parser, _OPTIONS, ("rag-", ""))
 
 
 def run_ingest(chosen: argparse.Namespace) -> int:
     """Bring an index up to the documents, and say what came of them."""
+    from rag_harness.commands.ingest_bulk import asked_for, by_crew, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
@@ -47,9 +57,17 @@ def run_ingest(chosen: argparse.Namespace) -> int:
 
     began = monotonic()
     settings = load_settings(said(chosen, _OPTIONS))
+    if chosen.to:
+        with listening(_Progress()):
+            lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
+        print("\n".join([*lines, f"seconds   {monotonic() - began:.1f}"]))
+        return 0 if is_whole else FOUND
     with listening(_Progress()), uncollected():
-        library = read_paths(chosen.paths, keeping_of(settings))
-        retrieval = _indexed(library, settings) if library.documents else None
+        if by_crew(chosen.paths, settings):
+            library, retrieval = to_index(asked_for(chosen.paths), settings)
+        else:
+            library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
+            retrieval = _indexed(library, settings) if library.documents else None
     print("\n".join(summary_lines(library, retrieval, monotonic() - began)))
     return FOUND if library.unread else 0
 

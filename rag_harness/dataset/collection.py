@@ -22,17 +22,31 @@ def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:
     Raises:
         DataError: one of them does not exist, or the single folder has nothing that a loader reads.
     """
+    if len(paths) == 1 and paths[0].is_dir():
+        return read_folder(paths[0], keeping)
+    return read_library(*sources_of(paths), keeping)
+
+
+def sources_of(paths: Sequence[Path]) -> tuple[list[Source], list[Unread]]:
+    """Return what ``read_paths`` would read, and what it would refuse unopened.
+
+    Raises:
+        DataError: one of them does not exist, or none of them has anything that a loader reads.
+    """
     missing = [str(path) for path in paths if not os.path.lexists(path)]
     if missing:
         raise DataError(f"No file or folder {', '.join(missing)}.")
     if len(paths) == 1 and paths[0].is_dir():
-        return read_folder(paths[0], keeping)
+        found_alone = sources_in(paths[0], read_structure(paths[0] / "structure.json"))
+        if not any(found_alone):
+            raise DataError(f"No page in {paths[0]}: a knowledge base is one or more files of {kinds()}.")
+        return found_alone
     places = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - without .., and links as they are
     above = Path(os.path.commonpath([place if place.is_dir() else place.parent for place in places]))
     found = list(_found(places, above))
     sources = {each.file: each for each in found if isinstance(each, Source)}
     refused = {each.file: each for each in found if isinstance(each, Unread)}
-    return read_library(list(sources.values()), list(refused.values()), keeping)
+    return list(sources.values()), list(refused.values())
 
 
 def _found(places: Sequence[Path], above: Path) -> Iterator[Source | Unread]:

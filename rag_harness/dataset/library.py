@@ -50,10 +50,14 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where what was parsed is kept: ``folder`` None is nowhere; without ``writes`` it is only looked up."""
+    """Where what was parsed is kept: ``folder`` None is nowhere; without ``writes`` it is only looked up.
+
+    ``apart`` says that no other process reads the same files meanwhile.
+    """
 
     folder: Path | None = None
     writes: bool = False
+    apart: bool = False
 
 
 def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[Source], list[Unread]]:
@@ -75,7 +79,7 @@ def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: 
     """Read every file, in order; one that cannot be read stops no other."""
     documents: list[Document] = []
     unread = list(refused)
-    with reading(keeping.folder, keeping.writes) as going_on:
+    with reading(keeping.folder, keeping.writes, keeping.apart) as going_on:
         for number, source in enumerate(sources):
             report("reading", number, len(sources), "files")
             found = _read(source)

@@ -1,4 +1,4 @@
-"""The one file that imports Ray: a cluster, its nodes, and workers on them as actors."""
+"""A cluster of Ray, its nodes, and workers on them as actors."""
 
 from __future__ import annotations
 

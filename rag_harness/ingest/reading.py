@@ -42,11 +42,13 @@ class Reading:
     Attributes:
         folder: where it is kept; None keeps nothing.
         writes: whether anything may be written there.
+        apart: whether nobody else reads the same files meanwhile: then nobody is waited for.
         parsed: files that were parsed.
     """
 
     folder: Path | None = None
     writes: bool = False
+    apart: bool = False
     parsed: int = 0
     child: Child = field(default_factory=Child)
     _turn: FileLock | None = None
@@ -60,7 +62,7 @@ class Reading:
         data = read_bytes(file)
         place = self._place(kind, data)
         answer = _known(place) if place else None
-        if answer is None and place and self.writes:
+        if answer is None and place and self.writes and not self.apart:
             # Processes of one run read the same folder at once: whoever is first parses, the others find it done.
             self._wait_for_turn(place)
             answer = _known(place)
@@ -106,9 +108,9 @@ _current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def reading(folder: Path | None = None, writes: bool = False) -> Iterator[Reading]:
+def reading(folder: Path | None = None, writes: bool = False, apart: bool = False) -> Iterator[Reading]:
     """Let loaders share one process while the block lasts, and find and keep what was parsed in ``folder``."""
-    made = Reading(folder, writes)
+    made = Reading(folder, writes, apart)
     token = _current.set(made)
     try:
         yield made
@@ -128,6 +130,11 @@ def parsed(kind: str, file: Path) -> Parsed:
         return here.parse(kind, file)
     with reading() as alone:
         return alone.parse(kind, file)
+
+
+def parsed_by() -> str:
+    """Return what decides what comes of a file, as a digest: two nodes with the same read the same."""
+    return _parser()
 
 
 @lru_cache

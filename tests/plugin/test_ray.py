@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,3 +150,57 @@ def _wait_for_calls(server: CountingServer, count: int) -> None:
     end = time.monotonic() + 60
     while server.calls.total() < count and time.monotonic() < end:
         time.sleep(0.05)
+
+
+def _documents(folder: Path, count: int) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    texts = [f"# Lamp {number}\n\nIt costs {number} euros.\n" * 20 for number in range(count)]
+    table = pyarrow.table({"id": [f"d{number:05}" for number in range(count)], "text": texts})
+    pyarrow.parquet.write_table(table, folder / "docs.parquet")
+
+
+def _ingest(folder: Path, *given: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "rag_harness", "ingest", "docs.parquet", "--profile", "mock", *given]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _said(run: subprocess.Popen[str]) -> str:
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, said
+    return said
+
+
+def _parts(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.glob("part-*.parquet")}
+
+
+def test_an_ingest_by_nodes_writes_the_bytes_of_one_process(tmp_path: Path, nodes: Any) -> None:
+    _documents(tmp_path, 1500)
+    _said(_ingest(tmp_path, "--to=there", "--engine=ray", f"--ray-address={nodes.address}"))
+    _said(_ingest(tmp_path, "--to=here"))
+    assert _parts(tmp_path / "there") == _parts(tmp_path / "here")
+    assert len(_parts(tmp_path / "here")) == 3
+
+
+@pytest.mark.long
+def test_an_ingest_outlives_a_node(tmp_path: Path, nodes: Any) -> None:
+    _documents(tmp_path, 15_000)
+    node = nodes.add_node(num_cpus=2)
+    with _ingest(tmp_path, "--to=there", "--engine=ray", f"--ray-address={nodes.address}", "--ray-workers=3") as run:
+        end = time.monotonic() + 60
+        while not _parts(tmp_path / "there") and time.monotonic() < end:
+            time.sleep(0.02)
+        nodes.remove_node(node, allow_graceful=False)
+        _said(run)
+    _said(_ingest(tmp_path, "--to=here"))
+    assert _parts(tmp_path / "there") == _parts(tmp_path / "here")
+
+
+@pytest.mark.long
+def test_an_index_by_nodes_has_the_vectors_of_one_process(tmp_path: Path, nodes: Any) -> None:
+    _documents(tmp_path, 1500)
+    said = _said(_ingest(tmp_path, "--engine=ray", f"--ray-address={nodes.address}"))
+    assert "(0 embedded now)" not in said
+    assert "(0 embedded now)" in _said(_ingest(tmp_path))

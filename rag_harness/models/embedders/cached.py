@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, Pieces, TokenVectors
 from rag_harness.work import report
+
+Computed: TypeAlias = tuple[Matrix, "list[TokenVectors] | None"]
+"""Vectors of some texts, shape (n, d), and the token vectors of each where they are wanted."""
+Elsewhere = Callable[[Sequence[Sequence[str]], str, bool], Iterator[Computed]]
+"""(parts, each some texts; role; whether token vectors are wanted) -> what the model makes of each, in their order."""
 
 _UNITS = {"document": "chunks", "query": "queries"}
 _CHECKPOINT = 256
@@ -28,16 +33,18 @@ class CachedEmbedder:
         tokens: where token vectors are kept, for late interaction. They come from the same forward pass as the vector.
         may_cut: documents longer than the model reads are cut and counted, not refused: whole documents on purpose.
         refuse: empty, or the reason why the model may not be asked in this mode.
+
+    With ``elsewhere`` set, others are asked in the model's place.
     """
 
     def __init__(
         self, inner: Any, vectors: Store, tokens: Store | None = None, refuse: str = "", may_cut: bool = False
     ) -> None:
         self._inner: Embedder = inner
-        self._with_tokens = inner.embed_with_tokens if tokens is not None else None
         self._vectors, self._tokens, self._refuse = vectors, tokens, refuse
         self._lock = RLock()
         self._may_cut = may_cut
+        self.elsewhere: Elsewhere | None = None
         self.computed = 0
         self.cut = 0
 
@@ -120,12 +127,26 @@ class CachedEmbedder:
             self._check_lengths(list(missing.values()))
         # Longest first: a part holds texts of like length, so little of its batches is padding.
         items = sorted(missing.items(), key=lambda item: -len(item[1]))
-        for start in range(0, len(items), _CHECKPOINT):
-            part = items[start : start + _CHECKPOINT]
-            report("embedding", start, len(items), _UNITS[role])
-            self._put([key for key, _ in part], [text for _, text in part], role)
+        parts = [dict(items[start : start + _CHECKPOINT]) for start in range(0, len(items), _CHECKPOINT)]
+        work, done = self.elsewhere or self._here, 0
+        report("embedding", done, len(items), _UNITS[role])
+        computed = work([list(part.values()) for part in parts], role, self._tokens is not None)
+        for part, made in zip(parts, computed, strict=True):
+            self._put(list(part), made)
+            done += len(part)
             self.computed += len(part)
-        report("embedding", len(items), len(items), _UNITS[role])
+            report("embedding", done, len(items), _UNITS[role])
+
+    def compute(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
+        """Ask the model, whatever is stored, and store nothing. Vectors of shape (n, d)."""
+        if with_tokens:
+            made: Computed = self._inner.embed_with_tokens(texts, role)  # type: ignore[attr-defined]
+            return made
+        embed = self._inner.embed_queries if role == "query" else self._inner.embed_documents
+        return embed(texts), None
+
+    def _here(self, parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
+        return (self.compute(part, role, with_tokens) for part in parts)
 
     def _check_lengths(self, texts: list[str]) -> None:
         """Text behind the limit would be embedded by no vector, so nobody could find it."""
@@ -139,11 +160,8 @@ class CachedEmbedder:
             )
         self.cut += len(long)
 
-    def _put(self, keys: list[bytes], texts: list[str], role: str) -> None:
-        if self._with_tokens is None or self._tokens is None:
-            embed = self._inner.embed_queries if role == "query" else self._inner.embed_documents
-            self._vectors.put(dict(zip(keys, embed(texts), strict=True)))
-        else:
-            vectors, tokens = self._with_tokens(texts, role)
-            self._vectors.put(dict(zip(keys, vectors, strict=True)))
+    def _put(self, keys: list[bytes], made: Computed) -> None:
+        vectors, tokens = made
+        self._vectors.put(dict(zip(keys, vectors, strict=True)))
+        if self._tokens is not None and tokens is not None:
             self._tokens.put(dict(zip(keys, tokens, strict=True)))

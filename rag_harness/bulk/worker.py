@@ -1,0 +1,122 @@
+"""One worker, which holds one window at a time: windows -> parts, or documents with their cuts; texts -> vectors."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rag_harness.bulk.lent import LentStores
+from rag_harness.bulk.part_file import part_bytes
+from rag_harness.bulk.values import Opening, Part, Read, Ready, Window
+from rag_harness.dataset.data import keeping_of
+from rag_harness.dataset.knowledge_base import digest_of
+from rag_harness.dataset.library import Library, read_library
+from rag_harness.errors import PrerequisiteError
+from rag_harness.files.sources import json_digest
+from rag_harness.ingest.reading import parsed_by
+from rag_harness.models.embedders.cached import CachedEmbedder, Computed
+from rag_harness.models.names import embedder_name
+from rag_harness.recording.stores import StoreRoom
+from rag_harness.registry import resolve
+from rag_harness.retrieval.retrieval import Retrieval, spec_of
+from rag_harness.settings import access_of
+
+
+class BulkWorker:
+    """Does what it is asked for, one thing at a time, in a process of its own or in that of whoever asks."""
+
+    def open(self, opening: Opening) -> Ready:
+        """Make ready.
+
+        Raises:
+            PrerequisiteError: this node does not see the files, or lacks the model.
+        """
+        self.settings, self._held = opening.settings, opening.held
+        _check_sees(opening.probes)
+        self.stores = LentStores(StoreRoom(self.settings))
+        self._spec = spec_of(self.settings)
+        cut = {name: value for name, value in asdict(self._spec).items() if name != "index"}
+        self._made_by = self._retrieval([]).identity() | cut
+        return Ready(f"{socket.gethostname()}, process {os.getpid()}", self._made_by | {"parsed_by": parsed_by()})
+
+    def part(self, window: Window) -> Part:
+        """Read, cut and embed a window."""
+        library = self._library(window)
+        failed = [*window.failed, *(each.line for each in library.unread)]
+        digest = self._digest(library)
+        if digest in self._held or not library.documents:
+            return Part(window.number, digest, held=digest in self._held, failed=failed)
+        retrieval, before = self._retrieval(library.documents), self._embedder.computed
+        chunks = retrieval.cut
+        vectors = self._embedder.embed_documents([chunk.text for chunk in chunks])
+        self.stores.taken()
+        about = {"documents": len(library.documents), "digest": digest, "made_by": self._made_by}
+        content = part_bytes(chunks, vectors, about) if chunks else b""
+        embedded = self._embedder.computed - before
+        return Part(window.number, digest, content, False, len(library.documents), len(chunks), embedded, failed)
+
+    def read(self, window: Window) -> Read:
+        """Read and cut a window."""
+        library = self._library(window)
+        _ = self._retrieval(library.documents).cut
+        return Read(library.documents, library.unread, library.parsed, self.stores.taken())
+
+    def embed(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
+        """Return what the model makes of texts."""
+        return self._embedder.compute(texts, role, with_tokens)
+
+    def close(self) -> None:
+        """Let go."""
+
+    @property
+    def cassettes(self) -> Any:
+        """None: no embedder is recorded over HTTP."""
+        return None
+
+    @cached_property
+    def _embedder(self) -> CachedEmbedder:
+        settings = self.settings
+        inner: Any = resolve("embedders", embedder_name(settings))(self)
+        refusal = access_of(settings).refusal(local=embedder_name(settings) != "openai")
+        vectors = self.stores.open("vectors", inner.model, inner.revision)
+        return CachedEmbedder(inner, vectors, refuse=refusal, may_cut=bool(settings.dataset))
+
+    def _retrieval(self, documents: Sequence[Any]) -> Retrieval:
+        return Retrieval(self._spec, lambda: documents, self.settings, self.stores, self._embedder)
+
+    def _library(self, window: Window) -> Library:
+        if not window.sources:
+            return Library(tuple(window.documents), ())
+        # The process that asks may have another current folder: its paths begin at its own.
+        said = {Path(self.settings.rootdir) / each.file: each.file for each in window.sources}
+        sources = [replace(each, file=Path(self.settings.rootdir) / each.file) for each in window.sources]
+        # No two workers are asked for the same file, so none waits for another.
+        library = read_library(sources, (), replace(keeping_of(self.settings), apart=True))
+        return replace(library, unread=tuple(replace(each, file=said[each.file]) for each in library.unread))
+
+    def _digest(self, library: Library) -> str:
+        titles = [document.title for document in library.documents]
+        return json_digest([digest_of(list(library.documents)), titles, self._made_by])
+
+
+def _check_sees(probes: Mapping[str, int]) -> None:
+    """Refuse a node that has not the files, or others of the same names."""
+    for name, size in probes.items():
+        try:
+            with Path(name).open("rb") as file:
+                found = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise PrerequisiteError(
+                f"Node {socket.gethostname()} cannot read {name}: {error.strerror}. Give every node the folder at the "
+                f"same path, or hand in Parquet files: their rows are sent to the nodes."
+            ) from error
+        if found != size:
+            raise PrerequisiteError(
+                f"Node {socket.gethostname()} has {found:,} bytes in {name}, not {size:,}: it is another file. Give "
+                f"every node the same folder."
+            )

@@ -1,0 +1,103 @@
+"""What ``rag-harness ingest`` does with Parquet, and on the nodes of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rag_harness.bulk.values import Window
+    from rag_harness.dataset.library import Library, Unread
+    from rag_harness.retrieval.retrieval import Retrieval
+    from rag_harness.settings import Settings
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be ingested: ``windows`` of ``total`` files or rows; ``refused`` files are none of them."""
+
+    total: int
+    unit: str
+    windows: Iterator[Window]
+    probes: dict[str, int]
+    refused: Sequence[Unread] = ()
+
+
+def asked_for(paths: Sequence[str]) -> Asked:
+    """Look at what paths, URLs and patterns name; no document is read.
+
+    Raises:
+        DataError: they name nothing, or Parquet files that are none of documents.
+        SettingsError: Parquet files and others are mixed.
+    """
+    from rag_harness.bulk.places import is_parquet
+
+    tables = [path for path in paths if is_parquet(path)]
+    if tables and len(tables) < len(paths):
+        raise SettingsError(f"{tables[0]} is Parquet, and other paths are not: ingest them one after the other.")
+    return _rows(tables) if tables else _files([Path(path) for path in paths])
+
+
+def _rows(paths: Sequence[str]) -> Asked:
+    from rag_harness.bulk.parquet_rows import looked_at, windows
+    from rag_harness.bulk.places import found
+
+    tables = looked_at(found(paths))
+    return Asked(sum(table.rows for table in tables), "rows", windows(tables), {})
+
+
+def _files(paths: Sequence[Path]) -> Asked:
+    from rag_harness.bulk.files import probes, windows
+    from rag_harness.dataset.collection import sources_of
+
+    sources, refused = sources_of(paths)
+    return Asked(len(sources), "files", windows(sources), probes(sources), refused)
+
+
+def by_crew(paths: Sequence[str], settings: Settings) -> bool:
+    """Return whether an index of these is made by a crew: of Parquet files, or on a cluster."""
+    from rag_harness.bulk.places import is_parquet
+
+    return settings.engine == "ray" or any(map(is_parquet, paths))
+
+
+def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | None]:
+    """Bring an index up to the documents, which the crew reads, cuts and embeds."""
+    from rag_harness.bulk.to_library import embedding_by, read_by
+    from rag_harness.bulk.values import Opening
+    from rag_harness.commands.ingest_crew import crew_for
+    from rag_harness.pipelines.parts import RunParts
+    from rag_harness.retrieval.retrieval import Retrieval, spec_of
+
+    parts, spec = RunParts(settings), spec_of(settings)
+    embedder = parts.embedder(spec.embedder)
+    with crew_for(Opening(settings, asked.probes)) as (crew, _):
+        found = read_by(crew, asked.windows, asked.total, asked.unit, parts.stores)
+        library = replace(found, unread=(*asked.refused, *found.unread))
+        if not library.documents:
+            return library, None
+        embedder.elsewhere = embedding_by(crew)
+        made = Retrieval(spec, lambda: library.documents, settings, parts.stores, embedder)
+        made.prepare([])
+        embedder.elsewhere = None
+    return library, made
+
+
+def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str], bool]:
+    """Write chunks and vectors as Parquet; return the summary, and whether all documents could be read."""
+    from rag_harness.bulk.parts_folder import PartsFolder
+    from rag_harness.bulk.to_parquet import write_parts
+    from rag_harness.bulk.values import Opening
+    from rag_harness.commands.ingest_crew import crew_for
+
+    if settings.near_duplicates:
+        raise SettingsError("--near-duplicates compares all documents, --to sees a part at a time: name one of them.")
+    parts = PartsFolder(folder)
+    with crew_for(Opening(settings, asked.probes, parts.held)) as (crew, ready):
+        written = write_parts(asked.windows, asked.total, asked.unit, crew, parts, ready.made_by)
+    written.failed[:0] = [each.line for each in asked.refused]
+    return written.lines(), not written.failed

@@ -1,0 +1,35 @@
+"""The workers of an ingest: this process, or actors on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rag_harness.bulk.crew import Crew
+from rag_harness.bulk.here import crew_here
+from rag_harness.bulk.values import Opening, Ready
+from rag_harness.errors import PrerequisiteError
+
+
+@contextmanager
+def crew_for(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
+    """Give the workers that ``opening.settings`` ask for, for as long as the block lasts.
+
+    Raises:
+        PrerequisiteError: Ray is not installed, there is no cluster, or a node cannot do the work.
+    """
+    settings = opening.settings
+    if settings.engine == "local":
+        yield crew_here(opening)
+        return
+    try:
+        from rag_harness.distributed.ray_hands import crew_on_ray
+        from rag_harness.distributed.ray_nodes import RayNodes
+    except ImportError as error:
+        raise PrerequisiteError("--engine ray needs Ray: pip install 'rag-harness[ray]'") from error
+    there = replace(settings, rootdir=str(Path(settings.rootdir).absolute()))
+    nodes = RayNodes(there)
+    with crew_on_ray(nodes, replace(opening, settings=there), settings.ray_workers, settings.ray_gpus) as found:
+        yield found
