@@ -14,7 +14,7 @@ from random import Random
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import LEFT_OPEN, Draft
-from rag_harness.questions.facts import Fact
+from rag_harness.questions.facts import PLANNED_KINDS, Fact
 from rag_harness.questions.paraphrase import in_other_words
 from rag_harness.questions.passages import seen
 from rag_harness.questions.selecting import shuffled
@@ -35,7 +35,7 @@ _FACTS = 20
 """Facts of a page that are tried, drawn: a page of many would else take the time of many pages."""
 _OF_EACH = 3
 _TRIED = 12
-_KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose"))
+_KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose", *PLANNED_KINDS))
 
 
 def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
