@@ -66,7 +66,7 @@ class PlannedPages:
     def facts(self, document: Document, names: Collection[str]) -> list[Fact]:
         """Return the planned facts that stand in a document and can be asked for, in its order."""
         page = self._pages.get(document.doc_id)
-        return [fact for fact in _found(document, page.facts or (), names)] if page else []
+        return list(_found(document, page.facts or (), self.things.get(document.doc_id, ""), names)) if page else []
 
     @cached_property
     def things(self) -> Mapping[str, str]:
@@ -108,15 +108,16 @@ class PlannedPages:
 
 def thing_of(page: PlanPage) -> str:
     """Return what a page is about: the longest words of its title that most of its statements have; "" if none."""
-    words = (page.title or "").rstrip(".:").split()
-    said = [fact.statement.casefold() for fact in page.facts or ()]
+    words = [word.strip(".,:;") for word in (page.title or "").split()]
+    said = [fact.statement for fact in page.facts or ()]
     for length in range(len(words), 0, -1):
         for start in range(len(words) - length + 1):
             run = words[start : start + length]
             text = " ".join(run)
             whole = not {run[0].casefold(), run[-1].casefold()} & _NO_EDGE
-            if whole and sum(text.casefold() in each for each in said) >= max(2, MOST_SAY * len(said)):
-                return text
+            found = [match[0] for match in (re.search(rf"(?<!\w){re.escape(text)}(?!\w)", each, re.I) for each in said) if match]
+            if whole and len(found) >= max(2, MOST_SAY * len(said)):
+                return min(found, key=lambda each: (found.count(each) < len(found) / 2, each))
     return ""
 
 
@@ -128,7 +129,9 @@ def _told(page: PlanPage, thing: str) -> Iterator[tuple[str, Told]]:
             yield frame, Told(fact, thing, frame)
 
 
-def _found(document: Document, facts: tuple[PlannedFact, ...], names: Collection[str]) -> Iterator[Fact]:
+def _found(
+    document: Document, facts: tuple[PlannedFact, ...], thing: str, names: Collection[str]
+) -> Iterator[Fact]:
     wanted = [(fold(fact.statement), fact) for fact in facts]
     for passage in passages(document):
         text = fold(passage.text)
@@ -136,5 +139,6 @@ def _found(document: Document, facts: tuple[PlannedFact, ...], names: Collection
             if statement in text and (asked := asked_of(fact, names)):
                 place = (document.doc_id, passage.section, KINDS[fact.kind], passage.start, passage.end)
                 quote = document.text[passage.start : passage.end]
-                parts = {"asked": asked, "subject": fact.subject, "id": fact.id}
+                about = {"about": thing} if thing and thing.casefold() in asked.casefold() else {}
+                parts = {"asked": asked, "subject": fact.subject, "id": fact.id, **about}
                 yield Fact(*place, quote, fact.statement, fact.value, parts)
