@@ -73,7 +73,8 @@ class Collection:
         found = list(islice(read_facts(self.by_id[doc_id], self.names), MOST_FACTS))
         planned = self.planned.facts(self.by_id[doc_id], self.names)
         taken = {fact.start for fact in planned}
-        return [*planned, *(fact for fact in found if fact.start not in taken)]
+        others = (fact for fact in found if fact.start not in taken)
+        return [*planned, *map(self.planned.about_thing, others)]
 
     def page_terms(self, doc_id: str) -> frozenset[str]:
         """Return the content words of a document, stemmed."""

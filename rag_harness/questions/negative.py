@@ -49,7 +49,8 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
         asked = usual.asked(facts, chance)
         of_usual = (_draft(question, fact.doc_id, fact.kind, collection, chance) for question, fact in asked)
         tried = facts[:_FACTS]
-        of_siblings = _siblings(tried, of_kind, collection, chance)
+        is_planned = page.doc_id in collection.planned.things
+        of_siblings = _siblings(() if is_planned else tried, of_kind, collection, chance)
         for found in (
             _untold(page, collection, chance), of_siblings, _open(tried, collection, used, chance), of_usual
         ):

@@ -38,7 +38,7 @@ _ALLOWED = re.compile(
 _THINGS = re.compile(r"(?:need|require|include|cover|leave out|exclude|get|receive|show|use|hand in|offer|bring|have)$")
 _DONE = re.compile(r"(?:(?!open\b)\w+(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
 _DETERMINED = re.compile(r"(?:an?|the|your|our|my|all|each|every|no|two|three|any|one)\b")
-_CONDITION = "under what condition"
+_CONDITION = "in which cases"
 
 
 def asked_for_condition(value: str, said: Statement) -> Asked | None:
@@ -72,6 +72,8 @@ def _asked(place: str, thing: str, rest: str, after: str, said: Statement, alone
     """Return what asks for "``place`` ``thing``", behind ``rest``; ``alone`` says whether "only" stood there."""
     if place in ("when", "while", "after", "before", "until", "during", "because"):
         return Asked({"until": "until when", "because": "why"}.get(place, "when"), rest, after)
+    if place == "without" and rest.split()[-1:] and rest.split()[-1] in _STAYS:
+        return Asked("how", rest, after)
     if place in ("if", "unless", "except", "without", "as", "under"):
         return Asked(_CONDITION, rest, after)
     if place == "by":
@@ -85,6 +87,8 @@ def _asked(place: str, thing: str, rest: str, after: str, said: Statement, alone
 def _with(place: str, thing: str, rest: str, after: str, said: Statement) -> Asked | None:
     if place == "for" and (thing.startswith("as long as") or re.match(r"an? (?:day|week|month|year)\b", thing)):
         return Asked("for how long", rest, after)
+    if place == "for" and re.match(r"(?:each|every)\b", thing):
+        return Asked(_CONDITION, rest, after)
     allowed = _ALLOWED.search(rest) or (said.auxiliary in ("may", "can") and place == "with")
     if place in ("with", "for") and allowed and "not" not in rest.split():
         return Asked(_CONDITION, rest, after)
@@ -103,8 +107,8 @@ def _where(thing: str, rest: str, after: str, said: Statement, alone: bool) -> A
     words = rest.split()
     if (words and words[-1] in _STAYS) or (not rest and said.auxiliary in ("is", "are")) or words[:1] == ["not"]:
         return Asked("where", rest, after)
-    allowed = alone or _ALLOWED.search(rest) or said.auxiliary in ("may", "can")
-    return Asked(_CONDITION if allowed else "how", rest, after)
+    is_way = said.auxiliary in ("must", "should") and not alone
+    return Asked("how" if is_way else _CONDITION, rest, after)
 
 
 def _without_place(value: str, before: str, after: str, said: Statement) -> Asked | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -66,7 +66,33 @@ class PlannedPages:
     def facts(self, document: Document, names: Collection[str]) -> list[Fact]:
         """Return the planned facts that stand in a document and can be asked for, in its order."""
         page = self._pages.get(document.doc_id)
-        return list(_found(document, page.facts or (), self.things.get(document.doc_id, ""), names)) if page else []
+        if page is None:
+            return []
+        names = self.names_of(document.doc_id) or names
+        return list(_found(document, page.facts or (), self.things.get(document.doc_id, ""), names))
+
+    def names_of(self, doc_id: str) -> frozenset[str]:
+        """Return the words that keep their capital in a question: those of the page's thing that have one."""
+        return frozenset(word for word in self.things.get(doc_id, "").split() if word[:1].isupper())
+
+    def called(self, doc_id: str) -> str:
+        """Return what a page is about as its statements call it: with an article, where they give it one."""
+        thing, facts = self.things[doc_id], self._pages[doc_id].facts or ()
+        has_article = any(re.search(rf"\bthe {re.escape(thing)}", fact.statement, re.I) for fact in facts)
+        return f"the {thing}" if has_article else thing
+
+    def about_thing(self, fact: Fact) -> Fact:
+        """Return a cell's fact with the thing in front of its question where the row has it in brackets behind."""
+        thing = self.things.get(fact.doc_id)
+        mark = f" ({thing})" if thing else ""
+        if not mark or mark.casefold() not in fact.parts.get("asked", "").casefold():
+            return fact
+        asked = re.sub(re.escape(mark), "", fact.parts["asked"], flags=re.I)
+        code = fact.said.split(maxsplit=1)[0]
+        if re.search(r"\d", code):
+            asked = re.sub(rf"(?<!\w){re.escape(code)}(?!\w)", code, asked, flags=re.I)
+        about = {"asked": f"for {self.called(fact.doc_id)}, {asked}", "about": thing or ""}
+        return replace(fact, parts={**fact.parts, **about})
 
     @cached_property
     def things(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from rag_harness.questions.facts import Fact
 from rag_harness.questions.filters import fault_of_half
 from rag_harness.questions.paraphrase import in_other_words
 from rag_harness.questions.planned.figures import unit_of
+from rag_harness.questions.planned.statement import is_many
 from rag_harness.questions.selecting import shuffled
 from rag_harness.questions.wording import question_of, sentence
 from rag_harness.types import Evidence
@@ -44,20 +45,19 @@ def _by_frame(facts: Sequence[Fact], collection: Collection) -> dict[str, Fact]:
 
 
 def _both(pair: tuple[Fact, Fact], asked: str, collection: Collection, chance: Random) -> Draft:
-    first, second = (collection.planned.things[fact.doc_id] for fact in pair)
-    article = "the " if re.search(rf"\bthe {re.escape(first)}", asked, re.I) else ""
-    greater = _greater(pair)
-    about = chance.choice(_COMPARED if greater is not None else _ALSO).format(f"{article}{second}")
+    called = [collection.planned.called(fact.doc_id) for fact in pair]
+    greater, do = _greater(pair), "do" if is_many(called[1].split()) else "does"
+    about = chance.choice(_COMPARED if greater is not None else _ALSO).format(called[1], do=do)
     evidence = tuple(Evidence(fact.doc_id, fact.quote) for fact in pair)
     truth = " ".join(fact.said for fact in pair)
     if greater is not None:
-        truth += f" The greater figure is that of {article}{(first, second)[greater]}."
+        truth += f" The greater figure is that of {called[greater]}."
     plain, text = (sentence(f"{said.rstrip('?')}, {about}") for said in (asked, in_other_words(asked, chance)))
     answer, made_of = " ".join(fact.answer for fact in pair), tuple(fact.kind for fact in pair)
     return Draft(KIND, plain, text, truth, answer, evidence, made_of, {"kind": "like things"})
 
 
-_COMPARED = ("and how does {0} compare", "and is the figure for {0} higher or lower", "and is that more than for {0}")
+_COMPARED = ("and how {do} {0} compare", "and is the figure for {0} higher or lower", "and is that more than for {0}")
 _ALSO = ("and what about {0}", "and what applies to {0}")
 
 

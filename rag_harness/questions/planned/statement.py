@@ -97,7 +97,7 @@ def _known_verb_at(words: list[str], at: int) -> tuple[str, str] | None:
         return word, ""
     if before in _BEFORE_NOUNS or _in_relative(words[:at]):
         return None
-    many = _many(words[:at])
+    many = is_many(words[:at])
     if word in THIRD and not many:
         return "does", THIRD[word]
     return ("do", word) if many and word in BASES | _PLAIN else None
@@ -112,7 +112,7 @@ def _verb_at(words: list[str], at: int) -> tuple[str, str] | None:
     known = _known_verb_at(words, at)
     if known or at + 1 == len(words):
         return known
-    word, many = words[at], _many(words[:at])
+    word, many = words[at], is_many(words[:at])
     if not many and re.fullmatch(r"[a-z]{2,}[^s]s", word) and word not in _NO_THIRD:
         return "does", THIRD.get(word) or _base(word)
     return ("do", word) if many and word in BASES | _PLAIN else None
@@ -123,8 +123,8 @@ _BEFORE_NOUNS = listed("a an the of in for with at to on by from your our my eac
 _PREPOSITION = re.compile(r"(?:of|in|for|with|at|to|on|by|from|because|under|after|during)$")
 
 
-def _many(subject: list[str]) -> bool:
-    """Whether a subject is many: by its head, which stands before the first preposition."""
+def is_many(subject: list[str]) -> bool:
+    """Whether words name many: by their head, which stands before the first preposition."""
     head = next((subject[at - 1] for at in range(1, len(subject)) if _PREPOSITION.match(subject[at])), subject[-1])
     return head.lower() in ("children", "people", "persons", "data", "you", "we", "they") or (
         head.endswith("s") and not head.endswith(("ss", "us", "is"))

@@ -16,7 +16,7 @@ def untold(doc_id: str, collection: Collection) -> Iterator[tuple[str, str]]:
     """Yield questions for a page's thing that pages like it answer for theirs, with the kind of what is asked for."""
     thing = collection.planned.things.get(doc_id, "")
     for fact in collection.planned.untold(doc_id):
-        asked = asked_of(fact, collection.names)
+        asked = asked_of(fact, collection.planned.names_of(doc_id))
         rest = terms(asked) - terms(thing) - terms(fact.value)
         if len(rest) >= RAREST and nothing_says(thing, rest, collection, is_planned=True):
             yield sentence(asked), KINDS[fact.kind]
