@@ -47,13 +47,13 @@ def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions import EMBEDDED, Collection, ask, lines, rows
+    from rag_harness.questions import EMBEDDED, Collection, ask, lines, planned_facts, rows
 
     file = chosen.file or chosen.folder / "queries.jsonl"
     wanted = _wanted(chosen)
     _spare_reviewed(file, chosen.force)
     library = read_folder(chosen.folder)
-    collection = Collection(library.documents)
+    collection = Collection(library.documents, planned_facts(chosen.folder))
     if chosen.writer == "llm":
         by, found = _written_by_model(chosen, collection, wanted)
     else:

@@ -1,6 +1,7 @@
 """Questions for anybody's documents, with ground truth and evidence: from facts found in the text, without a model.
 
-Collection(documents)            what is asked of, and what is near a question in it
+Collection(documents, planned)   what is asked of, and what is near a question in it; facts that a plan tells of it
+planned_facts(folder)            those of ``structure.json``
 ask(collection, wanted, seed)    drafts that pass the filters, and what was dropped
 rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes them
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from rag_harness.questions.asking import KINDS, Found, ask
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
+from rag_harness.questions.planned import planned_facts
 from rag_harness.questions.written import EMBEDDED, lines, rows
 
-__all__ = ["EMBEDDED", "KINDS", "Collection", "Draft", "Found", "ask", "lines", "rows"]
+__all__ = ["EMBEDDED", "KINDS", "Collection", "Draft", "Found", "ask", "lines", "planned_facts", "rows"]

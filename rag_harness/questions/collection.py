@@ -10,9 +10,11 @@ from functools import cached_property, lru_cache
 from itertools import islice
 
 from rag_harness.chunking.markdown import read_sections
+from rag_harness.kb.plan import PlanPage
 from rag_harness.questions.editions import superseded_pages
 from rag_harness.questions.facts import Fact, read_facts
 from rag_harness.questions.passages import seen
+from rag_harness.questions.planned import PlannedPages
 from rag_harness.reader.terms import terms
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.types import Chunk, Document, Hit
@@ -33,10 +35,12 @@ class Collection:
 
     Args:
         documents: as they were read, in the order of their ids.
+        planned: pages of the plan that say which facts they must state, by their ids; none where nobody planned.
     """
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[Document], planned: Mapping[str, PlanPage] | None = None) -> None:
         self.documents = documents
+        self.planned = PlannedPages(planned or {})
         self._shares: dict[re.Pattern[str], float] = {}
         self._facts = lru_cache(maxsize=256)(self._read_facts)
         self._page_terms = lru_cache(maxsize=256)(lambda doc_id: terms(seen(self.by_id[doc_id].text)))
@@ -62,11 +66,15 @@ class Collection:
         return [chunk for document in self.documents for chunk in _chunks(document)]
 
     def facts(self, doc_id: str) -> Sequence[Fact]:
-        """Return the facts of a document in their order: the first ``MOST_FACTS``."""
+        """Return the facts of a document in their order: the first ``MOST_FACTS``, after those that are planned."""
         return self._facts(doc_id)
 
     def _read_facts(self, doc_id: str) -> Sequence[Fact]:
-        return list(islice(read_facts(self.by_id[doc_id], self.names), MOST_FACTS))
+        found = list(islice(read_facts(self.by_id[doc_id], self.names), MOST_FACTS))
+        planned = self.planned.facts(self.by_id[doc_id], self.names)
+        taken = {fact.start for fact in planned}
+        others = (fact for fact in found if fact.start not in taken)
+        return [*planned, *map(self.planned.about_thing, others)]
 
     def page_terms(self, doc_id: str) -> frozenset[str]:
         """Return the content words of a document, stemmed."""

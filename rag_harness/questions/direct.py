@@ -50,6 +50,9 @@ def drafts_of(fact: Fact, collection: Collection, chance: Random) -> Iterator[Dr
         return
     asked = question_of(fact, chance)
     evidence = (Evidence(fact.doc_id, fact.quote),)
+    if "about" in fact.parts:
+        yield Draft(KIND, asked, in_other_words(asked, chance), fact.said, fact.answer, evidence, (fact.kind,))
+        return
     topic = topic_of(collection.by_id[fact.doc_id], fact.section, asked)
     if not needs_topic(asked, collection) and not _is_vague(fact.parts.get("subject", "")):
         yield Draft(KIND, asked, in_other_words(asked, chance), fact.said, fact.answer, evidence, (fact.kind,))

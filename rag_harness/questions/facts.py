@@ -11,6 +11,7 @@ from rag_harness.questions.tables import read_row
 from rag_harness.types import Document
 
 KINDS = ("condition", "purpose", "definition", "property", "quantity", "permission", "cell")
+PLANNED_KINDS = ("amount", "date", "limit", "rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Fact:
     """Something that ``document.text[start:end]``, the quote, says.
 
     Attributes:
-        kind: one of KINDS.
+        kind: one of KINDS, or of PLANNED_KINDS where a plan says that the page must state it.
         said: the statement as a reader sees it, which is the ground truth of a question about it.
         answer: the part of it that is asked for.
         parts: what else the question is made of, by name.

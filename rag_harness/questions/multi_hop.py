@@ -15,6 +15,7 @@ from rag_harness.questions.facts import Fact
 from rag_harness.questions.filters import fault_of_half
 from rag_harness.questions.links import are_linked, leads_to, neighbours
 from rag_harness.questions.paraphrase import in_other_words
+from rag_harness.questions.planned.pairs import are_planned, like_draft
 from rag_harness.questions.selecting import shuffled
 from rag_harness.questions.wording import question_of, sentence
 from rag_harness.reader.terms import terms
@@ -61,7 +62,10 @@ def _of_page(
         paired.add(pair)
         other = collection.by_id[name]
         theirs = _facts(other, collection, read, chance)
-        draft = _joined(mine, theirs, collection, chance) or comparison(mine, theirs, chance)
+        if are_planned(page.doc_id, name, collection):
+            draft = like_draft(mine, theirs, collection, chance)
+        else:
+            draft = _joined(mine, theirs, collection, chance) or comparison(mine, theirs, chance)
         if draft:
             linked = "yes" if are_linked(page, other) else "no"
             yield replace(draft, metadata={**draft.metadata, "hops": 2, "linked": linked})

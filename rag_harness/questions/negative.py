@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import LEFT_OPEN, Draft
-from rag_harness.questions.facts import Fact
+from rag_harness.questions.facts import PLANNED_KINDS, Fact
 from rag_harness.questions.paraphrase import in_other_words
+from rag_harness.questions.planned.untold import untold
 from rag_harness.questions.passages import seen
 from rag_harness.questions.selecting import shuffled
 from rag_harness.questions.siblings import siblings, swapped
@@ -35,7 +35,7 @@ _FACTS = 20
 """Facts of a page that are tried, drawn: a page of many would else take the time of many pages."""
 _OF_EACH = 3
 _TRIED = 12
-_KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose"))
+_KINDS = frozenset(("cell", "quantity", "property", "permission", "condition", "purpose", *PLANNED_KINDS))
 
 
 def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
@@ -47,11 +47,20 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
     for page in shuffled(collection.current, chance)[:MOST_PAGES]:
         facts = shuffled([fact for fact in collection.facts(page.doc_id) if fact.kind in _KINDS], chance)
         asked = usual.asked(facts, chance)
-        of_usual = (_draft(question, fact, collection, chance) for question, fact in asked)
+        of_usual = (_draft(question, fact.doc_id, fact.kind, collection, chance) for question, fact in asked)
         tried = facts[:_FACTS]
-        of_siblings = _siblings(tried, of_kind, collection, chance)
-        for found in (of_siblings, _open(tried, collection, used, chance), of_usual):
+        is_planned = page.doc_id in collection.planned.things
+        of_siblings = _siblings(() if is_planned else tried, of_kind, collection, chance)
+        for found in (
+            _untold(page, collection, chance), of_siblings, _open(tried, collection, used, chance), of_usual
+        ):
             yield from ((draft,) for draft, _ in zip(found, range(_OF_EACH), strict=False))
+
+
+def _untold(page: Document, collection: Collection, chance: Random) -> Iterator[Draft]:
+    """Yield what plans tell of like pages' things, asked of this page's thing."""
+    for question, kind in untold(page.doc_id, collection):
+        yield _draft(question, page.doc_id, kind, collection, chance)
 
 
 def _siblings(
@@ -64,7 +73,7 @@ def _open(facts: Sequence[Fact], collection: Collection, used: Counter[str], cha
     for fact in facts:
         asked = unsaid(fact, collection, used)
         if asked:
-            yield replace(_draft(asked, fact, collection, chance), made_of=(LEFT_OPEN,))
+            yield _draft(asked, fact.doc_id, LEFT_OPEN, collection, chance)
 
 
 _MOST_READ = 1_000
@@ -85,7 +94,7 @@ def _of_fact(
         rest = terms(question) - terms(told_of)
         near = thing in page or (fact.kind != "cell" and thing in collection.names)
         if near and len(rest) >= RAREST and nothing_says(thing, rest, collection):
-            yield _draft(asked, fact, collection, chance)
+            yield _draft(asked, fact.doc_id, fact.kind, collection, chance)
             return
 
 
@@ -95,7 +104,7 @@ def nearest_to(question: str, collection: Collection) -> list[dict[str, str]]:
     return [{"filename": hit.chunk.doc_id, "text": seen(hit.chunk.text)[:240]} for hit in hits]
 
 
-def _draft(plain: str, fact: Fact, collection: Collection, chance: Random) -> Draft:
-    truth = f"The documents do not answer this: {fact.doc_id} is about something near, and does not say it."
-    metadata = {"nearest_page": fact.doc_id, "nearest": nearest_to(plain, collection)}
-    return Draft(KIND, plain, in_other_words(plain, chance), truth, "", (), (fact.kind,), metadata)
+def _draft(plain: str, doc_id: str, kind: str, collection: Collection, chance: Random) -> Draft:
+    truth = f"The documents do not answer this: {doc_id} is about something near, and does not say it."
+    metadata = {"nearest_page": doc_id, "nearest": nearest_to(plain, collection)}
+    return Draft(KIND, plain, in_other_words(plain, chance), truth, "", (), (kind,), metadata)

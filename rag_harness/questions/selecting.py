@@ -12,7 +12,7 @@ from rag_harness.types import Document
 
 WEIGHTS = {
     "condition": 1.0, "purpose": 1.0, "quantity": 1.5, "definition": 0.7, "property": 0.6, "permission": 0.7,
-    "cell": 0.8,
+    "cell": 0.8, "amount": 1.0, "date": 0.7, "limit": 1.0, "rule": 0.8,
 }  # fmt: skip
 """How often a kind comes against the others, where pages have facts of all."""
 

@@ -25,11 +25,16 @@ _ALIKE = tuple(
 )
 
 
-def nothing_says(thing: str, asked: frozenset[str], collection: Collection) -> bool:
-    """Whether the passages that name a thing all lack the rarest words asked, and words of near meaning."""
+def nothing_says(thing: str, asked: frozenset[str], collection: Collection, is_planned: bool = False) -> bool:
+    """Whether the passages that name a thing all lack the rarest words asked, and words of near meaning.
+
+    Where all that pages state is planned, and not this, it is enough that each passage lacks one of them: they often
+    share a word with what is asked.
+    """
     rarest = sorted(asked, key=lambda each: (-collection.rarity(each), each))[:RAREST]
-    near = {*rarest, *(word for alike in _ALIKE if alike & set(rarest) for word in alike)}
+    near = [{word, *(other for alike in _ALIKE if word in alike for other in alike)} for word in rarest]
+    says = all if is_planned else any
     named = terms(thing)
     hits = [terms(hit.chunk.text) for hit in collection.nearest(thing, MANY + 1)] if named else []
     naming = [found for found in hits if named <= found]
-    return 0 < len(naming) <= MANY and not any(near & found for found in naming)
+    return 0 < len(naming) <= MANY and not any(says(words & found for words in near) for found in naming)

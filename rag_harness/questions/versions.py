@@ -10,7 +10,7 @@ from rag_harness.contradictions import Quote, contradictions
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.direct import drafts_of
 from rag_harness.questions.draft import Draft
-from rag_harness.questions.facts import Fact
+from rag_harness.questions.facts import PLANNED_KINDS, Fact
 from rag_harness.questions.passages import seen
 from rag_harness.questions.wording import question_of, sentence
 from rag_harness.types import Document, Evidence
@@ -57,7 +57,7 @@ def _changed(old: Document, new: Document, collection: Collection) -> list[tuple
     return list(changed.values())
 
 
-_KINDS = frozenset(("cell", "quantity", "condition"))
+_KINDS = frozenset(("cell", "quantity", "condition", *PLANNED_KINDS))
 
 
 def _stands_in(fact: Fact, quote: Quote) -> bool:

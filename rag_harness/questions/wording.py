@@ -46,4 +46,5 @@ def _asked(fact: Fact, _: Random) -> str:
 _FORMS = {
     "condition": _condition, "purpose": _purpose, "definition": _definition, "property": _property,
     "quantity": _asked, "permission": _asked, "cell": _asked,
+    "amount": _asked, "date": _asked, "limit": _asked, "rule": _asked,
 }  # fmt: skip
