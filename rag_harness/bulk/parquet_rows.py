@@ -115,7 +115,7 @@ def _batches(place: Place, file: Any, columns: Sequence[str], size: int) -> Iter
     try:
         yield from file.iter_batches(batch_size=size, columns=list(columns), use_threads=False)
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{place.said} is damaged: {error}. Write it again.") from error
+        raise DataError(f"{place.said} is damaged: {' '.join(str(error).split())} Write it again.") from error
 
 
 def _ids(place: Place, file: Any) -> Iterator[str]:

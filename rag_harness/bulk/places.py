@@ -43,7 +43,7 @@ def place_of(said: str) -> Place:
     except ImportError as error:
         raise PrerequisiteError("Parquet needs pyarrow: pip install 'rag-harness[parquet]'") from error
     if "://" not in said:
-        return Place(fs.LocalFileSystem(), str(Path(said).absolute()), said)
+        return Place(fs.LocalFileSystem(), Path(said).absolute().as_posix(), said)
     head, wild = _parted(said)
     try:
         system, path = fs.FileSystem.from_uri(head)

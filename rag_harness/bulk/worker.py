@@ -100,8 +100,7 @@ class BulkWorker:
         return replace(library, unread=tuple(replace(each, file=said[each.file]) for each in library.unread))
 
     def _digest(self, library: Library) -> str:
-        titles = [document.title for document in library.documents]
-        return json_digest([digest_of(list(library.documents)), titles, self._made_by])
+        return json_digest([digest_of(list(library.documents)), self._made_by])
 
 
 def _check_sees(probes: Mapping[str, int]) -> None:

@@ -131,6 +131,16 @@ def test_a_file_that_was_cut_short_is_refused(tmp_path: Path) -> None:
         looked_at([place_of(str(file))])
 
 
+def test_a_file_that_is_damaged_within_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.parquet", {"id": ["a", "b"], "text": ["one", "two"]})
+    begins = pq.read_metadata(file).row_group(0).column(1).dictionary_page_offset
+    content = bytearray(file.read_bytes())
+    content[begins : begins + 8] = b"\xff" * 8
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.parquet is damaged: .* Write it again"):
+        list(windows(looked_at([place_of(str(file))])))
+
+
 def test_windows_end_with_a_file_with_so_many_rows_or_characters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
