@@ -41,7 +41,7 @@ def run_generate(chosen: argparse.Namespace) -> int:
     with told_where_written(chosen.folder):
         made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
     print("\n".join(_told(made, plan, chosen.folder)))
-    return FOUND if made.faulty or made.stopped or made.unplanned or any(made.edited.values()) else 0
+    return FOUND if made.faulty or made.stopped or made.paid or made.unplanned or any(made.edited.values()) else 0
 
 
 def _plan(file: Path) -> tuple[bytes, Plan]:
@@ -82,6 +82,7 @@ def _told(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
     changed = [name for name, changed in made.edited.items() if changed]
     yield from _listed("kept, somebody has edited it", edited)
     yield from _listed("edited, but planned or written otherwise since; --force writes it over", changed)
+    yield from _listed("kept, a model wrote it; go on with --writer llm, or --force writes it over", made.paid)
     yield from _listed("not planned any more; remove it", made.unplanned)
     for name, fault in list(made.faulty.items())[:_NAMED]:
         yield f"not written: {name}:\n{fault}"

@@ -105,6 +105,30 @@ def test_a_page_that_somebody_edited_is_kept_and_said(at: Path, capsys: pytest.C
     assert "ferry" not in file.read_text()
 
 
+def test_what_a_model_wrote_is_not_written_over_by_the_grammar(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = at / "kb" / "returns.md"
+    page.write_text(paid := page.read_text().replace("generate, embedded", "generate, some-model"))
+    assert run(at) == 0  # its plan is what it was
+    edit_plan = plan_data()
+    edit_plan["pages"][2]["effective_date"] = "2025-12-01"
+    write_plan(at, edit_plan)
+    capsys.readouterr()
+    assert run(at) == FOUND
+    assert "kept, a model wrote it; go on with --writer llm" in capsys.readouterr().out
+    assert page.read_text() == paid
+    assert run(at, "--force") == 0
+    assert page.read_text() != paid
+
+
+def test_halves_that_a_killed_run_left_are_removed_and_nothing_else(at: Path) -> None:
+    kb = at / "kb"
+    names = [".returns.md.ab12_x9z", ".structure.json.ab12_x9z", ".mine.md.original", ".returns.md.draft"]
+    for name in names:
+        (kb / name).write_text("x")
+    assert run(at) == 0
+    assert [name for name in names if (kb / name).exists()] == names[2:]
+
+
 def test_ends_of_lines_are_no_edit(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = at / "kb" / "shipping.md"
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
