@@ -226,6 +226,17 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.Ca
     assert "kb cannot be written: Not a directory. Make room there, or name another" in capsys.readouterr().err
 
 
+def test_who_stops_it_is_told_how_to_go_on(
+    at: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rag_harness.kb.writing.writers.compose", stop)
+    assert run(at, "--seed", "7") == 130
+    assert "kb. The same command goes on from here." in capsys.readouterr().err
+
+
 def test_a_page_that_nothing_is_planned_for_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = write_plan(tmp_path, {"pages": [{"filename": "a.md", "kind": "tabular"}]})
     assert main(["kb", "generate", str(plan), "-o", str(tmp_path / "kb")]) == FOUND
