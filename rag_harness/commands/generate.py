@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from rag_harness.kb.plan import Plan
     from rag_harness.kb.writing.generating import Generated
 
+_INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
 _AT_ONCE = 8
 """Pages of the embedded writer in the works: one waits for the disk while the next is composed."""
 _LONGEST = 4096
@@ -38,10 +41,14 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_generate(chosen: argparse.Namespace) -> int:
     """Write the pages of a plan that are not there yet, or not as planned."""
     text, plan = _plan(chosen.plan)
-    with told_where_written(chosen.folder):
-        made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
+    try:
+        with told_where_written(chosen.folder):
+            made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
+    except KeyboardInterrupt:
+        print(f"stopped; what was written is in {chosen.folder}. The same command goes on from here.", file=sys.stderr)
+        return _INTERRUPTED
     print("\n".join(_told(made, plan, chosen.folder)))
-    return FOUND if made.faulty or made.stopped or made.unplanned or any(made.edited.values()) else 0
+    return FOUND if made.faulty or made.stopped or made.paid or made.unplanned or any(made.edited.values()) else 0
 
 
 def _plan(file: Path) -> tuple[bytes, Plan]:
@@ -82,6 +89,7 @@ def _told(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
     changed = [name for name, changed in made.edited.items() if changed]
     yield from _listed("kept, somebody has edited it", edited)
     yield from _listed("edited, but planned or written otherwise since; --force writes it over", changed)
+    yield from _listed("kept, a model wrote it; go on with --writer llm, or --force writes it over", made.paid)
     yield from _listed("not planned any more; remove it", made.unplanned)
     for name, fault in list(made.faulty.items())[:_NAMED]:
         yield f"not written: {name}:\n{fault}"

@@ -100,6 +100,8 @@ def _faults_of_older(task: PageTask, draft: Draft, older: _Older | None) -> list
         return [f'"older" {found}']
     if draft.older.statement in {fact.statement for fact in draft.facts}:
         return ['"older" states what the page still states']
+    if any(fact.id == draft.older.id and fact.value.casefold() == draft.older.value.casefold() for fact in draft.facts):
+        return [f'"older" has the value that the page still has, {draft.older.value!r}; give it another']
     held = PlanPage(filename="page.md", facts=(draft.older,))
     return [f'"older": {_for_model(fault.text, draft.id)}' for fault in content_faults(held)]
 

@@ -11,6 +11,8 @@ from rag_harness.kb.writing.label import Label, label_of
 
 _NAMED = 3
 """Files that a refusal names."""
+_RANDOM = len(".abcdefgh")
+"""Characters behind the name of a file that is being written."""
 
 
 def labels_in(folder: Path, plan_text: bytes, force: bool) -> dict[str, Label | None]:
@@ -50,7 +52,9 @@ def _others(folder: Path, plan_text: bytes) -> Iterator[str]:
 
 
 def sweep(folder: Path, plan: Plan) -> None:
-    """Remove the halves of pages that a process left when it was killed: ``.name.md.`` and eight letters."""
-    for folder_of in {(folder / page.filename).parent for page in plan.pages}:
-        for file in folder_of.glob(".*.md.????????"):
-            file.unlink(missing_ok=True)
+    """Remove the halves of files that a process left when it was killed: ``.name.`` and eight letters."""
+    ours = {folder / name for name in (PLAN_FILE, *(page.filename for page in plan.pages))}
+    for folder_of in {file.parent for file in ours}:
+        for half in folder_of.glob(".*.????????"):
+            if half.with_name(half.name[1:-_RANDOM]) in ours:
+                half.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from rag_harness.kb.plan import PLAN_FILE, Plan
 from rag_harness.kb.writing.folder import labels_in, sweep
 from rag_harness.kb.writing.label import Label, labelled
 from rag_harness.kb.writing.reading import Reader
-from rag_harness.kb.writing.writers import Writer
+from rag_harness.kb.writing.writers import EMBEDDED, Writer
 from rag_harness.models.until_right import Fault
 
 PATIENCE = 4
@@ -34,6 +34,7 @@ class Generated:
         written: pages that were written now.
         kept: how many were right already.
         edited: pages that somebody has edited; they stay. True where they were to be written anew.
+        paid: pages that a model wrote, where the grammar would now write others; they stay.
         unplanned: generated pages that the plan does not have any more; they stay.
         faulty: pages that could not be written, and why.
         stopped: why not all were tried.
@@ -42,6 +43,7 @@ class Generated:
     written: list[str] = field(default_factory=list)
     kept: int = 0
     edited: dict[str, bool] = field(default_factory=dict)
+    paid: list[str] = field(default_factory=list)
     unplanned: list[str] = field(default_factory=list)
     faulty: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
@@ -92,6 +94,8 @@ class _Work:
             elif label and label.untouched and label.planned == digest:
                 self._found.kept += 1
                 self._reader.know(name)
+            elif label and label.by != EMBEDDED and self._writer.name == EMBEDDED and not force:
+                self._found.paid.append(name)
             else:
                 waiting.append((brief, digest))
         yield from (each for each in waiting if not self._found.stopped)

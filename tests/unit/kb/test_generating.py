@@ -105,6 +105,30 @@ def test_a_page_that_somebody_edited_is_kept_and_said(at: Path, capsys: pytest.C
     assert "ferry" not in file.read_text()
 
 
+def test_what_a_model_wrote_is_not_written_over_by_the_grammar(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = at / "kb" / "returns.md"
+    page.write_text(paid := page.read_text().replace("generate, embedded", "generate, some-model"))
+    assert run(at) == 0  # its plan is what it was
+    edit_plan = plan_data()
+    edit_plan["pages"][2]["effective_date"] = "2025-12-01"
+    write_plan(at, edit_plan)
+    capsys.readouterr()
+    assert run(at) == FOUND
+    assert "kept, a model wrote it; go on with --writer llm" in capsys.readouterr().out
+    assert page.read_text() == paid
+    assert run(at, "--force") == 0
+    assert page.read_text() != paid
+
+
+def test_halves_that_a_killed_run_left_are_removed_and_nothing_else(at: Path) -> None:
+    kb = at / "kb"
+    names = [".returns.md.ab12_x9z", ".structure.json.ab12_x9z", ".mine.md.original", ".returns.md.draft"]
+    for name in names:
+        (kb / name).write_text("x")
+    assert run(at) == 0
+    assert [name for name in names if (kb / name).exists()] == names[2:]
+
+
 def test_ends_of_lines_are_no_edit(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = at / "kb" / "shipping.md"
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
@@ -200,6 +224,17 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.Ca
     plan = write_plan(tmp_path)
     assert main(["kb", "generate", str(plan), "-o", str(plan / "kb")]) == CANNOT_RUN
     assert "kb cannot be written: Not a directory. Make room there, or name another" in capsys.readouterr().err
+
+
+def test_who_stops_it_is_told_how_to_go_on(
+    at: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rag_harness.kb.writing.writers.compose", stop)
+    assert run(at, "--seed", "7") == 130
+    assert "kb. The same command goes on from here." in capsys.readouterr().err
 
 
 def test_a_page_that_nothing_is_planned_for_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

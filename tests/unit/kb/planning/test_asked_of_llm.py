@@ -152,6 +152,10 @@ ALL_OLD = Wanted("harbours", 4, rot=1, shares={"mixed": 1})
         (changed(older=None), '"older" is missing'),
         (changed(older={"fact": 7, "value": "1", "statement": "1"}), '"older" names fact 7, there are 4'),
         (changed(older={"fact": 1, "value": "3 days", "statement": "Gone."}), '"older": fact 1: the value'),
+        (
+            changed(older={"fact": 1, "value": "1 days", "statement": "For 1 days the part 1 was kept."}),
+            "\"older\" has the value that the page still has, '1 days'; give it another",
+        ),
         (facts_of(value="4 years"), "fact 1: the value '4 years' is not in"),
         (facts_of(kind="mood"), "fact 1: kind 'mood' is unknown"),
         (facts_of(subject=" "), "subject: String should have at least 1 character"),
