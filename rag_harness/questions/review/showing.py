@@ -9,6 +9,7 @@ from functools import cached_property
 
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.questions.collection import Collection
+from rag_harness.questions.filters import ANSWERED
 from rag_harness.questions.review.faults import against_its_kind, malformed, not_there
 from rag_harness.questions.review.rows import Row
 from rag_harness.questions.review.shown import Near, Place, Shown
@@ -61,6 +62,11 @@ class Showing:
         named = dict.fromkeys([*line.context_reference, *line.qrels])
         gone = [self._no_page(name) for name in named if name not in self._collection.by_id]
         return [*(place.fault for place in places if place.fault), *gone, *against_its_kind(line)]
+
+    def not_answered_by(self, row: Row) -> list[str]:
+        """Return the pages that are shown beside a negative question and have all its words; of others none."""
+        near = self._near(row) if row.get("query_type") == NEGATIVE else []
+        return list(dict.fromkeys(each.filename for each in near if each.share >= ANSWERED))
 
     def _place(self, filename: str, quote: str) -> Place:
         document = self._collection.by_id.get(filename)
