@@ -120,16 +120,17 @@ class Showing:
         ]
         if row.get("query_type") == NEGATIVE:
             return found[:NEAREST]
-        own = _own_pages(row)
+        own = own_pages(row)
         least = TEMPTS * max((near.share for near in found if near.filename in own), default=1.0)
         others = {near.filename: near for near in reversed(found) if near.filename not in own and near.share >= least}
         return sorted(others.values(), key=lambda near: -near.share)[:NEAREST]
 
 
-def _own_pages(row: Row) -> set[str]:
+def own_pages(row: Row) -> set[str]:
+    """Return the pages that a row names as its gold, or quotes."""
     named = row.get("context_reference") or ()
     quoted = (each["filename"] for each in row.get("evidence") or ())
-    return {*([named] if isinstance(named, str) else named), *row.get("qrels", ()), *quoted}
+    return {*([named] if isinstance(named, str) else named), *(row.get("qrels") or ()), *quoted}
 
 
 def _behind_a_border(text: str, is_all: bool) -> str:
