@@ -55,7 +55,7 @@ def _review(chosen: argparse.Namespace) -> int:
     file, numbers = _questions(chosen)
     if numbers:
         who = _who(chosen.by)
-        session = review(file, numbers, _showing(chosen), who)
+        session = review(file, numbers, _showing(chosen, file), who)
         print(f"{chosen.file}: {told(session.counts())}")
     return 0
 
@@ -66,11 +66,11 @@ def _page(chosen: argparse.Namespace) -> int:
 
     file, numbers = _questions(chosen)
     if numbers:
-        html = html_of(chosen.file.name, [file.rows[number] for number in numbers], _showing(chosen))
+        html = html_of(chosen.file.name, [file.rows[number] for number in numbers], _showing(chosen, file))
         write_atomically(chosen.page, html.encode())
         print(
             f"wrote {chosen.page}: {len(numbers)} questions with their evidence. What it downloads is taken by: "
-            f"rag-harness queries review {chosen.file} --take DOWNLOADED"
+            f"rag-harness queries review {chosen.file}{f' --kb {chosen.kb}' if chosen.kb else ''} --take DOWNLOADED"
         )
     return 0
 
@@ -80,7 +80,7 @@ def _take(chosen: argparse.Namespace) -> int:
     from rag_harness.questions.review.taking import taken
 
     file = ReviewFile(chosen.file)
-    found = taken(chosen.take, file.rows, _showing(chosen), _who(chosen.by))
+    found = taken(chosen.take, file.rows, _showing(chosen, file), _who(chosen.by))
     file.put(found.changed)
     print("\n".join(found.problems), file=sys.stderr, end="\n" if found.problems else "")
     again = f", {found.before} were taken before" if found.before else ""
@@ -120,16 +120,21 @@ def _folder(chosen: argparse.Namespace) -> Path:
     return folder
 
 
-def _showing(chosen: argparse.Namespace) -> Showing:
+def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.questions import Collection
-    from rag_harness.questions.review.showing import Showing
+    from rag_harness.questions.review.showing import Showing, own_pages
 
     folder = _folder(chosen)
     try:
         library = read_folder(folder)
     except DataError as error:
         raise DataError(f"No documents of {chosen.file} in {folder}. Name their folder: --kb DIR") from error
+    named = {page for row in file.rows for page in own_pages(row)}
+    if named and named.isdisjoint(each.doc_id for each in library.documents):
+        raise DataError(
+            f"No page that {chosen.file} names is in {folder}: {min(named)}, say. Name their folder: --kb DIR"
+        )
     for each in library.unread:
         print(f"not read: {each.line}")
     if sys.stderr.isatty():

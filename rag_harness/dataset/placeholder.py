@@ -14,7 +14,11 @@ def placeholder_for(page: str) -> str:
     return f"{_BEGINNING} that {page} answers"
 
 
+def is_placeholder(query: str) -> bool:
+    """Whether a question is one that somebody is to write over."""
+    return query.startswith(_BEGINNING)
+
+
 def labelled(query: str, metadata: Metadata) -> dict[str, Any]:
     """Return the metadata of a question, of a placeholder with the labels of one."""
-    is_placeholder = query.startswith(_BEGINNING)
-    return {**metadata, **({REVIEWED: "no", PLACEHOLDER: "yes"} if is_placeholder else {})}
+    return {**metadata, **({REVIEWED: "no", PLACEHOLDER: "yes"} if is_placeholder(query) else {})}

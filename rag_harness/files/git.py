@@ -10,6 +10,8 @@ from pathlib import Path
 from rag_harness.errors import SettingsError
 
 _SECONDS = 60
+_OF_CALLER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+"""What git tells a hook of the repository that it runs for; the folder's own is asked, from another place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,11 @@ def _git(folder: Path, *asked: str) -> bytes:
 
 
 def _ask(folder: Path, *asked: str) -> subprocess.CompletedProcess[bytes]:
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_CALLER}
     quiet = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         return subprocess.run(
-            ["git", *asked], cwd=folder, env={**os.environ, **quiet}, capture_output=True, timeout=_SECONDS, check=False
+            ["git", *asked], cwd=folder, env={**kept, **quiet}, capture_output=True, timeout=_SECONDS, check=False
         )
     except OSError as error:
         raise SettingsError(

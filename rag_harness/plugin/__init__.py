@@ -194,9 +194,10 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
     """Say what is about to run, where there is a trial to run."""
     if SESSION not in config.stash:
         return None
+    from rag_harness.plugin.markers import hint_without_tests
     from rag_harness.plugin.terminal import announcement
 
-    return announcement(config.stash[SESSION], items)
+    return announcement(config.stash[SESSION], items) or hint_without_tests(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,11 +1,13 @@
-"""``-m e9`` selects nothing and would end as "no tests ran"; this says what was probably meant."""
+"""What would end as a bare "no tests ran": ``-m e9`` selects nothing, a folder of documents has no test."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import SettingsError, unknown
+from rag_harness.plugin.options import command_line
 
 if TYPE_CHECKING:
     import pytest
@@ -24,3 +26,14 @@ def check_marker_expression(config: pytest.Config) -> None:
     known = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
     for name in sorted(names - known):
         raise SettingsError(f"-m: {unknown('marker', name, known)}")
+
+
+def hint_without_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> str | None:
+    """Say what to do where options of ours were typed and there is no test at all; None anywhere else."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if items or not command_line(config) or (reporter and reporter.stats.get("deselected")):
+        return None
+    return (
+        "rag: no test is here that asks an experiment. e1 to e4 are tests of the rag_harness repository: run this "
+        "there, --rag-kb takes any folder; or have a suite of your own here: rag-harness init"
+    )

@@ -185,3 +185,10 @@ def test_init_without_documents(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "rag-harness init --kb DIR" in said
     assert "rag-harness init --example brings a small knowledge base to try" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_any_test_is_told_where_experiments_are(pytester: pytest.Pytester) -> None:
+    written(pytester.path / "my_docs", PAGES)
+    asked = pytester.runpytest_inprocess("-m", "e3", "--rag-kb=my_docs")
+    asked.stdout.fnmatch_lines(["rag: no test is here that asks an experiment. *: rag-harness init"])
+    assert "rag:" not in pytester.runpytest_inprocess().stdout.str()

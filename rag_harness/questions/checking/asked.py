@@ -8,10 +8,8 @@ from pathlib import Path
 
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.queries import read_queries
+from rag_harness.questions.marks import LOOKED_AT
 from rag_harness.types import Case, Evidence
-
-LOOKED_AT = "not_answered_by"
-"""Key of a question's metadata: pages that have its words, and that somebody found not to answer it."""
 
 
 @dataclass(frozen=True, slots=True)

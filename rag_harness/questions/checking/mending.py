@@ -11,9 +11,7 @@ from rag_harness.errors import DataError
 from rag_harness.questions.checking.asked import is_golden
 from rag_harness.questions.checking.findings import Finding, Report
 from rag_harness.questions.checking.said import reason
-
-AFFECTED = "affected"
-"""Key of the metadata of a question that a person must look at: why."""
+from rag_harness.questions.marks import AFFECTED
 
 
 def mended(file: Path, report: Report) -> str:

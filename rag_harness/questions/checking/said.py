@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from rag_harness.questions.checking.asked import LOOKED_AT
 from rag_harness.questions.checking.findings import Finding, Proposal, Report
+from rag_harness.questions.marks import LOOKED_AT
 
 _SAID = {
     "white space": "quote with other white space",
@@ -25,7 +25,7 @@ _SAID = {
     "one page holds all": "one page holds all evidence",
 }
 _TO_DO = {
-    "may be answered": f"Give it gold, or name the page in metadata.{LOOKED_AT} if it does not answer it.",
+    "may be answered": f"Give it gold; or accept it in a review, and {LOOKED_AT} names the page.",
     "one page holds all": "Make it a direct question, or ask for more than that page says.",
     "page unread": "Mend the file: its questions cannot be checked.",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from rag_harness.dataset.placeholder import is_placeholder
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.kb.page import squeeze
 from rag_harness.questions.review.rows import Row
@@ -26,6 +27,8 @@ def malformed(row: Row) -> list[str]:
 
 def against_its_kind(line: QueryLine) -> list[str]:
     """Return what of a question does not go with its kind."""
+    if is_placeholder(line.query):
+        return ["It is a placeholder. Write a question in its place."]
     if line.query_type == UNLABELLED:
         return ["Its kind is not said: direct, multi_hop or negative."]
     pages = dict.fromkeys(line.context_reference)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_harness.files.sources import text_digest
+from rag_harness.questions.marks import AFFECTED, LOOKED_AT
 
 Row = dict[str, Any]
 
@@ -30,9 +31,17 @@ def state_of(row: Row) -> str:
     return _SAID.get(str(_metadata(row).get("reviewed", "")), UNREVIEWED)
 
 
-def accepted(row: Row, by: str) -> Row:
-    """Return the row as one that a person found good."""
-    return _marked(row, {"reviewed": "yes", "reviewed_by": by})
+def accepted(row: Row, by: str, not_answered_by: Sequence[str] = ()) -> Row:
+    """Return the row as one that a person found good.
+
+    ``not_answered_by`` are pages that have its words, and that they saw not to answer it: ``queries check`` takes that
+    for settled.
+    """
+    kept = {name: value for name, value in _metadata(row).items() if name != AFFECTED}
+    known = kept.get(LOOKED_AT, ())
+    looked_at = list(dict.fromkeys([*([known] if isinstance(known, str) else known), *not_answered_by]))
+    seen = {**kept, LOOKED_AT: looked_at} if not_answered_by else kept
+    return _marked({**row, "metadata": seen}, {"reviewed": "yes", "reviewed_by": by})
 
 
 def rejected(row: Row, by: str, reason: str) -> Row:

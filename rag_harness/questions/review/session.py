@@ -108,7 +108,7 @@ class Session:
         if faults:
             self.message = f"Not accepted. {' '.join(faults)}"
             return
-        self._keep(accepted(self.row, self.by))
+        self._keep(accepted(self.row, self.by, self.showing.not_answered_by(self.row)))
         self._go_on()
 
     def _reject(self) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.questions.collection import Collection
+from rag_harness.questions.filters import ANSWERED
 from rag_harness.questions.review.faults import against_its_kind, malformed, not_there
 from rag_harness.questions.review.rows import Row
 from rag_harness.questions.review.shown import Near, Place, Shown
@@ -62,6 +63,11 @@ class Showing:
         gone = [self._no_page(name) for name in named if name not in self._collection.by_id]
         return [*(place.fault for place in places if place.fault), *gone, *against_its_kind(line)]
 
+    def not_answered_by(self, row: Row) -> list[str]:
+        """Return the pages that are shown beside a negative question and have all its words; of others none."""
+        near = self._near(row) if row.get("query_type") == NEGATIVE else []
+        return list(dict.fromkeys(each.filename for each in near if each.share >= ANSWERED))
+
     def _place(self, filename: str, quote: str) -> Place:
         document = self._collection.by_id.get(filename)
         if document is None:
@@ -114,16 +120,17 @@ class Showing:
         ]
         if row.get("query_type") == NEGATIVE:
             return found[:NEAREST]
-        own = _own_pages(row)
+        own = own_pages(row)
         least = TEMPTS * max((near.share for near in found if near.filename in own), default=1.0)
         others = {near.filename: near for near in reversed(found) if near.filename not in own and near.share >= least}
         return sorted(others.values(), key=lambda near: -near.share)[:NEAREST]
 
 
-def _own_pages(row: Row) -> set[str]:
+def own_pages(row: Row) -> set[str]:
+    """Return the pages that a row names as its gold, or quotes."""
     named = row.get("context_reference") or ()
     quoted = (each["filename"] for each in row.get("evidence") or ())
-    return {*([named] if isinstance(named, str) else named), *row.get("qrels", ()), *quoted}
+    return {*([named] if isinstance(named, str) else named), *(row.get("qrels") or ()), *quoted}
 
 
 def _behind_a_border(text: str, is_all: bool) -> str:

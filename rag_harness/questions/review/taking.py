@@ -68,7 +68,7 @@ def taken(download: Path, rows: Sequence[Row], showing: Showing, by: str) -> Tak
 
 
 def _take(said: Row, number: int, row: Row, showing: Showing, by: str, found: Taken) -> None:
-    new = _put_on(said, row, by)
+    new = _put_on(said, row, by, showing)
     if said["metadata"][REVIEW_OF] != digest_of(row):
         if _is_same(said, row):
             found.before += 1
@@ -82,13 +82,13 @@ def _take(said: Row, number: int, row: Row, showing: Showing, by: str, found: Ta
         found.changed[number] = new
 
 
-def _put_on(said: Row, row: Row, by: str) -> Row:
+def _put_on(said: Row, row: Row, by: str, showing: Showing) -> Row:
     who = " ".join(str(said["metadata"].get("reviewed_by") or said["metadata"].get("edited_by") or by).split())
     changes = {name: said[name] for name in FIELDS.values() if name in said and said[name] != row.get(name)}
     new = edited(row, changes, who) if changes else row
     state = state_of(said)
     if state == ACCEPTED:
-        return accepted(new, who)
+        return accepted(new, who, [] if malformed(new) else showing.not_answered_by(new))
     if state == REJECTED:
         return rejected(new, who, str(said["metadata"].get("rejected_because") or "no reason given"))
     return reopened(new) if state_of(new) != UNREVIEWED else new

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rag_harness.questions.marks import AFFECTED
 from rag_harness.questions.review.rows import ACCEPTED, REJECTED, Row, said_of, state_of
 from rag_harness.questions.review.safe import safe
 from rag_harness.questions.review.session import Session, told
@@ -57,7 +58,7 @@ def _body(row: Row, shown: Shown, is_wide: bool) -> Iterator[RenderableType]:
     yield _inset(safe(row["query"]), "bold")
     yield _titled("answer")
     yield _inset(safe(row.get("ground_truth") or "none"))
-    if why := (row.get("metadata") or {}).get("affected"):
+    if why := (row.get("metadata") or {}).get(AFFECTED):
         yield _titled("the documents have changed")
         yield _inset(safe(str(why)), "yellow")
     if shown.faults:

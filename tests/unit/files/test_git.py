@@ -31,6 +31,15 @@ def test_changed_gone_and_renamed_files_are_named_staged_or_not(repo: Repository
     assert since(repo.folder / "kb", "HEAD").changed() == {f"kb/{name}.md" for name in named}
 
 
+def test_a_hook_is_told_of_the_folder_and_not_of_where_it_runs(
+    repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write(**{"kb/changed": "other"})
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/none")
+    assert since(repo.folder / "kb", "HEAD").changed() == {"kb/changed.md"}
+
+
 def test_what_git_does_not_follow_is_named_though_it_is_ignored(repo: Repository) -> None:
     repo.write(**{"kb/new ü": "new", "kb/made.tmp": "ignored", "outside": "new"})
     assert since(repo.folder / "kb", "HEAD").untracked(repo.folder / "kb") == {"kb/new ü.md", "kb/made.tmp.md"}

@@ -13,6 +13,7 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.commands import FOUND
 from rag_harness.dataset.queries import read_queries
 from rag_harness.questions.checking.placing import holds, otherwise_marked, reworded, with_other_figures
+from tests.unit.questions.review.drafts import session
 from tests.unit.questions.shop import CLUB, DELIVERY, PAGES, RETURNS, folder
 
 SEAL = "If the parcel seal is broken, we refund half of the price."
@@ -267,6 +268,24 @@ def test_a_marked_row_names_nobody_as_its_reviewer(kb: Path, capsys: pytest.Capt
     seal, held, *_ = read_queries(kb / "queries.jsonl")
     assert seal.metadata == about
     assert held.metadata.keys() == {"reviewed", "affected"}
+
+
+def test_a_negative_question_that_somebody_accepts_again_is_not_found_again(
+    kb: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(kb, fish="# Fish\n\nWhether to sell live fish is often asked.\n")
+    file = kb / "queries.jsonl"
+    checked(kb, capsys, "-o", str(file))
+    review = session(file)
+    review.at = 3
+    assert "affected" in review.row["metadata"]
+    review.press("a")
+    assert read_queries(file)[3].metadata == {
+        "reviewed": "yes",
+        "reviewed_by": "Ada",
+        "not_answered_by": ["fish.md"],
+    }
+    checked(kb, capsys, status=0)
 
 
 def test_a_page_that_cannot_be_read_is_not_gone(kb: Path, capsys: pytest.CaptureFixture[str]) -> None:

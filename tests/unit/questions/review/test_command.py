@@ -140,3 +140,16 @@ def test_who_reviews(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
     monkeypatch.setattr("getpass.getuser", lambda: "root")
     assert _who(None) == "root"
+
+
+def test_documents_that_the_questions_are_not_about_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = drafted(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")
+    page = tmp_path / "review.html"
+    assert main(["queries", "review", str(file), "--kb", str(tmp_path / "other"), "--page", str(page)]) == CANNOT_RUN
+    assert "delivery.md, say. Name their folder: --kb DIR" in capsys.readouterr().err
+    assert main(["queries", "review", str(file), "--kb", str(file.parent), "--page", str(page)]) == 0
+    assert f"review {file} --kb {file.parent} --take DOWNLOADED" in capsys.readouterr().out

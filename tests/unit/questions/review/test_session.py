@@ -177,3 +177,9 @@ def test_a_file_that_has_lost_the_question_meanwhile(tmp_path: Path) -> None:
     file.unlink()
     review.press("a")
     assert "No file" in review.message
+
+
+def test_a_placeholder_is_not_accepted(tmp_path: Path) -> None:
+    review = session(drafted(tmp_path, row(1, query="Replace this by a question that delivery.md answers")))
+    review.press("a")
+    assert review.message == "Not accepted. It is a placeholder. Write a question in its place."

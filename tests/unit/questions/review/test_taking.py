@@ -74,6 +74,13 @@ def test_an_edit_that_leaves_no_question_does_not_reach_the_file(
     assert "q_001: not taken. query: String should have at least 1 character" in capsys.readouterr().err
 
 
+def test_pages_with_all_words_of_an_accepted_negative_question_are_named_in_it(tmp_path: Path) -> None:
+    file = drafted(tmp_path, row(1, query_type="negative", query="Island parcels?", context_reference=[], evidence=[]))
+    (asked,) = read(file)
+    assert taken(file, decided(accepted(asked, "Ada"), asked)) == 0
+    assert read(file)[0]["metadata"]["not_answered_by"] == ["delivery.md"]
+
+
 def test_a_question_that_somebody_changed_meanwhile_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = drafted(tmp_path, row(1, query="Other words?"), *ROWS[1:])
     assert taken(file, ACCEPTED, REJECTED) == FOUND
