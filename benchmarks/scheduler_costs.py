@@ -99,7 +99,7 @@ class Actor:
     def __init__(self, answered: Answered) -> None:
         self._answered = answered
 
-    async def take(self, jobs: Sequence[Job]) -> None:
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Take jobs."""
 
     async def finished(self, count: int) -> list[Answered]:
@@ -117,7 +117,7 @@ async def _calls(call: Callable[[], Awaitable[Any]], times: int = 500) -> float:
 
 async def _time_calls(actor: Any) -> None:
     for count in (1, 16, 128):
-        took = await _calls(lambda count=count: actor.take.remote([JOB] * count))  # type: ignore[misc]
+        took = await _calls(lambda count=count: actor.take.remote([(1, JOB)] * count))  # type: ignore[misc]
         gave = await _calls(lambda count=count: actor.finished.remote(count))  # type: ignore[misc]
         print(f"an actor's call: {count} jobs there {took * 1e3:.2f} ms, {count} rows back {gave * 1e3:.2f} ms")
 
