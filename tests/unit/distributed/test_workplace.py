@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import sys
 from collections.abc import Callable
@@ -63,7 +64,7 @@ class Nodes:
         return [self.there[number % 3] for number in range(min(most, 4))]
 
     def alive(self) -> list[str]:
-        return self.there
+        return self.there[::-1]
 
     def worker(self, name: str, node: str) -> Made:
         self.made.append(Made(self, name, node))
@@ -104,12 +105,12 @@ def test_a_lost_worker_is_replaced_where_its_journal_lies_else_where_workers_are
         workplace = _workplace(tmp_path)
         await workplace.open()
         assert [worker.node for worker in nodes.made] == ["n1", "n2", "n3", "n1"]
-        again = await _lose(nodes, 1)
-        assert again.node == "n2"
+        again = await _lose(nodes, 0)
+        assert again.node == "n1"
         assert again.opening is not None
-        assert again.opening.replaces == "run7-ray2"
-        nodes.there = ["n1", "n3"]
-        assert (await _lose(nodes, 4)).node == "n3"
+        assert again.opening.replaces == "run7-ray1"
+        nodes.there = ["n3", "n1"]
+        assert (await _lose(nodes, 1)).node == "n3"
         # Whoever is started later has to find out as well that it shares the folder.
         await asyncio.sleep(0.01)
         assert nodes.saw_token == [True] * 6
@@ -149,3 +150,13 @@ def test_without_ray_the_run_says_what_to_install(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(sys.modules, "rag_harness.distributed.ray_nodes", raising=False)
     with pytest.raises(PrerequisiteError, match=r"--rag-engine=ray needs Ray: pip install rag-harness\[ray\]"):
         _workplace(Path("nowhere"))
+
+
+def test_one_file_imports_ray_and_the_others_when_they_need_it() -> None:
+    """A worker's module is read by the process of the tests too, and by runs without a cluster."""
+    for file in Path(workplace_module.__file__).parent.glob("*.py"):
+        at_import = ast.parse(file.read_text(encoding="utf-8")).body
+        names = [alias.name for node in at_import if isinstance(node, ast.Import) for alias in node.names]
+        names += [str(node.module) for node in at_import if isinstance(node, ast.ImportFrom)]
+        found = [name for name in names if name.partition(".")[0] == "ray" or name.endswith(".ray_nodes")]
+        assert bool(found) == (file.name == "ray_nodes.py"), f"{file.name}: {found}"
