@@ -6,7 +6,7 @@ import re
 
 from rag_harness.questions.planned.figures import Asked
 from rag_harness.questions.planned.statement import Statement
-from rag_harness.questions.verbs import BASES, THIRD
+from rag_harness.questions.verbs import THIRD
 from rag_harness.questions.wordlists import listed
 
 _ONLY = re.compile(r"(?:^| )only(?=$| (?:to|for|with|by|in|on|at|if|when|after|from|during)\b)")
@@ -58,6 +58,8 @@ def asked_for_condition(value: str, said: Statement) -> Asked | None:
     if stands:
         return _asked(stands[1], value, rest, after, said, alone)
     begins = _FIRST.match(value)
+    if begins and begins[1] == "of":
+        return None
     if begins:
         return _asked(begins[1], value.removeprefix(begins[1]).strip(), before, after, said, alone)
     return _without_place(value, before, after, said)
@@ -83,9 +85,9 @@ def _asked(place: str, thing: str, rest: str, after: str, said: Statement, alone
     if place == "by":
         by_means = _MEANS & set(thing.split()) or thing.split(maxsplit=1)[0].endswith("ing")
         return Asked("how" if by_means else "by whom", rest, after)
-    if place in ("with", "for", "from", "to"):
+    if place in ("with", "for", "from", "to", "of"):
         return _with(place, thing, rest, after, said)
-    return None if place == "of" else _where(thing, rest, after, said, alone)
+    return _where(place, thing, rest, after, said, alone)
 
 
 def _with(place: str, thing: str, rest: str, after: str, said: Statement) -> Asked | None:
@@ -107,10 +109,15 @@ def _last(words: str) -> str:
     return words.rsplit(maxsplit=1)[-1] if words else ""
 
 
-def _where(thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
+def _where(place: str, thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
     if _TIME.search(thing):
         return Asked("when", rest, after)
-    if _last(rest) in _STAYS or (not rest and said.auxiliary in ("is", "are")) or rest.startswith("not "):
+    if (
+        (place == "at" and not alone)
+        or _last(rest) in _STAYS
+        or (not rest and said.auxiliary in ("is", "are"))
+        or rest.startswith("not ")
+    ):
         return Asked("where", rest, after)
     is_way = said.auxiliary in ("must", "should") and not alone
     return Asked("how" if is_way else _CONDITION, rest, after)
@@ -120,7 +127,7 @@ def _without_place(value: str, before: str, after: str, said: Statement) -> Aske
     if _OFTEN.match(value):
         return Asked("how often", before, after)
     first = value.split(maxsplit=1)[0]
-    if not before and said.auxiliary in ("must", "may", "can") and first in BASES:
+    if not before and said.auxiliary in ("must", "may", "can", "should") and first.islower():
         return Asked("what", "do", after)
     if not before and said.auxiliary in ("is", "are") and _DONE.match(value):
         return Asked("what happens to", "", after, whole=True)

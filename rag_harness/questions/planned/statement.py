@@ -15,6 +15,7 @@ from rag_harness.questions.wordlists import listed
 GAP = "[…]"
 _FRONT = re.compile(r"((?:after|at|before|during|for|from|in|on|to|under|with) [^,\[]+), (.+)$", re.I)
 _OTHER_CLAUSE = re.compile(r",? and (?:is|are|was|were|can|may|must)\b[^\[]*$")
+_OPENING = listed("After At Before During For From In On To Under With")
 _RELATIVE = listed("that which who whoever whatever whose where when if because")
 _NO_THIRD = listed("always besides towards afterwards this its us plus versus less")
 _FORWARD = 8
@@ -61,7 +62,7 @@ def _lowered(text: str, names: Collection[str]) -> str:
     said = lower_first(text, names)
     first = said.split(" ", 1)[0]
     compound = re.fullmatch(r"[A-Z][a-z]+(?:-[a-z]+|['’]s)", first) and first not in names
-    return f"{said[:1].lower()}{said[1:]}" if compound else said
+    return f"{said[:1].lower()}{said[1:]}" if compound or first in _OPENING else said
 
 
 def _subject_in(main: str, fact: PlannedFact) -> range:
