@@ -42,6 +42,9 @@ _ADMITTED = re.compile(r"(?:possible|welcome|allowed|granted|permitted|valid|giv
 _THINGS = re.compile(r"(?:need|require|include|cover|leave out|exclude|get|receive|show|use|hand in|offer|bring|have)$")
 _DONE = re.compile(r"(?:(?!open\b)\w+(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
 _DETERMINED = re.compile(r"(?:an?|the|your|our|my|all|each|every|no|two|three|any|one)\b")
+_STATE = re.compile(r"(?:on|off|in|up|under way) (?:for|until|when|if|by)\b")
+"""What begins a state: "on for installers" is no place."""
+_NEVER = re.compile(r"(?:never|always|half|not)\b")
 _CONDITION = "in which cases"
 
 
@@ -58,7 +61,7 @@ def asked_for_condition(value: str, said: Statement) -> Asked | None:
     if stands:
         return _asked(stands[1], value, rest, after, said, alone)
     begins = _FIRST.match(value)
-    if begins and begins[1] == "of":
+    if begins and (begins[1] == "of" or _STATE.match(value)):
         return None
     if begins:
         return _asked(begins[1], value.removeprefix(begins[1]).strip(), before, after, said, alone)
@@ -131,6 +134,8 @@ def _without_place(value: str, before: str, after: str, said: Statement) -> Aske
         return Asked("what", "do", after)
     if not before and said.auxiliary in ("is", "are") and _DONE.match(value):
         return Asked("what happens to", "", after, whole=True)
+    if _NEVER.match(value):
+        return None
     if not before:
         return Asked("what", "", after) if _DETERMINED.match(value) else None
     if _THINGS.search(before) or _DETERMINED.match(value):

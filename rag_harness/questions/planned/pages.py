@@ -22,7 +22,7 @@ KINDS = {"amount": "amount", "date": "date", "limit": "limit", "condition": "rul
 """What kinds of planned facts are called as kinds of facts; a condition that is read in a text is another."""
 ALIKE = 2
 """Facts that two pages tell of their things from which the pages are alike: a weight, all things have."""
-_NO_NAME = listed("small medium large plus standard basic light normal big other early late day first third")
+_NO_NAME = listed("small medium large max min plus standard basic light normal big other early late day first third")
 """Rows of a table about a thing that say nothing without its header: "the price of the large"."""
 
 

@@ -130,8 +130,10 @@ _PREPOSITION = re.compile(r"(?:of|in|for|with|at|to|on|by|from|because|under|aft
 def is_many(subject: list[str]) -> bool:
     """Whether words name many: by their head, which stands before the first preposition."""
     head = next((subject[at - 1] for at in range(1, len(subject)) if _PREPOSITION.match(subject[at])), subject[-1])
-    return head.lower() in ("children", "people", "persons", "data", "you", "we", "they") or (
-        head.endswith("s") and not head.endswith(("ss", "us", "is"))
+    return (
+        head == GAP
+        or head.lower() in ("children", "people", "persons", "data", "you", "we", "they")
+        or (head.endswith("s") and not head.endswith(("ss", "us", "is")))
     )
 
 
