@@ -2,9 +2,10 @@
 
     python benchmarks/generate.py [--pages 100 1000 10000] [--repetitions 3]
 
-Each size runs in a process of its own: its peak is its own. 100 pages are made twice, and must be equal to a byte. The
-server answers after 500 ms, 32 calls in flight: limit ceil(pages / 32) x 0.5 s; beside it a loop of the openai SDK that
-asks for the same pages and writes each answer to a file, and nothing else.
+Each size runs in a process of its own: its peak is its own. 100 pages are made of each domain that is shipped, twice,
+and must be equal to a byte, and their questions too. The server answers after 500 ms, 32 calls in flight: limit
+ceil(pages / 32) x 0.5 s; beside it a loop of the openai SDK that asks for the same pages and writes each answer to a
+file, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import resource
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from math import ceil
 from pathlib import Path
@@ -31,12 +33,13 @@ from rag_harness.dataset.knowledge_base import read_folder
 from rag_harness.kb.brief import Brief, briefs
 from rag_harness.kb.plan import Plan, read_plan
 from rag_harness.kb.planning import Wanted, plan_text, planned
+from rag_harness.kb.planning.templates import domain_names
 from rag_harness.kb.validation import validate
 from rag_harness.kb.writing.generating import Generated, generate
 from rag_harness.kb.writing.writers import AskedWriter, EmbeddedWriter, Writer
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.prompts import load_prompts
-from rag_harness.questions import Collection, ask, lines, rows
+from rag_harness.questions import Collection, ask, lines, planned_facts, rows
 from rag_harness.settings import Settings
 
 DELAY, IN_FLIGHT, PAGES = 0.5, 32, 100
@@ -64,9 +67,9 @@ def written(plan: Plan, text: bytes, folder: Path, writer: Writer, at_once: int)
     return asyncio.run(generate(plan, text, folder, writer, at_once, False))
 
 
-def made(pages: int, folder: Path, timed: Timed, checks: bool) -> dict[str, bytes]:
+def made(pages: int, folder: Path, timed: Timed, checks: bool, domain: str = "retail support") -> dict[str, bytes]:
     """Plan, write, check and ask; return the files by name."""
-    plan: Plan = timed("plan", lambda: planned(Wanted("retail support", pages)))
+    plan: Plan = timed("plan", lambda: planned(Wanted(domain, pages)))
     text = plan_text(plan).encode()
     found: Generated = timed("generate", lambda: written(plan, text, folder, EmbeddedWriter(), 8))
     assert len(found.written) == pages
@@ -75,23 +78,30 @@ def made(pages: int, folder: Path, timed: Timed, checks: bool) -> dict[str, byte
         errors = [finding for finding in report.findings if finding.level == "error"]
         timed.said.append(f"{len(errors)} errors" if errors else "valid")
     if pages <= PAGES:
-        collection = timed("read", lambda: Collection(read_folder(folder).documents))
+        collection = timed("read", lambda: Collection(read_folder(folder).documents, planned_facts(folder)))
         drafts = timed("queries", lambda: ask(collection, WANTED).drafts)
-        timed.said.append(f"{len(drafts)} questions")
+        kinds = Counter(draft.kind for draft in drafts)
+        timed.said.append(f"{len(drafts)} questions ({', '.join(f'{count} {kind}' for kind, count in kinds.items())})")
         (folder / "queries.jsonl").write_text(lines(rows(drafts, collection)))
     return {file.name: file.read_bytes() for file in folder.iterdir()} if pages <= PAGES else {}
 
 
-def measured(pages: int, said: multiprocessing.Queue[str]) -> None:
-    """Put a line on what so many pages took."""
+def measured(pages: int, domain: str, said: multiprocessing.Queue[str]) -> None:
+    """Put a line on what so many pages of a domain took."""
     timed = Timed()
     with tempfile.TemporaryDirectory() as folder:
-        first = made(pages, Path(folder) / "one", timed, pages > PAGES)
+        first = made(pages, Path(folder) / "one", timed, pages > PAGES, domain)
         if pages <= PAGES:
-            assert made(pages, Path(folder) / "two", Timed(), True) == first
-            timed.said.append("the second time the same bytes, and valid")
+            assert made(pages, Path(folder) / "two", Timed(), False, domain) == first
+            timed.said.append("the second time the same bytes")
+            report = Timed()
+            findings = report(
+                "validate", lambda: validate(Path(folder) / "two", Path(folder) / "two" / "queries.jsonl")
+            ).findings
+            faults = sum(finding.level == "error" for finding in findings)
+            timed.said.append(f"{report.said[0]}: {faults} errors" if faults else f"{report.said[0]}: valid")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    said.put(f"{pages:6} pages: {timed.total:.1f} s: {', '.join(timed.said)}; peak {peak:.0f} MB")
+    said.put(f"{domain}, {pages} pages: {timed.total:.1f} s: {', '.join(timed.said)}; peak {peak:.0f} MB")
 
 
 async def bare(url: str, plan: Plan, folder: Path) -> None:
@@ -178,7 +188,8 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3, help="of the server; 0 leaves it out")
     chosen = parser.parse_args()
     for pages in chosen.pages:
-        print(in_process(measured, pages), flush=True)
+        for domain in domain_names() if pages <= PAGES else ("retail support",):
+            print(in_process(measured, pages, domain), flush=True)
     for line in server_lines(chosen.repetitions):
         print(line, flush=True)
 

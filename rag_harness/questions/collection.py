@@ -71,10 +71,7 @@ class Collection:
 
     def _read_facts(self, doc_id: str) -> Sequence[Fact]:
         found = list(islice(read_facts(self.by_id[doc_id], self.names), MOST_FACTS))
-        planned = self.planned.facts(self.by_id[doc_id], self.names)
-        taken = {fact.start for fact in planned}
-        others = (fact for fact in found if fact.start not in taken)
-        return [*planned, *map(self.planned.about_thing, others)]
+        return self.planned.facts(self.by_id[doc_id], found, self.names)
 
     def page_terms(self, doc_id: str) -> frozenset[str]:
         """Return the content words of a document, stemmed."""

@@ -15,8 +15,8 @@ from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import LEFT_OPEN, Draft
 from rag_harness.questions.facts import PLANNED_KINDS, Fact
 from rag_harness.questions.paraphrase import in_other_words
-from rag_harness.questions.planned.untold import untold
 from rag_harness.questions.passages import seen
+from rag_harness.questions.planned.untold import untold
 from rag_harness.questions.selecting import shuffled
 from rag_harness.questions.siblings import siblings, swapped
 from rag_harness.questions.silence import RAREST, nothing_says
@@ -51,9 +51,7 @@ def negative_drafts(collection: Collection, seed: int) -> Iterator[tuple[Draft, 
         tried = facts[:_FACTS]
         is_planned = page.doc_id in collection.planned.things
         of_siblings = _siblings(() if is_planned else tried, of_kind, collection, chance)
-        for found in (
-            _untold(page, collection, chance), of_siblings, _open(tried, collection, used, chance), of_usual
-        ):
+        for found in (_untold(page, collection, chance), of_siblings, _open(tried, collection, used, chance), of_usual):
             yield from ((draft,) for draft, _ in zip(found, range(_OF_EACH), strict=False))
 
 

@@ -6,7 +6,7 @@ import re
 
 from rag_harness.questions.planned.figures import Asked
 from rag_harness.questions.planned.statement import Statement
-from rag_harness.questions.verbs import BASES, THIRD
+from rag_harness.questions.verbs import THIRD
 from rag_harness.questions.wordlists import listed
 
 _ONLY = re.compile(r"(?:^| )only(?=$| (?:to|for|with|by|in|on|at|if|when|after|from|during)\b)")
@@ -23,7 +23,9 @@ _TIME = re.compile(
     re.I,
 )
 _OFTEN = re.compile(r"(?:once|twice|every|each)\b|\w+ times? (?:an?|per|each)\b")
-_MEANS = listed("e-mail email telephone phone post letter card message form app hand car train")
+_MEANS = listed(
+    "e-mail email telephone phone post letter card message form app hand car train note certificate signature"
+)
 _PERSONS = re.compile(
     r"\b(?:members?|customers?|users?|staff|holders?|leads?|owners?|persons?|employees?|insurers?|security|police"
     r"|personnel|managers?|those|anyone|everyone|everybody|nobody|dealers?|companies|children|drivers?|carriers?"
@@ -35,9 +37,14 @@ _ALLOWED = re.compile(
     r"(?:possible|welcome|allowed|granted|permitted|valid|normal|free|final|paid|refunded|given back|accepted|approved"
     r"|compensated|covered|credited|included|replaced|exchanged|cancelled|count\b.*)$"
 )
+_FOR = re.compile(r"(as long as|an? (?:day|week|month|year)\b)|(?:each|every)\b")
+_ADMITTED = re.compile(r"(?:possible|welcome|allowed|granted|permitted|valid|given back|accepted|approved)$")
 _THINGS = re.compile(r"(?:need|require|include|cover|leave out|exclude|get|receive|show|use|hand in|offer|bring|have)$")
 _DONE = re.compile(r"(?:(?!open\b)\w+(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
 _DETERMINED = re.compile(r"(?:an?|the|your|our|my|all|each|every|no|two|three|any|one)\b")
+_STATE = re.compile(r"(?:on|off|in|up|under way) (?:for|until|when|if|by)\b")
+"""What begins a state: "on for installers" is no place."""
+_NEVER = re.compile(r"(?:never|always|half|not)\b")
 _CONDITION = "in which cases"
 
 
@@ -54,6 +61,8 @@ def asked_for_condition(value: str, said: Statement) -> Asked | None:
     if stands:
         return _asked(stands[1], value, rest, after, said, alone)
     begins = _FIRST.match(value)
+    if begins and (begins[1] == "of" or _STATE.match(value)):
+        return None
     if begins:
         return _asked(begins[1], value.removeprefix(begins[1]).strip(), before, after, said, alone)
     return _without_place(value, before, after, said)
@@ -72,40 +81,46 @@ def _asked(place: str, thing: str, rest: str, after: str, said: Statement, alone
     """Return what asks for "``place`` ``thing``", behind ``rest``; ``alone`` says whether "only" stood there."""
     if place in ("when", "while", "after", "before", "until", "during", "because"):
         return Asked({"until": "until when", "because": "why"}.get(place, "when"), rest, after)
-    if place == "without" and rest.split()[-1:] and rest.split()[-1] in _STAYS:
+    if place == "without" and _last(rest) in _STAYS:
         return Asked("how", rest, after)
     if place in ("if", "unless", "except", "without", "as", "under"):
         return Asked(_CONDITION, rest, after)
     if place == "by":
-        by_means = thing.split()[0] in _MEANS or thing.split()[0].endswith("ing")
+        by_means = _MEANS & set(thing.split()) or thing.split(maxsplit=1)[0].endswith("ing")
         return Asked("how" if by_means else "by whom", rest, after)
     if place in ("with", "for", "from", "to", "of"):
         return _with(place, thing, rest, after, said)
-    return _where(thing, rest, after, said, alone)
+    return _where(place, thing, rest, after, said, alone)
 
 
 def _with(place: str, thing: str, rest: str, after: str, said: Statement) -> Asked | None:
-    if place == "for" and (thing.startswith("as long as") or re.match(r"an? (?:day|week|month|year)\b", thing)):
-        return Asked("for how long", rest, after)
-    if place == "for" and re.match(r"(?:each|every)\b", thing):
-        return Asked(_CONDITION, rest, after)
-    allowed = _ALLOWED.search(rest) or (said.auxiliary in ("may", "can") and place == "with")
-    if place in ("with", "for") and allowed and "not" not in rest.split():
+    if place == "for" and (found := _FOR.match(thing)):
+        return Asked("for how long" if found[1] else _CONDITION, rest, after)
+    allowed = {"with": _ADMITTED, "for": _ALLOWED}.get(place)
+    admitted = (allowed and allowed.search(rest)) or (said.auxiliary in ("may", "can") and place == "with")
+    if admitted and "not" not in rest.split():
         return Asked(_CONDITION, rest, after)
     if not rest:
         return None
     if _PERSONS.search(thing):
         return Asked(f"{place} whom", rest, after)
-    if place == "with" and rest.split()[-1] in _STAYS:
-        return Asked("how", rest, after)
-    return Asked("what", f"{rest} {place}", after)
+    is_way = place == "with" and _last(rest) in _STAYS
+    return Asked("how", rest, after) if is_way else Asked("what", f"{rest} {place}", after)
 
 
-def _where(thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
+def _last(words: str) -> str:
+    return words.rsplit(maxsplit=1)[-1] if words else ""
+
+
+def _where(place: str, thing: str, rest: str, after: str, said: Statement, alone: bool) -> Asked | None:
     if _TIME.search(thing):
         return Asked("when", rest, after)
-    words = rest.split()
-    if (words and words[-1] in _STAYS) or (not rest and said.auxiliary in ("is", "are")) or words[:1] == ["not"]:
+    if (
+        (place == "at" and not alone)
+        or _last(rest) in _STAYS
+        or (not rest and said.auxiliary in ("is", "are"))
+        or rest.startswith("not ")
+    ):
         return Asked("where", rest, after)
     is_way = said.auxiliary in ("must", "should") and not alone
     return Asked("how" if is_way else _CONDITION, rest, after)
@@ -114,11 +129,13 @@ def _where(thing: str, rest: str, after: str, said: Statement, alone: bool) -> A
 def _without_place(value: str, before: str, after: str, said: Statement) -> Asked | None:
     if _OFTEN.match(value):
         return Asked("how often", before, after)
-    first = value.split()[0]
-    if not before and said.auxiliary in ("must", "may", "can") and first in BASES:
+    first = value.split(maxsplit=1)[0]
+    if not before and said.auxiliary in ("must", "may", "can", "should") and first.islower():
         return Asked("what", "do", after)
     if not before and said.auxiliary in ("is", "are") and _DONE.match(value):
         return Asked("what happens to", "", after, whole=True)
+    if _NEVER.match(value):
+        return None
     if not before:
         return Asked("what", "", after) if _DETERMINED.match(value) else None
     if _THINGS.search(before) or _DETERMINED.match(value):

@@ -1,4 +1,4 @@
-"""What stands in a statement's gap is a number with a unit, an amount of money or a date -> the words that ask for it."""
+"""A gap in a statement that stood for a number with a unit, an amount of money or a date -> the words that ask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from rag_harness.questions.planned.statement import Statement
 
 _MONEY = re.compile(r"[€$£¥] ?\d[\d.,]*(?: (?:million|thousand))?|\d[\d.,]* ?(?:€|EUR|USD|GBP|euros?|dollars?|pounds?)")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DATE = re.compile(rf"\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:, \d{{4}})?|\d{{4}}-\d\d-\d\d|{_MONTH} \d{{4}}")
+_DATE = re.compile(
+    rf"\d{{1,2}} {_MONTH}(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:, \d{{4}})?|\d{{4}}-\d\d-\d\d|{_MONTH} \d{{4}}"
+)
 _CLOCK = re.compile(r"\d{1,2}:\d{2}|noon|midnight")
 _COUNT = re.compile(r"(?:-?\d[\d.,]*|one|two|three|four|five|six)(?: to -?\d[\d.,]*)? ?(?P<unit>[^\d\s].*)")
 _NUMBER = re.compile(r"\d[\d.,]*")
@@ -25,12 +27,13 @@ _LEADS = re.compile(
 )
 _MEASURED = re.compile(r"(?:^|(?<= ))(?P<place>at |with |to |from )?(?:an?|the) (?P<noun>(?:[a-z]+ )?[a-z]+) of$")
 _NAMED = re.compile(
-    r"(?:^|(?<= ))(?P<place>by |from |in |at |on )?(?:the (?P<one>number|code)|(?P<noun>day|week|month|page|line|age|level))$"
+    r"(?:^|(?<= ))(?P<place>by |from |in |at |on )?(?:the (?P<one>number|code)"
+    r"|(?P<noun>day|week|month|page|line|age|level))$"
 )
 _BEHIND = re.compile(r"(?:of|away|wide|long|high|deep|ahead|higher|lower|older|per)\b|(?:an?|each|every) [a-z]+$")
 _FROM_THEN = re.compile(r"(?:before|after) (?!.*\b(?:is|are|was|were|has|have|do|does|it|they)\b)")
 _COMPARED = re.compile(r"(?:higher|lower|more|less|cheaper)\b")
-_UNSAID = re.compile(r"\b(?:an?|the|extra)$|(?<!more )(?<!less )\bthan$|\b(?:when|if|because|that|who|which)\b")
+_UNSAID = re.compile(r"\b(?:an?|the|extra)$|\b(?:when|if|because|that|who|which)\b")
 _PARTICLE = re.compile(r"\b(?:handed in|asked for|applied for|filled in|looked for)$")
 _BOUNDS = {"up to": "up to ", "no more than": "at most ", "at most": "at most ", "at least": "at least "}
 _WHEN = {
@@ -120,11 +123,13 @@ def _count(unit: str, said: Statement, is_range: bool) -> Asked | None:
     if place == "every" and not said.after:
         return Asked("how often", before, "")
     behind, after = _behind(said.after)
-    return Asked(" ".join(filter(None, (place, _BOUNDS.get(bound, "").strip(), _many(unit, behind, is_range)))), before, after)
+    return Asked(
+        " ".join(filter(None, (place, _BOUNDS.get(bound, "").strip(), _many(unit, behind, is_range)))), before, after
+    )
 
 
 def _behind(after: str) -> tuple[str, str]:
-    """Return what belongs to a figure of the words behind it, and what stays: "of leave", "a week", "before dispatch"."""
+    """Return what belongs to a figure of the words behind it, and what stays: "of leave", "a week" belong to it."""
     if after == "before":
         return "ahead", ""
     return (after, "") if _BEHIND.match(after) or _FROM_THEN.match(after) else ("", after)

@@ -34,9 +34,16 @@ def like_draft(mine: Sequence[Fact], theirs: Sequence[Fact], collection: Collect
     for frame in shuffled(sorted(one.keys() & other.keys()), chance):
         pair = (one[frame], other[frame])
         asked = [question_of(fact, chance) for fact in pair]
-        if not any(map(fault_of_half, pair, asked, [collection] * 2)):
+        if _are_one(pair, asked, collection) and not any(map(fault_of_half, pair, asked, [collection] * 2)):
             return _both(pair, asked[0], collection, chance)
     return None
+
+
+def _are_one(pair: tuple[Fact, Fact], asked: Sequence[str], collection: Collection) -> bool:
+    """Whether two facts are asked for in the same words: "by whom" is not answered by "with a cloth"."""
+    things = [collection.planned.things[fact.doc_id] for fact in pair]
+    one, other = (re.sub(re.escape(thing), "", said, flags=re.I) for thing, said in zip(things, asked, strict=True))
+    return one.casefold() == other.casefold()
 
 
 def _by_frame(facts: Sequence[Fact], collection: Collection) -> dict[str, Fact]:

@@ -15,6 +15,7 @@ from rag_harness.questions.wordlists import listed
 GAP = "[…]"
 _FRONT = re.compile(r"((?:after|at|before|during|for|from|in|on|to|under|with) [^,\[]+), (.+)$", re.I)
 _OTHER_CLAUSE = re.compile(r",? and (?:is|are|was|were|can|may|must)\b[^\[]*$")
+_OPENING = listed("After At Before During For From In On To Under With")
 _RELATIVE = listed("that which who whoever whatever whose where when if because")
 _NO_THIRD = listed("always besides towards afterwards this its us plus versus less")
 _FORWARD = 8
@@ -53,37 +54,40 @@ def read_statement(fact: PlannedFact, names: Collection[str]) -> Statement | Non
     main = _OTHER_CLAUSE.sub("", main)
     if main.split()[0].lower() in _RELATIVE:
         return None
-    return _divided(front, main.split(), _end_of_subject(main, fact))
+    return _divided(front, main.split(), _subject_in(main, fact))
 
 
 def _lowered(text: str, names: Collection[str]) -> str:
-    """Return a text with a small first letter, unless its first word is a name; "Pre-ordered" and "Doctor's" are none."""
+    """Return a text with a small first letter, unless its first word is a name; "Pre-ordered" is none."""
     said = lower_first(text, names)
     first = said.split(" ", 1)[0]
     compound = re.fullmatch(r"[A-Z][a-z]+(?:-[a-z]+|['’]s)", first) and first not in names
-    return f"{said[:1].lower()}{said[1:]}" if compound else said
+    return f"{said[:1].lower()}{said[1:]}" if compound or first in _OPENING else said
 
 
-def _end_of_subject(main: str, fact: PlannedFact) -> int:
-    """Return how many words of a clause are its subject, as the plan says; 1 where the plan's subject is elsewhere."""
+def _subject_in(main: str, fact: PlannedFact) -> range:
+    """Return the places of the words of a clause that the plan calls its subject; the first where it has none."""
     subject = fact.subject.replace(fact.value, GAP)
     place = main.casefold().find(subject.casefold())
-    return len(main[: place + len(subject)].split()) if place >= 0 else 1
+    return range(len(main[:place].split()), len(main[: place + len(subject)].split())) if place >= 0 else range(1)
 
 
-def _divided(front: str, words: list[str], end: int) -> Statement | None:
+def _divided(front: str, words: list[str], subject: range) -> Statement | None:
     """Return the parts, by the verb behind the plan's subject, else the first one before it."""
-    inside = range(1, min(end, len(words)))
-    behind = range(end, min(end + _FORWARD, len(words)))
-    for places, verb_at in ((behind, _verb_at), (inside, _known_verb_at)):
-        for at in places:
-            verb = verb_at(words, at) if at == end else _known_verb_at(words, at)
-            if verb is not None:
-                return _with(front, words[:at], verb, words[at + 1 :])
-            if words[at] == GAP and places is behind:
-                break
+    end = subject.stop
+    for at in (*range(end, _gap_behind(words, end)), *range(1, min(end, len(words)))):
+        is_verb = at not in subject or words[at] in AUXILIARIES
+        verb = _verb_at(words, at) if at == end else _known_verb_at(words, at) if is_verb else None
+        if verb is not None:
+            return _with(front, words[:at], verb, words[at + 1 :])
     at = words.index(GAP) if GAP in words else 0
     return Statement(front, " ".join(words[:at]), "", "", " ".join(words[at + 1 :])) if at in (end, end + 1) else None
+
+
+def _gap_behind(words: list[str], end: int) -> int:
+    """Return the place of the gap behind a subject, or how far a verb is looked for."""
+    last = min(end + _FORWARD, len(words))
+    return words.index(GAP, end, last) if GAP in words[end:last] else last
 
 
 def _known_verb_at(words: list[str], at: int) -> tuple[str, str] | None:
@@ -126,8 +130,10 @@ _PREPOSITION = re.compile(r"(?:of|in|for|with|at|to|on|by|from|because|under|aft
 def is_many(subject: list[str]) -> bool:
     """Whether words name many: by their head, which stands before the first preposition."""
     head = next((subject[at - 1] for at in range(1, len(subject)) if _PREPOSITION.match(subject[at])), subject[-1])
-    return head.lower() in ("children", "people", "persons", "data", "you", "we", "they") or (
-        head.endswith("s") and not head.endswith(("ss", "us", "is"))
+    return (
+        head == GAP
+        or head.lower() in ("children", "people", "persons", "data", "you", "we", "they")
+        or (head.endswith("s") and not head.endswith(("ss", "us", "is")))
     )
 
 

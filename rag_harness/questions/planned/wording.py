@@ -37,6 +37,7 @@ def _of_subject(value: str, said: Statement) -> str:
     before, _, after = said.subject.partition(GAP)
     bare = Statement("", "", said.auxiliary, before.strip(), after.strip())
     found = asked_for(value, bare) if is_figure(value) else None
-    if found is None or found.before or said.auxiliary in ("do", "does"):
+    if found is None or found.before or said.auxiliary == "does":
         return ""
-    return asked_by_reader(" ".join(" ".join((found.words, found.after, said.auxiliary, said.before)).split()))
+    auxiliary = "" if said.auxiliary == "do" else said.auxiliary
+    return asked_by_reader(" ".join(" ".join((found.words, found.after, auxiliary, said.before)).split()))
