@@ -1,4 +1,4 @@
-"""Tests that take minutes are run when they are asked for; no test fails because a machine was slow."""
+"""Tests that take minutes, or a cluster, are run when they are asked for; no test fails because a machine was slow."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 import hypothesis
 import pytest
 
+WHEN_ASKED = {"long": "takes minutes", "ray": "starts a cluster"}
+
 hypothesis.settings.register_profile("rag_harness", deadline=None)
 hypothesis.settings.load_profile("rag_harness")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "long" in config.option.markexpr:
-        return
-    for item in items:
-        if item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.skip(reason="takes minutes; run it with -m long"))
+    for mark, why in WHEN_ASKED.items():
+        for item in items if mark not in config.option.markexpr else ():
+            if item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=f"{why}; run it with -m {mark}"))
 
 
 @pytest.hookimpl(optionalhook=True)
