@@ -168,7 +168,7 @@ def test_a_large_call_comes_to_its_turn(tmp_path: Path) -> None:
 
 def test_without_its_ledger_no_call_starts(tmp_path: Path) -> None:
     class Gone(Near):
-        async def calls(self, *_: object) -> Grant:  # type: ignore[override]
+        async def calls(self, *_: object) -> Grant:
             raise OSError("the node is gone")
 
     async def go() -> None:
