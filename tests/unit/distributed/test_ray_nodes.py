@@ -13,7 +13,7 @@ from rag_harness.distributed.values import Carried
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 
-ray_nodes = pytest.importorskip("rag_harness.distributed.ray_nodes", reason="Ray is not installed", exc_type=ImportError)
+ray_nodes = pytest.importorskip("rag_harness.distributed.ray_nodes", reason="no Ray", exc_type=ImportError)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_worker_that_finds_no_cpu_says_what_to_ask_for(monkeypatch: pytest.Mon
         await ray_nodes.RayWorker("run-ray1", "0123456789abcdef", SimpleNamespace(open=never), {}).open(None)
 
     monkeypatch.setattr(ray_nodes, "START_WAIT", 0.01)
-    with pytest.raises(PrerequisiteError, match="run-ray1 on node 01234567 .* no CPU or GPU free.*--rag-ray-workers"):
+    with pytest.raises(PrerequisiteError, match=r"run-ray1 on node 01234567 .* no CPU or GPU free.*--rag-ray-workers"):
         asyncio.run(go())
 
 
