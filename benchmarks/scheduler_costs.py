@@ -119,7 +119,10 @@ async def _time_calls(actor: Any) -> None:
     for count in (1, 16, 128):
         took = await _calls(lambda count=count: actor.take.remote([(1, JOB)] * count))  # type: ignore[misc]
         gave = await _calls(lambda count=count: actor.finished.remote(count))  # type: ignore[misc]
-        print(f"an actor's call: {count} jobs there {took * 1e3:.2f} ms, {count} rows back {gave * 1e3:.2f} ms")
+        print(
+            f"an actor's call: {count} jobs there {took * 1e3:.2f} ms, {count} rows back {gave * 1e3:.2f} ms",
+            flush=True,
+        )
 
 
 def _over_ray() -> None:

@@ -13,7 +13,7 @@ from rag_harness.distributed.values import Carried
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 
-ray_nodes = pytest.importorskip("rag_harness.distributed.ray_nodes", reason="no Ray here", exc_type=ImportError)
+ray_nodes = pytest.importorskip("rag_harness.distributed.ray_nodes", reason="no Ray", exc_type=ImportError)
 
 
 @pytest.fixture
