@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from rag_harness.__main__ import main
 from rag_harness.kb.brief import briefs
 from rag_harness.kb.plan import PlannedFact, PlanPage
 from rag_harness.kb.planning import Wanted, planned
 from rag_harness.kb.writing.embedded import compose
 from rag_harness.questions import Collection, Found, ask, lines, rows
+from rag_harness.questions.facts import PLANNED_KINDS
 from rag_harness.questions.planned.pages import PlannedPages
 from rag_harness.questions.planned.pairs import like_draft
 from rag_harness.questions.planned.things import thing_of
@@ -88,7 +91,20 @@ def test_a_plan_of_each_domain_bears_questions_of_all_kinds(domain: str) -> None
     for draft in found.drafts:
         assert all(each.quote in collection.by_id[each.filename].text for each in draft.evidence)
         assert draft.kind != "multi_hop" or len(draft.pages) == 2
-    assert {"like things", "two parts"} & {draft.metadata.get("kind") for draft in found.drafts}
+
+
+def test_like_things_are_among_the_questions_of_two_pages() -> None:
+    kinds = {draft.metadata.get("kind") for domain in DOMAINS for draft in made(domain)[1].drafts}
+    assert {"like things", "two parts"} <= kinds
+
+
+def test_the_command_reads_the_plan_that_lies_in_the_folder(tmp_path: Path) -> None:
+    plan, folder = tmp_path / "plan.json", tmp_path / "kb"
+    assert main(["kb", "plan", "--domain", "employee handbook", "--pages", "12", "-o", str(plan)]) == 0
+    assert main(["kb", "generate", str(plan), "-o", str(folder)]) == 0
+    assert main(["kb", "queries", str(folder), "--direct", "10", "--negative", "3"]) == 0
+    lines = (folder / "queries.jsonl").read_text().splitlines()
+    assert {json.loads(line)["metadata"]["made_of"] for line in lines} & set(PLANNED_KINDS)
 
 
 def test_planned_facts_have_their_value_as_answer() -> None:
@@ -97,6 +113,7 @@ def test_planned_facts_have_their_value_as_answer() -> None:
     asked = [draft for draft in found.drafts if draft.kind == "direct" and draft.made_of[0] in ("amount", "limit")]
     assert len(asked) >= 5
     assert {draft.answer for draft in asked} <= values
+    assert not any("topic" in draft.metadata for draft in asked), "their statements name what they are about"
 
 
 def test_what_nothing_answers_is_planned_of_no_page_of_its_thing() -> None:
