@@ -102,7 +102,7 @@ def test_the_command_reads_the_plan_that_lies_in_the_folder(tmp_path: Path) -> N
     plan, folder = tmp_path / "plan.json", tmp_path / "kb"
     assert main(["kb", "plan", "--domain", "employee handbook", "--pages", "12", "-o", str(plan)]) == 0
     assert main(["kb", "generate", str(plan), "-o", str(folder)]) == 0
-    assert main(["kb", "queries", str(folder), "--direct", "10", "--negative", "3"]) == 0
+    assert main(["kb", "queries", str(folder), "--direct", "10"]) == 0
     lines = (folder / "queries.jsonl").read_text().splitlines()
     assert {json.loads(line)["metadata"]["made_of"] for line in lines} & set(PLANNED_KINDS)
 
@@ -204,8 +204,8 @@ def test_a_planned_statement_is_asked_for_once_and_a_cell_names_its_thing() -> N
 
 def test_like_things_are_compared_and_the_greater_is_named() -> None:
     collection = lamps()
-    pages = [collection.facts(name) for name in ("Pine.md", "Oak.md")]
-    drafts = [like_draft(*pages, collection, Random(seed)) for seed in range(8)]
+    pine, oak = collection.facts("Pine.md"), collection.facts("Oak.md")
+    drafts = [like_draft(pine, oak, collection, Random(seed)) for seed in range(8)]
     truths = {draft.ground_truth for draft in drafts if draft}
     assert truths == {
         "The price of the Pine lamp is €9. The price of the Oak lamp is €7. "
