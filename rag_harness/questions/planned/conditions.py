@@ -134,10 +134,8 @@ def _without_place(value: str, before: str, after: str, said: Statement) -> Aske
         return Asked("what", "do", after)
     if not before and said.auxiliary in ("is", "are") and _DONE.match(value):
         return Asked("what happens to", "", after, whole=True)
-    if _NEVER.match(value):
-        return None
-    if not before:
-        return Asked("what", "", after) if _DETERMINED.match(value) else None
+    if _NEVER.match(value) or not before:
+        return Asked("what", "", after) if _DETERMINED.match(value) and not before else None
     if _THINGS.search(before) or _DETERMINED.match(value):
         return Asked("what", before, after)
     return Asked("how", before, after) if said.auxiliary in ("is", "are") and _DONE.search(before) else None

@@ -53,7 +53,8 @@ def _by_frame(facts: Sequence[Fact], collection: Collection) -> dict[str, Fact]:
 
 def _both(pair: tuple[Fact, Fact], asked: str, collection: Collection, chance: Random) -> Draft:
     called = [collection.planned.called(fact.doc_id) for fact in pair]
-    greater, do = _greater(pair), "do" if is_many(called[1].split()) else "does"
+    greater = None if asked.startswith("How often") else _greater(pair)
+    do = "do" if is_many(called[1].split()) else "does"
     about = chance.choice(_COMPARED if greater is not None else _ALSO).format(called[1], do=do)
     evidence = tuple(Evidence(fact.doc_id, fact.quote) for fact in pair)
     truth = " ".join(fact.said for fact in pair)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from pathlib import Path
+from random import Random
 
 import pytest
 
+from rag_harness.__main__ import main
 from rag_harness.kb.brief import briefs
 from rag_harness.kb.plan import PlannedFact, PlanPage
 from rag_harness.kb.planning import Wanted, planned
 from rag_harness.kb.writing.embedded import compose
 from rag_harness.questions import Collection, Found, ask, lines, rows
+from rag_harness.questions.facts import PLANNED_KINDS
 from rag_harness.questions.planned.pages import PlannedPages
+from rag_harness.questions.planned.pairs import like_draft
 from rag_harness.questions.planned.things import thing_of
+from rag_harness.questions.planned.untold import untold
 from rag_harness.questions.planned.wording import asked_of
+from rag_harness.questions.silence import nothing_says
+from rag_harness.reader.terms import terms
 from rag_harness.types import Document
 
 DOMAINS = ("device manuals", "employee handbook", "retail support")
@@ -85,12 +93,27 @@ def test_a_plan_of_each_domain_bears_questions_of_all_kinds(domain: str) -> None
         assert draft.kind != "multi_hop" or len(draft.pages) == 2
 
 
+def test_like_things_are_among_the_questions_of_two_pages() -> None:
+    kinds = {draft.metadata.get("kind") for domain in DOMAINS for draft in made(domain)[1].drafts}
+    assert {"like things", "two parts"} <= kinds
+
+
+def test_the_command_reads_the_plan_that_lies_in_the_folder(tmp_path: Path) -> None:
+    plan, folder = tmp_path / "plan.json", tmp_path / "kb"
+    assert main(["kb", "plan", "--domain", "employee handbook", "--pages", "12", "-o", str(plan)]) == 0
+    assert main(["kb", "generate", str(plan), "-o", str(folder)]) == 0
+    assert main(["kb", "queries", str(folder), "--direct", "10"]) == 0
+    lines = (folder / "queries.jsonl").read_text().splitlines()
+    assert {json.loads(line)["metadata"]["made_of"] for line in lines} & set(PLANNED_KINDS)
+
+
 def test_planned_facts_have_their_value_as_answer() -> None:
     collection, found = made("employee handbook")
     values = {fact.value for page in collection.planned._pages.values() for fact in page.facts or ()}
     asked = [draft for draft in found.drafts if draft.kind == "direct" and draft.made_of[0] in ("amount", "limit")]
     assert len(asked) >= 5
     assert {draft.answer for draft in asked} <= values
+    assert not any("topic" in draft.metadata for draft in asked), "their statements name what they are about"
 
 
 def test_what_nothing_answers_is_planned_of_no_page_of_its_thing() -> None:
@@ -114,7 +137,7 @@ def test_the_same_questions_for_the_same_seed_and_others_for_another() -> None:
 
 
 def page(name: str, **told: str) -> PlanPage:
-    facts = [fact(kind, subject, value, statement) for kind, subject, value, statement in map(_told, told.values())]
+    facts = [fact(*_told(text)).model_copy(update={"id": f"{name}-{key}"}) for key, text in told.items()]
     return PlanPage(filename=f"{name}.md", title=f"Using the {name} lamp", facts=tuple(facts))
 
 
@@ -152,3 +175,68 @@ def test_what_is_untold_is_told_of_things_that_are_alike() -> None:
     assert [each.statement for each in pages.untold("Oak.md")] == ["The guarantee of the Oak lamp lasts 3 years."]
     assert pages.untold("Pine.md") == []
     assert pages.untold("saw.md") == []
+
+
+TABLE = """
+| Part | Price |
+|---|---|
+| Bulb (Pine lamp) | €3 |
+| Large (Pine lamp) | €4 |
+"""
+
+
+def lamps(more: str = "", *others: PlanPage) -> Collection:
+    """Return pages of lamps as a writer would write them; ``more`` stands on the page of the oak lamp."""
+    pages = (PINE, OAK, *others)
+    texts = [f"# {each.title}\n\n" + " ".join(told.statement for told in each.facts or ()) for each in pages]
+    texts[0] += f"\n{TABLE}"
+    texts[1] += f" {more}\n"
+    documents = [Document(each.filename, text, each.title or "") for each, text in zip(pages, texts, strict=True)]
+    return Collection(documents, {each.filename: each for each in pages})
+
+
+def test_a_planned_statement_is_asked_for_once_and_a_cell_names_its_thing() -> None:
+    facts = lamps().facts("Pine.md")
+    assert [fact.kind for fact in facts] == ["amount", "amount", "limit", "cell"]
+    assert facts[0].quote == "The price of the Pine lamp is €9."
+    assert facts[-1].parts["asked"].endswith("the bulb for the Pine lamp")
+
+
+def test_like_things_are_compared_and_the_greater_is_named() -> None:
+    collection = lamps()
+    pine, oak = collection.facts("Pine.md"), collection.facts("Oak.md")
+    drafts = [like_draft(pine, oak, collection, Random(seed)) for seed in range(8)]
+    truths = {draft.ground_truth for draft in drafts if draft}
+    assert truths == {
+        "The price of the Pine lamp is €9. The price of the Oak lamp is €7. "
+        "The greater figure is that of the Pine lamp.",
+        "The weight of the Pine lamp is 2 kg. The weight of the Oak lamp is 5 kg. "
+        "The greater figure is that of the Oak lamp.",
+    }
+    assert all(draft.pages == ("Pine.md", "Oak.md") and "the Oak lamp" in draft.text for draft in drafts if draft)
+
+
+def test_like_things_are_not_asked_for_in_one_breath_where_the_words_differ() -> None:
+    ways = (("Ash", "by the owner"), ("Elm", "with a dry cloth"), ("Fir", "by the dealer"))
+    guarantee = "limit|2 years|The guarantee of the {} lamp lasts 2 years."
+    ash, elm, fir = (
+        page(name, way=f"condition|{way}|The shade of the {name} lamp is cleaned {way}.", ends=guarantee.format(name))
+        for name, way in ways
+    )
+    collection = lamps("", ash, elm, fir)
+    facts = {name: collection.facts(f"{name}.md") for name, _ in ways}
+    shades = {name: facts[name][:1] for name in facts}
+    assert like_draft(shades["Ash"], shades["Elm"], collection, Random(0)) is None
+    assert like_draft(shades["Ash"], shades["Fir"], collection, Random(0)) is not None
+
+
+def test_what_a_passage_may_say_is_not_asked_as_untold() -> None:
+    asked = "How many years does the guarantee of the Oak lamp last?"
+    assert [question for question, _ in untold("Oak.md", lamps("The Oak lamp is made in Pau."))] == [asked]
+    assert not list(untold("Oak.md", lamps("A guarantee of the Oak lamp lasts for years.")))
+
+
+def test_of_planned_pages_a_passage_may_share_a_word_with_what_nothing_says() -> None:
+    collection, asked = lamps("A guarantee of the Oak lamp is given."), terms("guarantee years")
+    assert nothing_says("Oak lamp", asked, collection, is_planned=True)
+    assert not nothing_says("Oak lamp", asked, collection)
