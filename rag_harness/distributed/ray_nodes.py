@@ -132,7 +132,8 @@ class RayNodes:
                 log_to_driver=False,
                 configure_logging=False,
                 namespace="rag_harness",
-                **({} if address else {"include_dashboard": False}),
+                # One of our own is for this machine alone.
+                **({} if address else {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}),
             )
         except (ConnectionError, ValueError) as error:
             raise PrerequisiteError(_none_there(address or "this machine", error)) from error

@@ -21,11 +21,11 @@ def drafted(folder: Path, done: Started) -> str:
         DataError: nothing in the folder can be read.
     """
     from rag_harness.dataset.knowledge_base import read_folder
-    from rag_harness.questions import Collection, ask, lines, rows
+    from rag_harness.questions import Collection, ask, lines, planned_facts, rows
 
     library = read_folder(folder)
     done.found += [f"not read: {each.line}" for each in library.unread]
-    collection = Collection(library.documents)
+    collection = Collection(library.documents, planned_facts(folder))
     found = ask(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED)
     hops = [draft for draft in found.drafts if draft.kind == "multi_hop"]
     chosen = [*[draft for draft in found.drafts if draft.kind == "direct"][: WANTED - len(hops)], *hops]

@@ -22,7 +22,7 @@ def slow(*args):
     put(*args)
 cached.CachedEmbedder._put = slow
 """
-SAID = r"rag: embedding [0-4]/4 (chunks|queries)(, 0:0\d left)?"
+SAID = r"rag: embedding [0-4]/4 (chunks|queries)(, [\d.]+/s, 0:0\d left)?"
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_the_line_says_what_the_first_trial_waits_for(slow: Suite) -> None:
     assert run.status == 0
     said = [line for line in run.progress if re.match(r"rag \S+ +0/4, embedding [0-4]/4 chunks", line)]
     assert said
-    assert any(re.search(r"chunks, 0:0\d left", line) for line in said)
+    assert any(re.search(r"chunks, [\d.]+/s, 0:0\d left", line) for line in said)
     assert "embedding" not in "\n".join(run.screen.lines)
 
 
