@@ -36,6 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read has left, as `| head` does; what is still to be written goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CANNOT_RUN
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A place that may not be written, a disk that is full: the system says which file, and why.
+        print(f"{error.filename}: {error.strerror}. Name another place, or make this one usable.", file=sys.stderr)
+        return CANNOT_RUN
     return status
 
 

@@ -63,3 +63,25 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit, match="2"):
         main(["kb", "nonsense"])
     assert "invalid choice: 'nonsense'" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_used_is_named(
+    kb: Kb, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "reviewed.jsonl")
+
+    monkeypatch.setattr("rag_harness.kb.validation.graph", refused)
+    assert main(["kb", "graph", str(kb.folder)]) == 2
+    assert capsys.readouterr().err == (
+        "reviewed.jsonl: Permission denied. Name another place, or make this one usable.\n"
+    )
+
+
+def test_a_fault_of_ours_keeps_its_traceback(kb: Kb, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("no file is in it")
+
+    monkeypatch.setattr("rag_harness.kb.validation.graph", broken)
+    with pytest.raises(OSError, match="no file is in it"):
+        main(["kb", "graph", str(kb.folder)])
