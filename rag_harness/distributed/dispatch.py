@@ -139,11 +139,13 @@ class Dispatch:
             place.is_sending = False
 
     async def _flush_once(self, place: _Place) -> None:
-        for carried in {each.carried.name: each.carried for each in place.outbox if each.carried}.values():
-            await self._carry(place, carried)
-        batch, place.outbox = place.outbox, []
+        # From here on they are under way: what comes meanwhile goes with the next, after its own experiment, and a
+        # worker that dies of learning one is counted against the jobs that need it.
+        batch, place.outbox = [each for each in place.outbox if not each.came.done()], []
+        place.sent |= {each.number: each for each in batch}
+        for carried in {each.carried.name: each.carried for each in batch if each.carried}.values():
+            await self._carry(place, carried, batch)
         ready = [each for each in batch if not each.came.done()]
-        place.sent |= {each.number: each for each in ready}
         try:
             if ready:
                 await place.remote.take([(each.number, each.job) for each in ready])
@@ -152,7 +154,7 @@ class Dispatch:
         except Exception as error:
             _fail(ready, error)
 
-    async def _carry(self, place: _Place, carried: Carried) -> None:
+    async def _carry(self, place: _Place, carried: Carried, batch: Sequence[_Sent]) -> None:
         """Have a worker learn an experiment once; where it cannot, the jobs that need it fail with its reason."""
         if carried.name not in place.carried:
             place.carried[carried.name] = asyncio.ensure_future(place.remote.carry(carried))
@@ -161,7 +163,7 @@ class Dispatch:
         except WorkerLostError:
             raise
         except Exception as error:
-            _fail([each for each in place.outbox if each.carried is carried], error)
+            _fail([each for each in batch if each.carried is carried], error)
 
     async def _listen(self, place: _Place) -> None:
         try:

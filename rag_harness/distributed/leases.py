@@ -22,7 +22,6 @@ RETRY = 0.05
 MOST_WAIT = 1.0
 """Seconds until turns are asked for again where tokens are counted."""
 _numbers = count(1)
-_Waiting = dict[str, tuple[float, asyncio.Future[None]]]
 
 
 class RemoteLedger(Protocol):
@@ -64,13 +63,52 @@ class LeasedMeter(Meter):
             await purse.settled()
 
 
-class _Asking:
-    """Runs one exchange at a time, again while something waits."""
+class _Queue:
+    """Calls that wait for the ledger, which is asked for all of them in one exchange, and again while some wait.
 
-    def __init__(self, exchange: Callable[[], Awaitable[float]], fail: Callable[[Exception], None]) -> None:
-        self._exchange, self._fail = exchange, fail
+    Args:
+        worker: its name begins the ids of its calls.
+        exchange: asks the ledger once, and returns the seconds until it is to be asked again; 0: when a call comes.
+    """
+
+    def __init__(self, worker: str, exchange: Callable[[], Awaitable[float]]) -> None:
+        self._worker, self._exchange = worker, exchange
+        self._waiting: dict[str, tuple[float, asyncio.Future[None]]] = {}
         self._task: asyncio.Task[None] | None = None
         self._again = False
+
+    @property
+    def asked(self) -> dict[str, float]:
+        """What each call that waits has asked for, by its id, the first in line first."""
+        return {call: amount for call, (amount, _) in self._waiting.items()}
+
+    def new_id(self) -> str:
+        """Return an id for a call that is about to wait."""
+        return f"{self._worker}:{next(_numbers)}"
+
+    async def wait(self, call: str, amount: float) -> None:
+        """Wait in line until the ledger has answered.
+
+        Raises:
+            CriticalError: it cannot be asked. Any other error is what it was refused with.
+        """
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[call] = amount, granted
+        self.wake()
+        try:
+            await granted
+        finally:
+            self._waiting.pop(call, None)
+
+    def answer(self, call: str, refusal: Exception | None = None) -> None:
+        """Let a call go on, or refuse it; one that has left hears nothing."""
+        _, waiting = self._waiting.pop(call, (0.0, None))
+        if waiting is None or waiting.done():
+            return
+        if refusal is None:
+            waiting.set_result(None)
+        else:
+            waiting.set_exception(refusal)
 
     def wake(self) -> None:
         """Have an exchange soon."""
@@ -92,7 +130,9 @@ class _Asking:
             try:
                 wait = await self._exchange()
             except Exception as error:
-                self._fail(error)
+                said = f"The ledger of the run cannot be asked, so no call may start: {error}"
+                for call in self.asked:
+                    self.answer(call, CriticalError(said))
                 return
             if wait:
                 self._again = True
@@ -103,22 +143,15 @@ class LeasedLine:
     """Turns as the ledger grants them, then a place among the calls of this worker."""
 
     def __init__(self, inner: Limiter, server: str, caps: Caps, ledger: RemoteLedger, worker: str) -> None:
-        self._inner, self._server, self._caps, self._ledger, self._worker = inner, server, caps, ledger, worker
-        self._waiting: _Waiting = {}
+        self._inner, self._server, self._caps, self._ledger = inner, server, caps, ledger
+        self._queue = _Queue(worker, self._exchange)
         self._granted: dict[int, str] = {}
         self._used: dict[str, float] = {}
-        self._asking = _Asking(self._exchange, lambda error: _fail(self._waiting, error))
 
     async def enter(self, tokens: float) -> Turn:
         """Wait for a turn; see ``models.allowed.Line``."""
-        call = f"{self._worker}:{next(_numbers)}"
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[call] = tokens, granted
-        self._asking.wake()
-        try:
-            await granted
-        finally:
-            self._waiting.pop(call, None)
+        call = self._queue.new_id()
+        await self._queue.wait(call, tokens)
         turn = await self._inner.enter(tokens)
         self._granted[id(turn)] = call
         return turn
@@ -139,15 +172,13 @@ class LeasedLine:
         self._inner.refused(turn, retry_after)
 
     async def _exchange(self) -> float:
-        asked = {call: tokens for call, (tokens, _) in self._waiting.items()}
+        asked = self._queue.asked
         if not asked:
             return 0.0
         used, self._used = self._used, {}
         grant = await self._ledger.calls(self._server, self._caps, asked, used)
         for call in list(asked)[: grant.calls]:
-            waiting = self._waiting.pop(call, None)
-            if waiting is not None and not waiting[1].done():
-                waiting[1].set_result(None)
+            self._queue.answer(call)
         # Calls that end with fewer tokens than were taken for them make room sooner.
         return min(grant.wait, MOST_WAIT) if self._caps.tpm else grant.wait
 
@@ -156,67 +187,47 @@ class LeasedPurse:
     """Money as the ledger grants it."""
 
     def __init__(self, limit: float, ledger: RemoteLedger, worker: str) -> None:
-        self._limit, self._ledger, self._worker = limit, ledger, worker
-        self._waiting: _Waiting = {}
+        self._limit, self._ledger = limit, ledger
+        self._queue = _Queue(worker, self._exchange)
         self._open: dict[float, list[str]] = {}
         self._settled: dict[str, float] = {}
-        self._asking = _Asking(self._exchange, lambda error: _fail(self._waiting, error))
 
     async def reserve(self, usd: float) -> None:
         """Put aside what a call can cost at most; see ``models.allowed.Purse``."""
-        mine = f"{self._worker}:{next(_numbers)}"
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[mine] = usd, granted
-        self._asking.wake()
+        mine = self._queue.new_id()
         try:
-            await granted
+            await self._queue.wait(mine, usd)
         except asyncio.CancelledError:
-            self._withdraw(mine)
+            # The ledger may have granted it meanwhile.
+            self._settled[mine] = 0.0
+            self._queue.wake()
             raise
         self._open.setdefault(usd, []).append(mine)
 
     def settle(self, reserved: float, cost: float) -> None:
         """Replace what was put aside for a call by what it cost; told soon."""
         self._settled[self._open[reserved].pop()] = cost
-        self._asking.wake()
+        self._queue.wake()
 
     async def settled(self) -> None:
         """Return when the ledger knows what all calls have cost."""
-        self._asking.wake()
-        await self._asking.idle()
-
-    def _withdraw(self, mine: str) -> None:
-        self._waiting.pop(mine, None)
-        # The ledger may have granted it meanwhile.
-        self._settled[mine] = 0.0
-        self._asking.wake()
+        self._queue.wake()
+        await self._queue.idle()
 
     async def _exchange(self) -> float:
-        asked = {each: usd for each, (usd, _) in self._waiting.items()}
+        asked = self._queue.asked
         settled, self._settled = self._settled, {}
         if not asked and not settled:
             return 0.0
         verdicts = await self._ledger.money(asked, settled)
-        for each in verdicts.granted | verdicts.refused:
-            self._tell(each, each in verdicts.granted, verdicts.spent)
-        return RETRY if self._waiting else 0.0
+        for call in verdicts.granted:
+            self._queue.answer(call)
+        for call in verdicts.refused:
+            self._queue.answer(call, self._refusal(asked[call], verdicts.spent))
+        return RETRY if self._queue.asked else 0.0
 
-    def _tell(self, each: str, is_granted: bool, spent: float) -> None:
-        usd, waiting = self._waiting.pop(each, (0.0, None))
-        if waiting is None or waiting.done():
-            return
-        if is_granted:
-            waiting.set_result(None)
-            return
-        waiting.set_exception(
-            BudgetError(
-                f"the next call may cost up to {usd:.6f} USD, and {spent:.6f} of {self._limit:.6f} USD are spent. A "
-                f"larger budget: --rag-budget USD"
-            )
+    def _refusal(self, usd: float, spent: float) -> BudgetError:
+        return BudgetError(
+            f"the next call may cost up to {usd:.6f} USD, and {spent:.6f} of {self._limit:.6f} USD are spent. A "
+            f"larger budget: --rag-budget USD"
         )
-
-
-def _fail(waiting: _Waiting, error: Exception) -> None:
-    for _, future in waiting.values():
-        if not future.done():
-            future.set_exception(CriticalError(f"The ledger of the run cannot be asked, so no call may start: {error}"))

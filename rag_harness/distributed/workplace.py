@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rag_harness.distributed.dispatch import Dispatch
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob, Wanted
@@ -111,12 +111,8 @@ class RayWorkplace:
                 log.warning("No worker starts on node %s in the place of %s: %s", node[:8], lost, error)
         return None
 
-    @property
-    def ask(self) -> Callable[[Material, Sequence[JudgedMeasure], int], Any]:
-        """What asks the judge of a worker."""
-        return self._ask
-
-    async def _ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+    async def ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+        """Have the judge of a worker asked."""
         assert self._dispatch is not None
         job = AskJob(material, tuple(measure.name for measure in measures), turn)
         asked = await self._dispatch.do(job)

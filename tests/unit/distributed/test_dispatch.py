@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -25,8 +26,8 @@ CARRIED = Carried("e3", b"", "", (), "", {})
 SETTINGS = Settings(profile="mock")
 
 
-def _job(number: int) -> TrialJob:
-    return TrialJob(Trial("e3", Case(Query(f"q{number}", "?"), "direct", "", {})), "print")
+def _job(number: int, experiment: str = "e3") -> TrialJob:
+    return TrialJob(Trial(experiment, Case(Query(f"q{number}", "?"), "direct", "", {})), "print")
 
 
 def _row(trial: Trial) -> ExperimentResult:
@@ -307,6 +308,57 @@ def test_where_no_worker_can_be_started_the_others_do_the_jobs() -> None:
         cluster.kill(0)
         assert await asyncio.wait_for(every, 30) == [f"q{number}" for number in range(10)]
         assert len(cluster.workers) == 2
+        await dispatch.close(1)
+
+    run(go())
+
+
+class Pupil(Fake):
+    """Takes two seconds to learn an experiment, and refuses a job of one that it has not learned."""
+
+    dies_of = ""
+
+    async def carry(self, carried: Carried) -> None:
+        await asyncio.sleep(2)
+        if carried.name == self.dies_of:
+            self.die()
+        await super().carry(carried)
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
+        for _, job in jobs:
+            assert isinstance(job, TrialJob)
+            assert job.trial.experiment in self.carried
+        await super().take(jobs)
+
+
+class School(Cluster):
+    def start(self) -> Fake:
+        self.workers.append(Pupil(self, f"w{len(self.workers)}"))
+        return self.workers[-1]
+
+
+def test_a_job_that_comes_while_another_experiment_is_learned_waits_for_its_own() -> None:
+    async def go() -> None:
+        school = School()
+        dispatch = Dispatch([school.start()], school.replace)
+        first = asyncio.ensure_future(dispatch.do(_job(0), CARRIED))
+        await asyncio.sleep(1)
+        second = asyncio.ensure_future(dispatch.do(_job(1, "e4"), replace(CARRIED, name="e4")))
+        assert [_query(await first), _query(await second)] == ["q0", "q1"]
+        assert school.workers[0].carried == ["e3", "e4"]
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_an_experiment_that_kills_whoever_learns_it_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pupil, "dies_of", "e3")
+
+    async def go() -> None:
+        school = School()
+        dispatch = Dispatch([school.start()], school.replace)
+        found = await asyncio.wait_for(_all(dispatch, 2), 60)
+        assert all("3 workers have died while it was under way" in each for each in found)
         await dispatch.close(1)
 
     run(go())

@@ -242,3 +242,22 @@ def test_turns_of_calls_whose_tokens_nobody_counts_are_not_kept(tmp_path: Path) 
     assert list(ledger._turns) == ["w:1"]
     ledger.calls("s", Caps(0, 1e6), {}, {"w:1": 5})
     assert not ledger._turns
+
+
+def test_money_that_was_asked_for_in_vain_is_not_asked_for_again(tmp_path: Path) -> None:
+    class OnceGone(Near):
+        async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+            self.seconds, was_gone = 0.001, self.seconds
+            if was_gone == 1.0:
+                raise OSError("the node is gone")
+            return await super().money(asked, settled)
+
+    async def go() -> None:
+        near = OnceGone(_ledger(tmp_path, 1.0), seconds=1.0)
+        money = LeasedMeter(Settings(budget=1.0), lambda: near, "w").money
+        assert money is not None
+        with pytest.raises(CriticalError, match="the node is gone"):
+            await money.budget.reserve(0.6)
+        await money.budget.reserve(0.6)  # nobody has the first, so there is room for this one
+
+    run(go())
