@@ -103,10 +103,12 @@ def bench_of(parts: RunParts, as_run: Settings) -> Bench:
 def running(output: Path, parts: RunParts) -> Iterator[DerivedRuns]:
     """Run derived trials in this process; what came back is in the files when it is left, however that is."""
     from rag_harness.engine.stored import adopt_journals
+    from rag_harness.engine.workplace import Here
+    from rag_harness.results.prompts import PromptFiles
 
     adopt_journals(output)
-    engine = _Engine(output, parts)
-    runs = DerivedRuns(output, parts.settings, engine.get)
+    engine, here = _Engine(output, parts), Here(parts.settings, PromptFiles(output).keep)
+    runs = DerivedRuns(output, parts.settings, engine.get, lambda: here)
     try:
         yield runs
     finally:

@@ -6,7 +6,7 @@ budget, journalled, kept in ``derived/<experiment>+<intervention>.jsonl``, and n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,20 +14,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rag_harness.attribution.interventions import TWICE
+from rag_harness.engine.asking import Asking
 from rag_harness.engine.places import result_path
 from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import Outcome, run_trial
+from rag_harness.engine.trial import Outcome
+from rag_harness.engine.workplace import Workplace
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest
 from rag_harness.protocols import Experiment
 from rag_harness.results.file import ResultFile, finished_rows
-from rag_harness.results.prompts import PromptFiles
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.storable import storable
 from rag_harness.settings import Settings
-from rag_harness.types import Case, Hit, PipelineOutput, Query
-
-AnswerFrom = Callable[[Query, Sequence[Hit]], Awaitable[PipelineOutput]]
+from rag_harness.types import Case, Hit
 
 
 class Engine(Protocol):
@@ -62,6 +61,11 @@ class Ask:
         return f"{self.experiment.id}{self.name}"
 
     @property
+    def asking(self) -> Asking:
+        """What is asked of the workplace; what failed says why in ``causes.jsonl``, and leaves no row."""
+        return Asking(hits=self.hits, keeps_failures=False)
+
+    @property
     def fingerprint(self) -> str:
         """Digest of what decides the answers; what each was given stands in its row."""
         return json_digest([self.row.fingerprint, self.name])
@@ -72,18 +76,6 @@ class Ask:
             return bool(row.query == storable(self.case.query.text))
         given = [(chunk.chunk_id, chunk.text) for chunk in row.retrieved_chunks]
         return given == [(hit.chunk.chunk_id, hit.chunk.text) for hit in self.hits]
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A pipeline that answers from the hits it was made with."""
-
-    answer_from: AnswerFrom
-    hits: Sequence[Hit]
-
-    async def answer(self, query: Query) -> PipelineOutput:
-        """Answer from them."""
-        return await self.answer_from(query, self.hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +93,13 @@ class DerivedRuns:
         output: folder of the result files.
         settings: of the run.
         engine: made on first use, for most of what is asked may be there.
+        workplace: where they are answered; made on first use too.
     """
 
-    def __init__(self, output: Path, settings: Settings, engine: Callable[[], Engine]) -> None:
-        self._output, self._settings, self._engine = output, settings, engine
-        self._prompts = PromptFiles(output)
+    def __init__(
+        self, output: Path, settings: Settings, engine: Callable[[], Engine], workplace: Callable[[], Workplace]
+    ) -> None:
+        self._output, self._settings, self._engine, self._workplace = output, settings, engine, workplace
         self._files: dict[str, ResultFile] = {}
         self._stored: dict[tuple[str, str], Mapping[str, ExperimentResult]] = {}
         self._broken = ""
@@ -132,16 +126,17 @@ class DerivedRuns:
         return found if found is not None and ask.is_answered_by(found) else None
 
     def _submit(self, ask: Ask) -> None:
-        trial, pipeline = Trial(ask.derived, ask.case), _pipeline(ask)
+        # A cluster cannot be opened on the loop that runs the job.
+        trial, workplace = Trial(ask.derived, ask.case), self._workplace()
 
         async def job() -> Came:
             if self._broken:
                 return Came(Outcome(None, not_run=self._broken))
-            outcome = await run_trial(trial, pipeline, self._settings, ask.fingerprint, self._prompts.keep)
+            outcome = await workplace.answer(trial, ask.experiment, ask.fingerprint, ask.asking)
             row = outcome.row
             if outcome.critical and row is not None:
                 self._broken = row.why  # no later one can succeed: those in line are not asked
-            return Came(outcome, (row.line().encode(),) if row is not None and row.ok else ())
+            return Came(outcome, (row.line().encode(),) if row is not None and ask.asking.keeps(outcome) else ())
 
         self._engine().submit(trial.id, job)
 
@@ -167,12 +162,6 @@ class DerivedRuns:
             self._files[row.experiment] = ResultFile(file, self._settings.overwrite)
         self._files[row.experiment].append(row)
         return row
-
-
-def _pipeline(ask: Ask) -> Any:
-    if ask.hits is None or ask.experiment.answer_from is None:
-        return ask.experiment.pipeline
-    return Given(ask.experiment.answer_from, ask.hits)
 
 
 def asks_of(experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]) -> list[Ask]:

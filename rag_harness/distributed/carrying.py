@@ -15,7 +15,7 @@ from rag_harness.files.log import log
 from rag_harness.pipelines import builder
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
-from rag_harness.types import Query
+from rag_harness.types import GOLDEN, Query
 
 
 def carry(
@@ -23,10 +23,12 @@ def carry(
 ) -> Carried:
     """Return what a worker builds ``experiment`` of: its name, or where no worker can know that, its pipeline.
 
+    The golden suite is not registered, and each worker makes it of its own parts.
+
     Raises:
         PrerequisiteError: the pipeline cannot be pickled; names the attribute.
     """
-    pipeline = b"" if is_registered else pickled(experiment)
+    pipeline = b"" if is_registered or experiment.id == GOLDEN else pickled(experiment)
     built_by = builder(experiment.id, settings).__module__ if is_registered else ""
     parts = fingerprint_parts(experiment, settings, queries_digest, built_by)
     return Carried(experiment.id, pipeline, experiment.data, queries, queries_digest, parts)

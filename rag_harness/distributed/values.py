@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rag_harness.distributed.leases import RemoteLedger
+from rag_harness.engine.asking import FIRST, Asking
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.judges.spent import Spent
@@ -79,10 +80,24 @@ class Carried:
 
 @dataclass(frozen=True)
 class TrialJob:
-    """A trial to be answered."""
+    """A trial to be answered.
+
+    Args:
+        trial: its rows may be of a derived experiment, ``e3+repeat2``.
+        fingerprint: of its row.
+        experiment: the name of the one that answers, as it was carried; "" is the trial's own.
+        asking: what is asked beyond its case.
+    """
 
     trial: Trial
     fingerprint: str
+    experiment: str = ""
+    asking: Asking = FIRST
+
+    @property
+    def answered_by(self) -> str:
+        """The name of the experiment that answers."""
+        return self.experiment or self.trial.experiment
 
 
 @dataclass(frozen=True)

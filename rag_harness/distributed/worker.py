@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from socket import gethostname
 
-from rag_harness.distributed.carrying import check_same, says, travelling, unpickled
+from rag_harness.distributed.building import built
+from rag_harness.distributed.carrying import says, travelling
 from rag_harness.distributed.leases import LeasedMeter
 from rag_harness.distributed.node_journal import NodeJournals
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
-from rag_harness.engine.fingerprint import fingerprint_parts
+from rag_harness.engine.asking import answer_trial
 from rag_harness.engine.journal import Journal
 from rag_harness.engine.shares import share_in_flight
-from rag_harness.engine.trial import run_trial
 from rag_harness.errors import PrerequisiteError
 from rag_harness.judges.made import asked_anew, judge_of
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import spending
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import Judge
-from rag_harness.pipelines import builder, experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.prompts import PromptFiles, named
@@ -70,21 +69,11 @@ class Worker:
 
     def _build(self, carried: Carried) -> Experiment:
         try:
-            return self._built(carried)
+            return built(carried, self._parts, self._settings)
         except Exception as error:
             raise PrerequisiteError(
                 f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
             ) from None  # a cause may be one that cannot travel
-
-    def _built(self, carried: Carried) -> Experiment:
-        if carried.pipeline:
-            return Experiment(carried.name, unpickled(carried), data=carried.data)
-        built = experiment(carried.name, self._parts)
-        module = builder(carried.name, self._settings).__module__
-        check_same(carried, fingerprint_parts(built, self._settings, carried.queries_digest, module))
-        if built.prepare is not None:
-            built.prepare(carried.queries)
-        return built
 
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Begin jobs, by their numbers."""
@@ -129,7 +118,7 @@ class Worker:
         self._has_done.set()
 
     async def _answer(self, job: TrialJob) -> Answered:
-        known = await self._experiments[job.trial.experiment]
+        known = await self._experiments[job.answered_by]
         prompts: dict[str, str] = {}
 
         def keep(messages: Sequence[Message]) -> str:
@@ -139,8 +128,8 @@ class Worker:
                 prompts[digest] = content
             return digest
 
-        outcome = await run_trial(job.trial, known.pipeline, self._settings, job.fingerprint, keep)
-        if outcome.row is not None:
+        outcome = await answer_trial(job.trial, known, self._settings, job.fingerprint, keep, job.asking)
+        if outcome.row is not None and job.asking.keeps(outcome):
             await self._journal.keep(outcome.row.line().encode())
         error = None if outcome.error is None else travelling(outcome.error)
         return Answered(replace(outcome, error=error), {} if self._journals.is_shared else prompts)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from rag_harness.distributed.dispatch import Dispatch
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob, Wanted
+from rag_harness.engine.asking import FIRST, Asking
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
-from rag_harness.engine.workplace import Here
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.judges.spent import count_elsewhere
@@ -21,7 +21,6 @@ from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure, Material
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
-from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.distributed.ray_nodes import RayNodes, RayWorker
@@ -33,25 +32,21 @@ Describe = Callable[[Experiment], Carried]
 
 
 class RayWorkplace:
-    """Workers on the nodes of a cluster. The golden suite, which only retrieves, stays here.
+    """Workers on the nodes of a cluster.
 
     Args:
         settings: of the run.
         run: its id.
-        here: this process.
         describe: says of an experiment what a worker builds it of.
         keep_prompt: writes a prompt that a worker has named.
     """
 
+    is_here = False
+
     def __init__(
-        self,
-        settings: Settings,
-        run: str,
-        here: Here,
-        describe: Describe,
-        keep_prompt: Callable[[str, str], None],
+        self, settings: Settings, run: str, describe: Describe, keep_prompt: Callable[[str, str], None]
     ) -> None:
-        self._settings, self._run, self._here = settings, run, here
+        self._settings, self._run = settings, run
         self._describe, self._keep_prompt = describe, keep_prompt
         self._carried: dict[str, Carried] = {}
         self._started = 0
@@ -120,16 +115,11 @@ class RayWorkplace:
         count_elsewhere(asked.spent)
         return asked.scores
 
-    def is_here(self, experiment: Experiment) -> bool:
-        """Return whether this process answers for it."""
-        return experiment.id == GOLDEN
-
-    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str) -> Outcome:
+    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
         """Have a worker run one trial."""
-        if self.is_here(experiment):
-            return await self._here.answer(trial, experiment, fingerprint)
         assert self._dispatch is not None
-        answered = await self._dispatch.do(TrialJob(trial, fingerprint), self._carry(experiment))
+        job = TrialJob(trial, fingerprint, experiment.id, asking)
+        answered = await self._dispatch.do(job, self._carry(experiment))
         assert isinstance(answered, Answered)
         for digest, content in answered.prompts.items():
             self._keep_prompt(digest, content)

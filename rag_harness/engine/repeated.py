@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rag_harness.engine.asking import Asking
 from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
-from rag_harness.engine.rows import KeepPrompt, Trial
-from rag_harness.engine.trial import run_trial
+from rag_harness.engine.rows import Trial
+from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
-from rag_harness.models.anew import asked_again
 from rag_harness.models.names import chat_name
 from rag_harness.pipelines import built_in
 from rag_harness.results.row import ExperimentResult
@@ -20,6 +20,7 @@ from rag_harness.settings.profiles import EMBEDDED_URL
 if TYPE_CHECKING:
     # Tables know the names of repeats; a run that judges nothing imports no judge.
     from rag_harness.engine.judging import Find, Judging
+    from rag_harness.protocols import Experiment
 
 JUDGE_SEEDS = 100
 """Seeds that the judgements of one answer may use: those of the next answer begin behind them."""
@@ -44,26 +45,23 @@ class Repeating:
     """How trials of one process are answered again.
 
     Attributes:
-        settings: of the run.
+        workplace: where they are.
         judging: of the answers number ``repeat``.
         find: finds a score that need not be judged again.
-        keep_prompt: keeps the messages of a call.
         keep: makes a row safe before it is judged, which may take long.
     """
 
-    settings: Settings
+    workplace: Workplace
     judging: Callable[[int], Judging]
     find: Find
-    keep_prompt: KeepPrompt
     keep: Callable[[bytes], Awaitable[None]]
 
-    async def answer(self, trial: Trial, repeat: int, pipeline: Any, fingerprint: str) -> ExperimentResult | None:
+    async def answer(
+        self, trial: Trial, repeat: int, experiment: Experiment, fingerprint: str
+    ) -> ExperimentResult | None:
         """Return the row of the answer number ``repeat``, kept; None where the budget did not allow it."""
-        again = Trial(repeat_name(trial.experiment, repeat), trial.case)
-        with asked_again(repeat - 1):
-            outcome = await run_trial(
-                again, pipeline, self.settings, repeat_fingerprint(fingerprint, repeat), self.keep_prompt
-            )
+        again, asking = Trial(repeat_name(trial.experiment, repeat), trial.case), Asking(turn=repeat - 1)
+        outcome = await self.workplace.answer(again, experiment, repeat_fingerprint(fingerprint, repeat), asking)
         if outcome.row is not None:
             await self.keep(outcome.row.line().encode())
         return outcome.row

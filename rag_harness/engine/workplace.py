@@ -6,8 +6,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from rag_harness.engine.asking import FIRST, Asking, answer_trial
 from rag_harness.engine.rows import KeepPrompt, Trial
-from rag_harness.engine.trial import Outcome, run_trial
+from rag_harness.engine.trial import Outcome
 from rag_harness.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,12 +29,13 @@ class Workplace(Protocol):
         """What asks the judge; None where the judge is one of this process."""
         ...
 
-    def is_here(self, experiment: Experiment) -> bool:
-        """Return whether this process answers for ``experiment``, and has to be prepared for it."""
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this process, which then has to be prepared for an experiment."""
         ...
 
-    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str) -> Outcome:
-        """Run one trial; a failure is a value."""
+    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
+        """Run one trial of ``experiment``, whose rows may have another name; a failure is a value."""
         ...
 
     async def aclose(self) -> None:
@@ -53,14 +55,11 @@ class Here:
     settings: Settings
     keep_prompt: KeepPrompt
     ask = None
+    is_here = True
 
-    def is_here(self, experiment: Experiment) -> bool:  # noqa: ARG002 - every one is
-        """Return True."""
-        return True
-
-    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str) -> Outcome:
+    async def answer(self, trial: Trial, experiment: Experiment, fingerprint: str, asking: Asking = FIRST) -> Outcome:
         """Run one trial."""
-        return await run_trial(trial, experiment.pipeline, self.settings, fingerprint, self.keep_prompt)
+        return await answer_trial(trial, experiment, self.settings, fingerprint, self.keep_prompt, asking)
 
     async def aclose(self) -> None:
         """Nothing was opened."""

@@ -24,7 +24,7 @@ def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | 
     if session.settings.budget and getattr(session.config.option, "tx", None):
         yield None
         return
-    runs = DerivedRuns(session.output, session.settings, trials.equipment.engine)
+    runs = DerivedRuns(session.output, session.settings, trials.equipment.engine, trials.equipment.workplace)
     try:
         yield runs
     finally:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
     from rag_harness.engine.stored import Stored
-    from rag_harness.engine.workplace import Here, Workplace
+    from rag_harness.engine.workplace import Workplace
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
     from rag_harness.results.prompts import PromptFiles
@@ -80,16 +80,17 @@ class Equipment:
     def _find_workplace(self) -> Workplace:
         from rag_harness.engine.workplace import Here
 
-        here = Here(self._session.settings, self.prompts().keep)
-        return here if self._session.settings.engine == "local" or self.is_inline else self._on_ray(here)
+        if self._session.settings.engine == "local" or self.is_inline:
+            return Here(self._session.settings, self.prompts().keep)
+        return self._on_ray()
 
-    def _on_ray(self, here: Here) -> Workplace:
+    def _on_ray(self) -> Workplace:
         from rag_harness.distributed import RayWorkplace
         from rag_harness.errors import SettingsError
 
         if self.is_worker:
             raise SettingsError("--rag-engine=ray has workers of its own, and so has -n of pytest-xdist. Leave -n out.")
-        ray = RayWorkplace(self._session.settings, self._run, here, self._carried, self.prompts().keep_file)
+        ray = RayWorkplace(self._session.settings, self._run, self._carried, self.prompts().keep_file)
         self.engine().run(ray.open())
         return ray
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,14 @@ from rag_harness.types import GOLDEN, TrialId
 if TYPE_CHECKING:
     from rag_harness.engine.judging import Judging
     from rag_harness.engine.repeated import Again, Repeating
-    from rag_harness.engine.rows import KeepPrompt, Trial
+    from rag_harness.engine.rows import Trial
     from rag_harness.engine.stored import Stored
+    from rag_harness.engine.workplace import Ask, Workplace
+    from rag_harness.measures import Score
+    from rag_harness.measures.judged import JudgedMeasure, Material
     from rag_harness.plugin.session import RagSession
     from rag_harness.protocols import Experiment
+    from rag_harness.results.row import ExperimentResult
     from rag_harness.types import Case
 
 
@@ -27,7 +31,7 @@ class Repeats:
         engine: runs jobs by key.
         stored: finds what need not be run or judged again.
         keep: puts a line into the journal.
-        keep_prompt: keeps the messages of a call.
+        workplace: where trials are answered and judged; made on first use.
         turns: says how often the judge is asked again about a trial.
     """
 
@@ -37,11 +41,11 @@ class Repeats:
         engine: Callable[[], Any],
         stored: Callable[[], Stored],
         keep: Callable[[bytes], Awaitable[None]],
-        keep_prompt: Callable[[], KeepPrompt],
+        workplace: Callable[[], Workplace],
         turns: Callable[[TrialId], int],
     ) -> None:
         self._session, self._engine, self._stored = session, engine, stored
-        self._keep, self._keep_prompt, self._turns = keep, keep_prompt, turns
+        self._keep, self._workplace, self._turns = keep, workplace, turns
         self._repeating = Once(self._make)
         self._under_way: dict[TrialId, list[Any]] = {}
         self._shipped: set[TrialId] = set()
@@ -50,7 +54,7 @@ class Repeats:
         from rag_harness.engine.repeated import Repeating
 
         judging = lru_cache(maxsize=None)(self._judging)
-        return Repeating(self._session.settings, judging, self._stored().score, self._keep_prompt(), self._keep)
+        return Repeating(self._workplace(), judging, self._stored().score, self._keep)
 
     def _judging(self, repeat: int) -> Judging:
         """Return who judges the answers number ``repeat``: nothing of what was said of others may be said again."""
@@ -62,7 +66,10 @@ class Repeats:
         first = JUDGE_SEEDS * (repeat - 1)
         computes = says_the_same(session.settings)
         make = (lambda: judge_of(parts)) if computes else (lambda: asked_anew(parts, first))
-        return Judging(make, self._gold_pages, session.settings.deadline, lambda n: asked_anew(parts, first + n))
+        ask = self._workplace().ask
+        elsewhere = _of_repeat(ask, 0 if computes else first, first) if ask else None
+        seconds = session.settings.deadline
+        return Judging(make, self._gold_pages, seconds, lambda n: asked_anew(parts, first + n), elsewhere)
 
     def _gold_pages(self, derived: str, case: Case) -> list[str]:
         return self._session.gold_pages(derived.partition("+")[0], case)
@@ -85,14 +92,17 @@ class Repeats:
         from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
         from rag_harness.engine.repeated import Again
 
-        repeating, fingerprint = self._repeating.get(), self._session.fingerprint(experiment)
+        fingerprint = self._session.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)
         name, query_id = repeat_name(trial.experiment, repeat), trial.case.query.query_id
         stored = self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
         left = self._stored().scores_left_of(TrialId(name, query_id))
+        if stored is not None and not measures:
+            return _taken(*stored, left)  # without a workplace: a cluster would be opened for nothing
+        repeating = self._repeating.get()
 
         async def job() -> Again:
-            row, earlier = stored or (await repeating.answer(trial, repeat, experiment.pipeline, fingerprint), False)
+            row, earlier = stored or (await repeating.answer(trial, repeat, experiment, fingerprint), False)
             if row is None:
                 return Again()
             scores = await repeating.judge(trial, repeat, row, measures, self._turns(trial.id))
@@ -115,3 +125,22 @@ class Repeats:
             self._engine().forget(key)
             found += [line.decode() for line in again.lines]
         return found
+
+
+def _taken(row: ExperimentResult, earlier: bool, left: Sequence[bytes]) -> Callable[[], Coroutine[Any, Any, Again]]:
+    """Return what takes a row that is there; the result files lack it where no ``earlier`` run has made it."""
+    from rag_harness.engine.repeated import Again
+
+    async def job() -> Again:
+        return Again((*(() if earlier else (row.line().encode(),)), *left))
+
+    return job
+
+
+def _of_repeat(ask: Ask, first: int, behind: int) -> Ask:
+    """Return what asks the judge elsewhere about a repeat: ``first`` and then ``behind`` + n are its seeds."""
+
+    async def asked(material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
+        return await ask(material, measures, behind + turn if turn else first)
+
+    return asked

@@ -43,7 +43,7 @@ class Trials:
             kit.engine,
             kit.stored,
             lambda line: kit.journal().keep(line),
-            lambda: kit.prompts().keep,
+            kit.workplace,
             self.judgements.turns_of,
         )
         self._asked: dict[TrialId, tuple[Trial, Experiment]] = {}
@@ -143,7 +143,7 @@ class Trials:
 
     def _submit(self, trial: Trial, experiment: Experiment) -> None:
         workplace, fingerprint = self.equipment.workplace(), self._session.fingerprint(experiment)
-        if workplace.is_here(experiment):
+        if workplace.is_here:
             self._prepare(experiment)
         self._asked.setdefault(trial.id, (trial, experiment))
         self.equipment.engine().submit(trial.id, lambda: workplace.answer(trial, experiment, fingerprint))

@@ -15,6 +15,7 @@ from rag_harness.engine.places import result_path
 from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import Stored
+from rag_harness.engine.workplace import Here
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
 from rag_harness.plugin.wanted import Wanted
@@ -73,8 +74,8 @@ def repeats(output: Path, kept: list[bytes], session: Asked | None = None, engin
 
     runs, stored = engine or Engine(), Stored(output, "this-run", anew=False)
     stored.look_for_the_dead()
-    known = cast("RagSession", session or Asked())
-    return Repeats(known, lambda: runs, lambda: stored, keep, lambda: lambda _: "", lambda _: 0)
+    known, here = cast("RagSession", session or Asked()), Here(Asked.settings, lambda _: "")
+    return Repeats(known, lambda: runs, lambda: stored, keep, lambda: here, lambda _: 0)
 
 
 def rows(lines: list[str]) -> list[ExperimentResult]:

@@ -15,7 +15,6 @@ from rag_harness.distributed import workplace as workplace_module
 from rag_harness.distributed.dispatch import WorkerLostError
 from rag_harness.distributed.values import Done, Opened, Opening
 from rag_harness.distributed.workplace import RayWorkplace
-from rag_harness.engine.workplace import Here
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -83,7 +82,7 @@ def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nodes:
 def _workplace(tmp_path: Path, **given: Any) -> RayWorkplace:
     settings = Settings(output=str(tmp_path / "output"), **given)
     nothing: Callable[..., Any] = lambda *_: ""  # noqa: E731
-    return RayWorkplace(settings, "run7", Here(settings, nothing), nothing, nothing)
+    return RayWorkplace(settings, "run7", nothing, nothing)
 
 
 async def _lose(nodes: Nodes, index: int) -> Made:

@@ -15,11 +15,13 @@ from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import adopt_journals
+from rag_harness.engine.workplace import Here
 from rag_harness.judges.mock import MockOpinion
 from rag_harness.local_work import in_a_thread
 from rag_harness.measures import parts_of
 from rag_harness.measures.judged import Ask, Material, Relevancy
 from rag_harness.models.anew import seed_shift
+from rag_harness.protocols import Experiment
 from rag_harness.results.row import row_or_none
 from rag_harness.results.score import Author, ScoreLine, parse_score, row_digest
 from rag_harness.settings import Settings
@@ -27,6 +29,7 @@ from rag_harness.stats.components import components
 from rag_harness.types import Case, Query
 
 QUERY, PIPELINE, JUDGE = 0.08, 0.06, 0.04
+HERE = Here(Settings(), lambda _: "")
 
 
 def drawn(deviation: float, *of: object) -> float:
@@ -73,11 +76,11 @@ async def judged(query: str, repeats: int, turns: int, kept: list[bytes]) -> lis
     async def keep(line: bytes) -> None:
         kept.append(line)
 
-    repeating = Repeating(Settings(), judging, lambda *_: None, lambda _: "", keep)
+    repeating = Repeating(HERE, judging, lambda *_: None, keep)
     trial, measures = Trial("mine", Case(Query(query, query))), parts_of(["answer_relevancy"])
     found: list[list[float]] = []
     for repeat in range(1, repeats + 1):
-        row = await repeating.answer(trial, repeat, Scripted(), "print")
+        row = await repeating.answer(trial, repeat, Experiment("mine", Scripted()), "print")
         assert row is not None
         lines = await repeating.judge(trial, repeat, row, measures, turns)
         found.append([value for line in lines if (score := parse_score(line)) and (value := score.value) is not None])
@@ -110,8 +113,8 @@ def test_threads_of_a_repeat_ask_with_its_seed_and_the_next_trial_does_not() -> 
     async def both() -> list[str]:
         async def keep(_: bytes) -> None: ...
 
-        repeating = Repeating(Settings(), judging, lambda *_: None, lambda _: "", keep)
-        row = await repeating.answer(Trial("mine", Case(Query("q", "q"))), 3, Sync(), "print")
+        repeating = Repeating(HERE, judging, lambda *_: None, keep)
+        row = await repeating.answer(Trial("mine", Case(Query("q", "q"))), 3, Experiment("mine", Sync()), "print")
         assert row is not None
         return [row.llm_answer, await in_a_thread(lambda: str(seed_shift.get()))]
 
