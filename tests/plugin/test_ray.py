@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.plugin.conftest import Suite
+from tests.plugin.conftest import QUERIES, Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("cold_python")]
@@ -73,6 +74,71 @@ def test_rows_and_calls_are_those_of_the_local_engine(counted: Suite, server: Co
     for row in rows:
         [prompt] = [call["prompt"] for stage in row["stages"] for call in stage["calls"]]  # type: ignore[attr-defined]
         assert (counted.path / "output" / "prompts" / f"{prompt}.json").is_file()
+
+
+EVERYTHING = """
+import pytest
+
+@pytest.mark.e3
+def test_answers(rag_result):
+    assert rag_result.ok, rag_result.why
+
+def test_finds(rag_retrieval):
+    assert rag_retrieval.found
+"""
+NOBODY_HERE = """
+from rag_harness.engine import judging, workplace
+
+async def here(*_):
+    raise RuntimeError("the process of the tests answered, or judged")
+
+workplace.answer_trial = judging.judged = here
+"""
+
+
+@pytest.fixture
+def asking_everything(suite: Suite) -> Iterator[Suite]:
+    """A suite that asks for all that is a trial: repeats with their judging, causes, checks, a golden suite."""
+    with counting_server(delay=0.0, reply=_of_its_seed) as running:
+        let_ask(suite, running, 1)
+        suite.write_queries([{**query, "ground_truth": "45 days"} for query in QUERIES])
+        entry = {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}
+        (suite.path / "golden.json").write_text(json.dumps([entry]))
+        for file in suite.path.glob("test_*.py"):
+            file.unlink()
+        suite.pytester.makepyfile(test_everything=EVERYTHING)
+        yield suite
+
+
+def _of_its_seed(body: Any) -> str:
+    """Return an answer that tells which turn asked, and how many sources were given."""
+    sources = str(body["messages"]).count("[Source ")
+    return json.dumps({"answer": f"{body['seed']} of {sources} sources [Source 1]"})
+
+
+def _every_row(suite: Suite) -> dict[str, Any]:
+    """Return the lines of all files of results but the journal, without times."""
+    output = suite.path / "output"
+    files = [file for file in sorted(output.rglob("*.jsonl")) if "journal" not in file.parts]
+    return {
+        file.relative_to(output).as_posix(): [_timeless(json.loads(line)) for line in file.read_text().splitlines()]
+        for file in files
+    }
+
+
+def test_repeats_causes_checks_and_golden_suite_are_answered_by_nodes(asking_everything: Suite, nodes: Any) -> None:
+    suite, golden = asking_everything, ("--rag-golden=golden.json", "--rag-k=1", "--rag-judge=mock", "--rag-attribute")
+    gates = ("--rag-gate=e3: metamorphic_order >= 0", "--rag-gate=e3: faithfulness >= 0", "--rag-repeats=2")
+    (suite.path / "conftest.py").write_text(NOBODY_HERE)
+    suite.run(*_args(nodes, *golden, *gates)).assert_outcomes(passed=5)
+    assert not list((suite.path / "output" / "journal").glob("*"))
+    there = _every_row(suite)
+    (suite.path / "conftest.py").unlink()
+    (suite.path / "output").rename(suite.path / "there")
+    suite.run(*_args(nodes)[:3], *golden, *gates).assert_outcomes(passed=5)
+    assert there == _every_row(suite)
+    assert {"golden.jsonl", "derived/e3+repeat2.jsonl", "derived/scores/e3+repeat2.jsonl"} <= there.keys()
+    assert {"derived/e3+twice.jsonl", "derived/e3+no_context.jsonl", "derived/e3+reversed.jsonl"} <= there.keys()
 
 
 def test_a_budget_is_that_of_the_whole_run(counted: Suite, server: CountingServer, nodes: Any) -> None:
