@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,6 +16,9 @@ from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import Stored
 from rag_harness.engine.workplace import Here
+from rag_harness.measures import Score, parts_of
+from rag_harness.measures.judged import JudgedMeasure, Material
+from rag_harness.pipelines.parts import RunParts
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.session import RagSession
 from rag_harness.plugin.wanted import Wanted
@@ -55,6 +58,7 @@ class Asked:
     """A session that notes of which experiment gold pages are wanted."""
 
     settings = Settings(repeats=2)
+    parts: RunParts
     wanted = Wanted(lambda: Settings(repeats=2))
 
     def __init__(self) -> None:
@@ -68,14 +72,23 @@ class Asked:
         return "print"
 
 
-def repeats(output: Path, kept: list[bytes], session: Asked | None = None, engine: Engine | None = None) -> Repeats:
+HERE = Here(Asked.settings, lambda _: "")
+
+
+def repeats(
+    output: Path,
+    kept: list[bytes],
+    session: Asked | None = None,
+    engine: Engine | None = None,
+    workplace: Callable[[], Any] = lambda: HERE,
+) -> Repeats:
     async def keep(line: bytes) -> None:
         kept.append(line)
 
     runs, stored = engine or Engine(), Stored(output, "this-run", anew=False)
     stored.look_for_the_dead()
-    known, here = cast("RagSession", session or Asked()), Here(Asked.settings, lambda _: "")
-    return Repeats(known, lambda: runs, lambda: stored, keep, lambda: here, lambda _: 0)
+    known = cast("RagSession", session or Asked())
+    return Repeats(known, lambda: runs, lambda: stored, keep, workplace, lambda _: 0)
 
 
 def rows(lines: list[str]) -> list[ExperimentResult]:
@@ -107,9 +120,29 @@ def test_what_an_earlier_run_has_is_not_shipped(tmp_path: Path) -> None:
     file = result_path(tmp_path, "mine+repeat2")
     file.parent.mkdir()
     file.write_text(ROW.line())
-    again = repeats(tmp_path, [])
+    again = repeats(tmp_path, [], workplace=_nobody)
     assert again.after(TRIAL, MINE)
     assert again.ship(TRIAL.id) == []
+
+
+def _nobody() -> Any:
+    pytest.fail("a cluster would be opened for what is there")
+
+
+@pytest.mark.parametrize(("judge", "seeds"), [("mock", [200, 201]), ("embedded", [0, 201])])
+def test_repeats_are_judged_elsewhere_too_with_seeds_of_their_own(tmp_path: Path, judge: str, seeds: list[int]) -> None:
+    asked: list[int] = []
+
+    async def ask(_: Material, measures: Sequence[JudgedMeasure], turn: int) -> dict[str, Score]:
+        asked.append(turn)
+        return {measure.name: Score(0.5) for measure in measures}
+
+    session = Asked()
+    session.settings, session.parts = Settings(judge=judge), RunParts(Settings(judge=judge))
+    judging = repeats(tmp_path, [], session, workplace=lambda: SimpleNamespace(ask=ask))._judging(3)
+    judged = asyncio.run(judging.row(ROW, TRIAL.case, parts_of(["faithfulness"]), lambda *_: None, 1))
+    assert judged.scores["faithfulness"].value == 0.5
+    assert asked == seeds
 
 
 def test_a_trial_whose_experiment_is_settled_is_not_answered_again(tmp_path: Path) -> None:
