@@ -21,6 +21,7 @@ from rag_harness.engine.trial import Outcome
 from rag_harness.engine.workplace import Workplace
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.sources import json_digest
+from rag_harness.once import Once
 from rag_harness.protocols import Experiment
 from rag_harness.results.file import ResultFile, finished_rows
 from rag_harness.results.row import ExperimentResult
@@ -99,18 +100,26 @@ class DerivedRuns:
     def __init__(
         self, output: Path, settings: Settings, engine: Callable[[], Engine], workplace: Callable[[], Workplace]
     ) -> None:
-        self._output, self._settings, self._engine, self._workplace = output, settings, engine, workplace
+        self._output, self._settings, self._engine, self._workplace = output, settings, engine, Once(workplace)
         self._files: dict[str, ResultFile] = {}
         self._stored: dict[tuple[str, str], Mapping[str, ExperimentResult]] = {}
         self._broken = ""
 
     def run(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
         """Return the row of each, or why there is none; all that need be run are under way at once."""
-        stored = {ask: found for ask in asks if (found := self._find(ask)) is not None}
+        stored = self._found(asks)
+        if len(stored) < len(asks) and self._workplace.made is None:
+            # A cluster hands over what an earlier run has left on its nodes.
+            self._workplace.get()
+            self._stored.clear()
+            stored = self._found(asks)
         new = [ask for ask in asks if ask not in stored]
         for ask in new:
             self._submit(ask)
         return {**stored, **{ask: self._result(ask) for ask in new}}
+
+    def _found(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
+        return {ask: found for ask in asks if (found := self._find(ask)) is not None}
 
     def close(self) -> None:
         """See the files onto the disk."""
@@ -126,8 +135,7 @@ class DerivedRuns:
         return found if found is not None and ask.is_answered_by(found) else None
 
     def _submit(self, ask: Ask) -> None:
-        # A cluster cannot be opened on the loop that runs the job.
-        trial, workplace = Trial(ask.derived, ask.case), self._workplace()
+        trial, workplace = Trial(ask.derived, ask.case), self._workplace.get()
 
         async def job() -> Came:
             if self._broken:

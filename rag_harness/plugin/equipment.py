@@ -47,6 +47,12 @@ class Equipment:
         """Return where trials are answered and judged."""
         return self._workplace.get()
 
+    def opens(self) -> bool:
+        """Return whether the workplace was opened just now: rows may have come with it."""
+        is_new = self._workplace.made is None
+        self._workplace.get()
+        return is_new
+
     def journal(self) -> Journal:
         """Return where this process keeps what came back."""
         return self._journal.get()
@@ -92,7 +98,16 @@ class Equipment:
             raise SettingsError("--rag-engine=ray has workers of its own, and so has -n of pytest-xdist. Leave -n out.")
         ray = RayWorkplace(self._session.settings, self._run, self._carried, self.prompts().keep_file)
         self.engine().run(ray.open())
+        self._take_what_nodes_had()
         return ray
+
+    def _take_what_nodes_had(self) -> None:
+        """Have rows in the result files that an earlier run has left on disks of nodes, before a trial is paid for."""
+        from rag_harness.engine.stored import Adopted, adopt_journals
+
+        # No file of results is open yet: what is written to them was answered by the workers that have just started.
+        if adopt_journals(self._session.output) != Adopted():
+            self._stored = Once(self._read_stored)
 
     def _carried(self, experiment: Experiment) -> Carried:
         from rag_harness.distributed import carry

@@ -86,7 +86,7 @@ class Trials:
         self._check_only_pipeline(item, trial)
         if self._session.settings.judge_repeats:
             self.judgements.choose_repeated(found for each in item.session.items if (found := trial_id_of(each)))
-        stored = self.stored(trial, experiment)
+        stored = self._stored_or_left(trial, experiment)
         if stored is not None:
             self._count(trial.id, item.session.items)
             if self._follow(trial, experiment, stored[0]):
@@ -131,11 +131,16 @@ class Trials:
         fingerprint = self._session.fingerprint(experiment)
         return self.equipment.stored().find(trial.experiment, fingerprint, trial.case.query.query_id)
 
+    def _stored_or_left(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
+        """Return a row as ``stored`` does; before a first trial is run, those too that a cluster's nodes have kept."""
+        found = self.stored(trial, experiment)
+        return self.stored(trial, experiment) if found is None and self.equipment.opens() else found
+
     def _submit_if_new(self, trial: Trial, experiment: Experiment) -> bool:
         """Submit a trial ahead of its test, and return True; False where it need be neither run nor judged."""
         if trial.id in self._forgotten:
             return False
-        stored = self.stored(trial, experiment)
+        stored = self._stored_or_left(trial, experiment)
         if stored is not None:
             return self._follow(trial, experiment, stored[0])
         self._submit(trial, experiment)

@@ -8,6 +8,7 @@ from typing import Any
 from rag_harness.attribution.derived import Ask, DerivedRuns
 from rag_harness.engine.asking import FIRST, Asking
 from rag_harness.engine.inline import InlineLoop
+from rag_harness.engine.places import result_path
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.protocols import Experiment
@@ -75,3 +76,20 @@ def test_what_is_there_needs_no_workplace(tmp_path: Path) -> None:
     again.close()
     loop.close()
     assert not isinstance(found, str)
+
+
+def test_what_a_cluster_hands_over_when_it_is_opened_is_not_run_again(tmp_path: Path) -> None:
+    loop, ask, there = InlineLoop[Any](), _asks()[0], Elsewhere()
+    handed = make_row(experiment="x1+twice", query_id="q0", fingerprint=ask.fingerprint, query=CASES[0].query.text)
+
+    def opened() -> Any:
+        file = result_path(tmp_path, "x1+twice")
+        file.parent.mkdir()
+        file.write_text(handed.line())
+        return there
+
+    runs = DerivedRuns(tmp_path, Settings(), lambda: loop, opened)
+    assert runs.run([ask]) == {ask: handed}
+    runs.close()
+    loop.close()
+    assert not there.asked

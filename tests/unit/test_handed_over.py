@@ -1,0 +1,66 @@
+"""What workers of a cluster hand over when they start: rows of an earlier run, which are then not paid for again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rag_harness import distributed
+from rag_harness.engine.journal import JOURNALS
+from rag_harness.engine.rows import Trial
+from rag_harness.plugin.trials import Trials
+from rag_harness.protocols import Experiment
+from rag_harness.settings import Settings
+from rag_harness.types import Case, Query
+from tests.unit.rows import make_row
+
+ROW = make_row(experiment="mine", query_id="q1", fingerprint="print")
+MINE = Experiment("mine", object())
+
+
+class Cluster:
+    """Has kept a row, on the disk of a node."""
+
+    is_here, ask = False, None
+
+    def __init__(self, settings: Settings, *_: object) -> None:
+        self._journals = Path(settings.output) / JOURNALS
+
+    async def open(self) -> None:
+        (self._journals / "earlier-run-ray1.jsonl").write_text(ROW.line())
+
+    async def answer(self, *_: object) -> Any:
+        raise AssertionError("it was paid for already")
+
+    async def aclose(self) -> None: ...
+
+
+def _session(settings: Settings) -> Any:
+    async def close_models() -> None: ...
+
+    return SimpleNamespace(
+        config=SimpleNamespace(getoption=lambda *_: False),
+        settings=settings,
+        share=settings,
+        output=Path(settings.output),
+        fingerprint=lambda _: "print",
+        wanted=SimpleNamespace(judged_measures=lambda *_: []),
+        close_models=close_models,
+    )
+
+
+@pytest.mark.parametrize("has_looked_before", [True, False])
+def test_a_row_that_was_on_a_node_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_looked_before: bool
+) -> None:
+    monkeypatch.setattr(distributed, "RayWorkplace", Cluster)
+    trials = Trials(_session(Settings(engine="ray", output=str(tmp_path))))
+    if has_looked_before:
+        assert trials.stored(Trial("mine", Case(Query("q0", "?"))), MINE) is None
+    assert not trials._submit_if_new(Trial("mine", Case(Query("q1", "?"))), MINE)
+    assert trials.stored(Trial("mine", Case(Query("q1", "?"))), MINE) == (ROW, True)
+    trials.equipment.close()
+    assert (tmp_path / "mine.jsonl").read_text() == ROW.line()
