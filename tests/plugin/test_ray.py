@@ -97,21 +97,25 @@ workplace.answer_trial = judging.judged = here
 
 
 @pytest.fixture
-def asking_everything(suite: Suite) -> Iterator[Suite]:
-    """A suite that asks for all that is a trial: repeats with their judging, causes, checks, a golden suite."""
+def telling() -> Iterator[CountingServer]:
+    """A server whose answers tell which turn asked, and how many sources were given."""
     with counting_server(delay=0.0, reply=_of_its_seed) as running:
-        let_ask(suite, running, 1)
-        suite.write_queries([{**query, "ground_truth": "45 days"} for query in QUERIES])
-        entry = {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}
-        (suite.path / "golden.json").write_text(json.dumps([entry]))
-        for file in suite.path.glob("test_*.py"):
-            file.unlink()
-        suite.pytester.makepyfile(test_everything=EVERYTHING)
-        yield suite
+        yield running
+
+
+@pytest.fixture
+def asking_everything(suite: Suite, telling: CountingServer) -> Suite:
+    """A suite that asks for all that is a trial: repeats with their judging, causes, checks, a golden suite."""
+    let_ask(suite, telling, 1)
+    suite.write_queries([{**query, "ground_truth": "45 days"} for query in QUERIES])
+    entry = {"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}
+    (suite.path / "golden.json").write_text(json.dumps([entry]))
+    (suite.path / "test_e1.py").unlink()
+    suite.pytester.makepyfile(test_everything=EVERYTHING)
+    return suite
 
 
 def _of_its_seed(body: Any) -> str:
-    """Return an answer that tells which turn asked, and how many sources were given."""
     sources = str(body["messages"]).count("[Source ")
     return json.dumps({"answer": f"{body['seed']} of {sources} sources [Source 1]"})
 
@@ -126,17 +130,20 @@ def _every_row(suite: Suite) -> dict[str, Any]:
     }
 
 
-def test_repeats_causes_checks_and_golden_suite_are_answered_by_nodes(asking_everything: Suite, nodes: Any) -> None:
+def test_repeats_causes_checks_and_golden_suite_are_answered_by_nodes(
+    asking_everything: Suite, telling: CountingServer, nodes: Any
+) -> None:
     suite, golden = asking_everything, ("--rag-golden=golden.json", "--rag-k=1", "--rag-judge=mock", "--rag-attribute")
     gates = ("--rag-gate=e3: metamorphic_order >= 0", "--rag-gate=e3: faithfulness >= 0", "--rag-repeats=2")
     (suite.path / "conftest.py").write_text(NOBODY_HERE)
     suite.run(*_args(nodes, *golden, *gates)).assert_outcomes(passed=5)
     assert not list((suite.path / "output" / "journal").glob("*"))
-    there = _every_row(suite)
+    there, calls = _every_row(suite), telling.calls.copy()
     (suite.path / "conftest.py").unlink()
     (suite.path / "output").rename(suite.path / "there")
     suite.run(*_args(nodes)[:3], *golden, *gates).assert_outcomes(passed=5)
     assert there == _every_row(suite)
+    assert telling.calls - calls == calls
     assert {"golden.jsonl", "derived/e3+repeat2.jsonl", "derived/scores/e3+repeat2.jsonl"} <= there.keys()
     assert {"derived/e3+twice.jsonl", "derived/e3+no_context.jsonl", "derived/e3+reversed.jsonl"} <= there.keys()
 
@@ -210,6 +217,22 @@ def test_a_run_that_is_killed_goes_on_where_it_was(counted: Suite, server: Count
     assert server.calls.total() <= 40 + 8
     assert server.calls.total() - before < 40 - 8
     assert Counter(row["query_id"] for row in counted.rows("e1_baseline")).most_common(1)[0][1] == 1
+
+
+@pytest.mark.long
+def test_a_run_that_is_killed_among_its_repeats_pays_for_none_twice(
+    counted: Suite, server: CountingServer, nodes: Any
+) -> None:
+    with _started(counted, _args(nodes, "--rag-repeats=2")) as run:
+        _wait_for_calls(server, 40)
+        run.send_signal(signal.SIGKILL)
+        run.wait(30)
+    time.sleep(3)  # its workers end when Ray notices
+    counted.run(*_args(nodes, "--rag-repeats=2")).assert_outcomes(passed=40)
+    assert server.calls.total() <= 80 + 8
+    assert Counter(row["query_id"] for row in counted.rows("derived/e1+repeat2")) == Counter(
+        f"q{number}" for number in range(40)
+    )
 
 
 @pytest.mark.long
