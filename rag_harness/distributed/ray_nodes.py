@@ -13,8 +13,8 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rag_harness.distributed.dispatch import WorkerLostError
 from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.distributed.remote import UnsentError, WorkerLostError
 from rag_harness.distributed.values import Carried, Done, Job, Opened, Opening
 from rag_harness.distributed.worker import Worker
 from rag_harness.errors import PrerequisiteError
@@ -61,9 +61,9 @@ class RayWorker:
         """Have it begin jobs."""
         await self._call("take", jobs)
 
-    async def finished(self) -> list[Done]:
-        """Wait for something that it has done."""
-        done: list[Done] = await self._call("finished")
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Have it begin jobs, and wait for something that it has done."""
+        done: list[Done] = await self._call("finished", jobs)
         return done
 
     async def close(self) -> None:
@@ -80,11 +80,17 @@ class RayWorker:
 
     async def _call(self, method: str, *given: Any) -> Any:
         try:
-            return await getattr(self._actor, method).remote(*given)
+            return await self._sent(method, *given)
         except RayTaskError as error:
             raise error.cause from error
         except RayActorError as error:
             raise WorkerLostError(f"{self.name}: {error}") from error
+
+    def _sent(self, method: str, *given: Any) -> Any:
+        try:
+            return getattr(self._actor, method).remote(*given)
+        except TypeError as error:  # Ray's word for what cannot be pickled
+            raise UnsentError(f"This cannot be sent to a Ray worker: {error}") from error
 
 
 class RayLedger:

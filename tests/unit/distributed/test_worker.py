@@ -104,10 +104,11 @@ def _job(query: str, name: str = "mine") -> TrialJob:
 
 
 async def _told(worker: Worker, jobs: Sequence[TrialJob]) -> dict[int, Done]:
-    await worker.take(list(enumerate(jobs)))
     found: dict[int, Done] = {}
+    new = list(enumerate(jobs))
     while len(found) < len(jobs):
-        found |= {done.number: done for done in await asyncio.wait_for(worker.finished(), 20)}
+        found |= {done.number: done for done in await asyncio.wait_for(worker.finished(new), 20)}
+        new = []
     return found
 
 
@@ -208,6 +209,19 @@ def test_a_pipeline_that_cancels_itself_lets_nobody_wait(root: Path) -> None:
         await worker.carry(_carried(root))
         [done] = (await _told(worker, [_job("cancel")])).values()
         assert "CancelledError" in str(done.error)
+
+    _with(_opening(root), work)
+
+
+def test_a_worker_that_has_done_nothing_says_after_a_while_that_it_is_there(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_harness.distributed.worker.SILENT", 0.01)
+
+    async def work(worker: Worker) -> None:
+        assert await asyncio.wait_for(worker.finished([]), 20) == []
+        await worker.carry(_carried(root))
+        assert _row_of((await _told(worker, [_job("q0")]))[0]).llm_answer == "about q0"
 
     _with(_opening(root), work)
 

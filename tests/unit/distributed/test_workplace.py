@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_harness.distributed import workplace as workplace_module
-from rag_harness.distributed.dispatch import WorkerLostError
+from rag_harness.distributed.remote import WorkerLostError
 from rag_harness.distributed.values import Done, Opened, Opening
 from rag_harness.distributed.workplace import RayWorkplace
 from rag_harness.engine.workplace import Here
@@ -36,7 +36,7 @@ class Made:
         self.nodes.saw_token.append((self.nodes.journals / opening.token).is_file())
         return Opened()
 
-    async def finished(self) -> list[Done]:
+    async def finished(self, _: object) -> list[Done]:
         await self.gone.wait()
         raise WorkerLostError(self.name)
 
