@@ -19,6 +19,8 @@ MOST_DEATHS = 3
 """Workers that may die while a job is under way before it is taken for the reason."""
 LINGER = 0.01
 """Seconds until a worker is asked again: a call costs this process 0.6 ms, however much it brings there and back."""
+LAST_WORDS = 1.0
+"""Seconds for calls that a worker answers when it is closed; to cut one off is noisy by ``ray://``."""
 HEARD_WITHIN = 300.0
 """Seconds that a worker may be silent: it answers within a fraction of that, whether it has done something or not."""
 
@@ -242,6 +244,8 @@ class Dispatch:
         if closing:
             await asyncio.wait(closing, timeout=seconds)
         tasks = list(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_WORDS)
         for task in (*tasks, *closing):
             task.cancel()
         await asyncio.gather(*tasks, *closing, return_exceptions=True)

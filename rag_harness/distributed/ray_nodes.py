@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
@@ -40,6 +40,8 @@ class RayWorker:
         """
         try:
             opened: Opened = await asyncio.wait_for(self._call("open", opening), START_WAIT)
+        except WorkerLostError as error:
+            raise PrerequisiteError(f"A Ray worker ended while it was starting: {error}") from error
         except asyncio.TimeoutError as error:
             raise PrerequisiteError(
                 f"Ray has not started worker {self.name} on node {self.node[:8]} within {START_WAIT:.0f} s: it has no "
@@ -143,7 +145,7 @@ class RayNodes:
             )
         except (ConnectionError, ValueError) as error:
             raise PrerequisiteError(_none_there(address or "this machine", error)) from error
-        except RuntimeError as error:
+        except (RuntimeError, RayError) as error:
             raise PrerequisiteError(f"--rag-engine=ray: the cluster at {address} cannot be used: {error}") from error
 
     def plan(self, concurrency: int) -> list[str]:
@@ -197,5 +199,7 @@ def _check_reachable(address: str) -> None:
 def _none_there(address: str, error: Exception) -> str:
     return (
         f"--rag-engine=ray: no Ray cluster at {address}: {error}. Start one (`ray start --head`), name it with "
-        f"--rag-ray-address, or leave that out for one on this machine."
+        f"--rag-ray-address, or leave that out for one on this machine. A cluster that wants a token (`ray start` says "
+        f"so) refuses who has none in just the same way: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or "
+        f"~/.ray/auth_token to the token of its head."
     )

@@ -109,6 +109,7 @@ class Worker:
     async def close(self) -> None:
         """Drop what is under way, and let go of models, stores and the journal."""
         self._is_closing = True
+        self._has_done.set()  # whoever waits for more need not be cut off
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
