@@ -58,7 +58,7 @@ async def _run(workplace: Workplace, trials: int, in_flight: int) -> tuple[float
 
 async def _both(settings: Settings, asked: argparse.Namespace) -> dict[str, list[tuple[float, float]]]:
     here = Here(settings, lambda _: "")
-    ray = RayWorkplace(settings, "overhead", here, lambda each: _carried(each, settings), lambda *_: None)
+    ray = RayWorkplace(settings, "overhead", lambda each: _carried(each, settings), lambda *_: None)
     await ray.open()
     await _run(ray, asked.in_flight * 2, asked.in_flight)
     took: dict[str, list[tuple[float, float]]] = {"here": [], "ray": []}

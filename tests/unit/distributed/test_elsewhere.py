@@ -82,8 +82,8 @@ class Node:
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         await self.worker.take(pickle.loads(pickle.dumps(jobs)))
 
-    async def finished(self) -> list[Done]:
-        done: list[Done] = pickle.loads(pickle.dumps(await self.worker.finished()))
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        done: list[Done] = pickle.loads(pickle.dumps(await self.worker.finished(pickle.loads(pickle.dumps(jobs)))))
         return done
 
     async def close(self) -> None:
