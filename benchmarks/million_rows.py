@@ -10,6 +10,7 @@ from typing import Any
 from rag_harness.files.sources import file_sha256
 from rag_harness.measures import Measure
 from rag_harness.report.blocks.keeping import Keeper
+from rag_harness.report.blocks.kinds import row_kind
 from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.results.cases import CaseFile, KeptCase, kept, write_cases
 from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
@@ -79,7 +80,8 @@ def _write_rows(output: Path, name: str, cases: Cases, measures: Sequence[Measur
     file = output / f"{name}.jsonl"
     file.touch()
     templates = [_template(name, number) for number in range(_TEMPLATES)]
-    keeper = Keeper(file, measures, cases, file_sha256(CaseFile.place(output, QUERIES)), SEGMENT)
+    digest = file_sha256(CaseFile.place(output, QUERIES))
+    keeper = Keeper(file, row_kind(measures, cases, lambda: digest), SEGMENT)
     with file.open("ab", buffering=0) as stream:
         for number in range(len(cases.position)):
             template = templates[number % _TEMPLATES]
