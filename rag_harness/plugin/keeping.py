@@ -1,4 +1,4 @@
-"""What tables are made of, kept while rows and scores of a large run come: after the last test nobody reads them again."""
+"""What tables are made of, kept while rows and scores of a large run come: nobody reads them again after the tests."""
 
 from __future__ import annotations
 
