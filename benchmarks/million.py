@@ -1,12 +1,13 @@
 """What a run does after its last test, with a million rows: tables, gates with their intervals, ``summary.json``.
 
-    python benchmarks/million.py [--rows 20000 200000 1000000] [--folder FOLDER] [--without]
+    python benchmarks/million.py [--rows 20000 200000 1000000] [--folder FOLDER] [--without] [--judged N]
 
 Writes a seeded run of so many rows below FOLDER (a temporary folder if none is named), two experiments on half as many
 cases, each row as large as the study's but for its prompt (8 kB), and deletes it after it is measured: a million rows
 are 8.5 GB. Each line is a process of its own, imports included; MB is the peak of its memory. Beside it the bare
 things: ``json`` over the same bytes, and counting newlines. ``--without`` measures without kept blocks too, as of a run
-that an older release has made.
+that an older release has made. ``--judged`` adds scores of so many judged measures, six at most, with two gates on the
+first and what a judged run says of itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,14 +57,19 @@ class Watch:
         self._last = now
 
 
-def measures() -> list[Measure]:
-    """Return what is kept of every run, and what the gates name."""
+def measures(judged: Sequence[str]) -> list[Measure]:
+    """Return what is kept of every run, what the gates name, and what was judged with its composites."""
     from rag_harness.gates import parse_gate
-    from rag_harness.measures import default_measures, measure_named
+    from rag_harness.measures import columns_of, default_measures, measure_named
 
     usual = {measure.name: measure for measure in default_measures(False, 10)}
-    gated = (parse_gate(text, 10).measure for text in GATES)
-    return list((usual | {name: measure_named(name) for name in gated}).values())
+    more = [*(parse_gate(text, 10).measure for text in GATES), *columns_of(judged)]
+    return list((usual | {name: measure_named(name) for name in more}).values())
+
+
+def gates_on(judged: Sequence[str]) -> list[str]:
+    """Return the gates, two of them on what was judged first."""
+    return [*GATES, *(gate for name in judged[:1] for gate in (f"e3: {name} >= 0.4 @95%", f"e3: {name} >= e2"))]
 
 
 def after(output: Path) -> None:
@@ -72,14 +78,19 @@ def after(output: Path) -> None:
     from rag_harness.gates import judge, parse_gate
     from rag_harness.measures import measure_named
     from rag_harness.report.abstention import abstentions
+    from rag_harness.report.pairwise import pairwise
+    from rag_harness.report.scorecard import scorecard_lines
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import summarise, summary_lines
     from rag_harness.report.summary_file import write_summary_file
     from rag_harness.report.tables import read_tables
+    from rag_harness.results.manifest import read_manifest
 
     watch.step("imports")
-    gates = [parse_gate(text, 10) for text in GATES]
-    wanted = measures()
+    suites = read_manifest(output).suites
+    judged = suites["e3"].judged
+    gates = [parse_gate(text, 10) for text in gates_on(judged)]
+    wanted = measures(judged)
     tables = read_tables(output, lambda _: wanted)
     watch.step("tables")
     verdicts = [judge(gate, tables, unit=measure_named(gate.measure).unit) for gate in gates]
@@ -87,6 +98,11 @@ def after(output: Path) -> None:
     sure = {each.experiment: each.as_json() for each in abstentions(tables)}
     write_summary_file(output, tables, verdicts, {"profile": "mock", "mode": "auto"}, {"abstention": sure})
     watch.step("summary.json")
+    if judged:
+        pairwise(tables, suites)
+        watch.step("pairs of judged")
+        scorecard_lines(tables, suites)
+        watch.step("scorecard")
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, 64)]
     watch.step("terminal")
     print(json.dumps({"steps": watch.steps, "gates": [verdict.line() for verdict in verdicts], "lines": lines}))
@@ -130,14 +146,15 @@ def measured(step: str, output: Path) -> tuple[str, dict[str, Any]]:
     return line, json.loads(said[0]) if said else {}
 
 
-def report(rows: int, folder: Path, without: bool, with_json: bool) -> Iterator[str]:
+def report(rows: int, folder: Path, judged: int, without: bool, with_json: bool) -> Iterator[str]:
     """Yield the lines of a size."""
     from million_rows import write_output
+    from million_scores import MEASURES
 
-    output, began = folder / str(rows), time.process_time()
-    write_output(output, rows, measures())
+    output, began, names = folder / str(rows), time.process_time(), MEASURES[:judged]
+    write_output(output, rows, measures(names), names)
     size = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
-    kept = sum(file.stat().st_size for file in (output / "columns").rglob("*") if file.is_file())
+    kept = sum(file.stat().st_size for file in output.rglob("columns/**/*") if file.is_file())
     written = (time.process_time() - began) / rows * 1e6
     yield f"{rows} rows, {size / 1e9:.2f} GB, {kept / 1e9:.2f} of it blocks; written in {written:.0f} µs a row"
     line, said = measured("after", output)
@@ -148,7 +165,8 @@ def report(rows: int, folder: Path, without: bool, with_json: bool) -> Iterator[
     if with_json:
         yield f"  json                  {measured('json', output)[0]}"
     if without:
-        shutil.rmtree(output / "columns", ignore_errors=True)
+        for columns in (output / "columns", output / "scores" / "columns"):
+            shutil.rmtree(columns, ignore_errors=True)
         yield f"  without kept blocks   {measured('after', output)[0]}"
         yield f"  once more             {measured('after', output)[0]}"
     shutil.rmtree(output)
@@ -159,6 +177,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 200_000, 1_000_000])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--without", action="store_true")
+    parser.add_argument("--judged", type=int, default=0, help="measures that there are scores of")
     parser.add_argument("--most-json", type=int, default=200_000, help="parse with json up to so many rows")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -168,7 +187,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         for rows in asked.rows:
-            for line in report(rows, Path(folder), asked.without, rows <= asked.most_json):
+            for line in report(rows, Path(folder), asked.judged, asked.without, rows <= asked.most_json):
                 print(line, flush=True)
 
 

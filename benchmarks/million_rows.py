@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
+
+from million_scores import WHO, scores_of
 
 from rag_harness.files.sources import file_sha256
 from rag_harness.measures import Measure
 from rag_harness.report.blocks.keeping import Keeper
+from rag_harness.report.blocks.kinds import row_kind, score_kind
 from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.results.cases import CaseFile, KeptCase, kept, write_cases
 from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
+from rag_harness.results.score import SCORES
 from rag_harness.types import Case, Evidence, Query
 
 EXPERIMENTS = ("e2", "e3")
@@ -59,15 +64,24 @@ def case_id(number: int) -> str:
     return f"q_{number:07}"
 
 
-def write_output(output: Path, rows: int, measures: Sequence[Measure]) -> None:
-    """Write a run of so many rows, half of each experiment, and blocks with these measures as the recorder does."""
+def write_output(output: Path, rows: int, measures: Sequence[Measure], judged: Sequence[str] = ()) -> None:
+    """Write a run of so many rows, half of each experiment, and blocks with these measures as the recorder does.
+
+    ``judged`` are the measures that there are scores of.
+    """
     cases = Cases(rows // len(EXPERIMENTS))
     write_cases(output, QUERIES, cases)
     for name in EXPERIMENTS:
-        _write_rows(output, name, cases, measures)
+        _write_rows(output, name, cases, measures, judged)
     suites = {
         name: SuiteRecord(
-            data=QUERIES, file=f"{name}.jsonl", fingerprints=[name], total=len(cases.position), selected="all"
+            data=QUERIES,
+            file=f"{name}.jsonl",
+            fingerprints=[name],
+            total=len(cases.position),
+            selected="all",
+            judged=list(judged),
+            authors=[astuple(WHO)] if judged else [],
         )
         for name in EXPERIMENTS
     }
@@ -75,19 +89,28 @@ def write_output(output: Path, rows: int, measures: Sequence[Measure]) -> None:
     write_manifest(output, RunManifest(date="2026-01-01T00:00:00+00:00", settings=settings, suites=suites))
 
 
-def _write_rows(output: Path, name: str, cases: Cases, measures: Sequence[Measure]) -> None:
-    file = output / f"{name}.jsonl"
+def _write_rows(output: Path, name: str, cases: Cases, measures: Sequence[Measure], judged: Sequence[str]) -> None:
+    file, scores = output / f"{name}.jsonl", output / SCORES / f"{name}.jsonl"
+    scores.parent.mkdir(exist_ok=True)
     file.touch()
+    scores.touch()
     templates = [_template(name, number) for number in range(_TEMPLATES)]
-    keeper = Keeper(file, measures, cases, file_sha256(CaseFile.place(output, QUERIES)), SEGMENT)
-    with file.open("ab", buffering=0) as stream:
+    digest = file_sha256(CaseFile.place(output, QUERIES))
+    keeper = Keeper(file, row_kind(measures, cases, lambda: digest), SEGMENT)
+    scored = Keeper(scores, score_kind(cases.position, lambda: digest), SEGMENT)
+    with file.open("ab", buffering=0) as stream, scores.open("ab", buffering=0) as score_stream:
         for number in range(len(cases.position)):
             template = templates[number % _TEMPLATES]
             row = template.model_copy(update=_changes(name, number, cases[number], template))
             line = row.line().encode()
             stream.write(line)
             keeper.add(row, line)
+            for score in scores_of(row, judged):
+                line = score.line()
+                score_stream.write(line)
+                scored.add(score, line)
     keeper.seal()
+    scored.seal()
 
 
 def _changes(name: str, number: int, case: KeptCase, template: ExperimentResult) -> Mapping[str, Any]:

@@ -53,7 +53,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     keeping = Keeping(session, record)
-    recorder.written = keeping.take
+    recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
     # said of what the run will cost.

@@ -1,9 +1,10 @@
-"""What tables are made of, kept while the rows of a large run come: after the last test nobody reads them again."""
+"""What tables are made of, kept while rows and scores of a large run come: nobody reads them again after the tests."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rag_harness.files.log import log
 from rag_harness.types import GOLDEN
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rag_harness.report.blocks.keeping import Keeper
     from rag_harness.results.cases import KeptCase
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.results.score import ScoreLine
 
 LEAST = 5_000
 """Trials of an experiment from which its rows are looked at as they come: fewer are read in a second or two."""
@@ -31,7 +33,8 @@ class Keeping:
     def __init__(self, session: RagSession, record: RunRecord) -> None:
         self._session, self._record = session, record
         self._large: set[str] = set()
-        self._keepers: dict[str, Keeper] = {}
+        self._keepers: dict[tuple[str, str], Keeper[Any]] = {}
+        self._gold: dict[str, _Gold] = {}
 
     def collection_done(self, selected: Collected) -> None:
         """Note which experiments have many trials."""
@@ -40,38 +43,64 @@ class Keeping:
 
     def take(self, row: ExperimentResult, line: bytes) -> None:
         """Take a row that was appended to its file as ``line``."""
-        if row.experiment not in self._large:
+        self._take("rows", self._rows, row, line)
+
+    def take_score(self, score: ScoreLine, line: bytes) -> None:
+        """Take a score that was appended to its file as ``line``."""
+        self._take("scores", self._scores, score, line)
+
+    def _take(
+        self, what: str, begin: Callable[[str], Keeper[Any]], said: ExperimentResult | ScoreLine, line: bytes
+    ) -> None:
+        if said.experiment not in self._large:
             return
-        keeper = self._keepers.get(row.experiment)
+        keeper = self._keepers.get((what, said.experiment))
         if keeper is None:
-            self._begin(row.experiment)
+            self._begin(what, begin, said.experiment)
         else:
-            keeper.add(row, line)
+            keeper.add(said, line)
 
     def seal(self) -> None:
         """Keep what came last; to be called before the files are read."""
         for keeper in self._keepers.values():
             keeper.seal()
         self._keepers.clear()
+        self._gold.clear()
 
-    def _begin(self, experiment: str) -> None:
-        """Begin with what the file has, the row that has just come among it; not where cases cannot be written."""
+    def _begin(self, what: str, begin: Callable[[str], Keeper[Any]], experiment: str) -> None:
+        """Begin with what the file has, what has just come among it; not where cases cannot be written."""
         try:
-            self._keepers[experiment] = self._keeper(experiment)
+            self._keepers[what, experiment] = begin(experiment)
         except OSError as error:
             # The end of the run says so, if it cannot write them either.
-            log.warning("%s: rows are not looked at as they come: %s", experiment, error)
+            log.warning("%s: %s are not looked at as they come: %s", experiment, what, error)
             self._large.discard(experiment)
 
-    def _keeper(self, experiment: str) -> Keeper:
+    def _rows(self, experiment: str) -> Keeper[ExperimentResult]:
         from rag_harness.engine.places import result_path
         from rag_harness.report.blocks.keeping import Keeper
+        from rag_harness.report.blocks.kinds import row_kind
         from rag_harness.report.blocks.segments import SEGMENT
 
         record = self._record
         digest = record.keep_cases(experiment)
-        file = result_path(record.output, experiment)
-        return Keeper(file, record.measures_of(experiment), _Gold(self._session, experiment), digest, SEGMENT)
+        kind = row_kind(record.measures_of(experiment), self._gold_of(experiment), lambda: digest)
+        return Keeper(result_path(record.output, experiment), kind, SEGMENT)
+
+    def _scores(self, experiment: str) -> Keeper[ScoreLine]:
+        from rag_harness.engine.places import scores_path
+        from rag_harness.report.blocks.keeping import Keeper
+        from rag_harness.report.blocks.kinds import score_kind
+        from rag_harness.report.blocks.segments import SEGMENT
+
+        digest = self._record.keep_cases(experiment)
+        kind = score_kind(self._gold_of(experiment).position, lambda: digest)
+        return Keeper(scores_path(self._record.output, experiment), kind, SEGMENT)
+
+    def _gold_of(self, experiment: str) -> _Gold:
+        if experiment not in self._gold:
+            self._gold[experiment] = _Gold(self._session, experiment)
+        return self._gold[experiment]
 
 
 class _Gold:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
     from rag_harness.results.file import ResultFile
     from rag_harness.results.row import ExperimentResult
+    from rag_harness.results.score import ScoreLine
     from rag_harness.results.score_file import ScoreFile
 
 
@@ -37,6 +38,7 @@ class Recorder:
         settled: experiments that were not asked about all of their cases, for every gate was settled before.
         missed: tests of golden entries that were not found.
         written: told of each row that was appended, with its line; None where nobody asks.
+        scored: told of each score likewise.
     """
 
     def __init__(self, session: RagSession) -> None:
@@ -53,6 +55,7 @@ class Recorder:
         self.not_run: set[TrialId] = set()
         self.settled: set[str] = set()
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
+        self.scored: Callable[[ScoreLine, bytes], None] | None = None
 
     def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
@@ -129,8 +132,13 @@ class Recorder:
         judge, model, revision = judged["author"]
         self.authors.setdefault(experiment, set()).add((judge, model, revision))
         for line in judged["lines"]:
-            self._score_file(experiment).append(line.encode())
+            self._append_score(experiment, line.encode())
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
+
+    def _append_score(self, experiment: str, line: bytes) -> None:
+        score = self._score_file(experiment).append(line)
+        if score is not None and self.scored is not None:
+            self.scored(score, line)
 
     def _take_again(self, lines: Iterable[str]) -> None:
         """Take rows and scores of trials that were answered again: no part of the run's own tables."""
@@ -141,7 +149,7 @@ class Recorder:
             score = parse_score(line)
             row = None if score is not None else row_or_none(line)
             if score is not None:
-                self._score_file(score.experiment).append(line.encode())
+                self._append_score(score.experiment, line.encode())
             elif row is not None:
                 self._file(row.experiment).append(row, line)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.measures import Measure, RankingMeasure, Score
+from rag_harness.measures import Measure, RankingMeasure
 from rag_harness.measures.measure import NO_RELEVANT
 from rag_harness.measures.ranking_arrays import Found
 from rag_harness.report.blocks.block import Block, Mask, Reason, Scores
@@ -24,7 +24,7 @@ _Rows = npt.NDArray[np.intp]
 
 
 class Growing:
-    """A column as it grows; ``judged`` are the cases whose score a judge gave."""
+    """A column as it grows."""
 
     def __init__(self, measure: Measure, cases: int) -> None:
         self.measure = measure
@@ -32,7 +32,6 @@ class Growing:
         self._absent = np.zeros(cases, dtype=np.uint8)
         self._reasons = {"": 0}
         self._unmeasured: set[int] = set()
-        self.judged: set[int] = set()
 
     def take(self, block: Block, rows: _Rows, found: Found) -> None:
         """Take the scores of some rows of a block; ``found`` are the rankings of those that have an answer."""
@@ -52,7 +51,7 @@ class Growing:
         if not why and self.measure.worst is not None:
             self._values[position] = self.measure.worst
         else:
-            self._leave_out(position, why or _NO_ROW)
+            self._absent[position] = self._number(why or _NO_ROW)
 
     def finished(self, unmet: str) -> Column:
         """Return the column; without a value where the experiment never does what the measure ``unmet`` needs."""
@@ -62,27 +61,27 @@ class Growing:
             self._unmeasured.clear()
         return Column(self.measure, self._values, self._absent, list(self._reasons), frozenset(self._unmeasured))
 
-    def put(self, position: int, score: Score) -> None:
-        """Note the score of a case, in place of one that was there."""
-        if score.value is not None:
-            self._values[position], self._absent[position] = score.value, 0
-            return
-        self._values[position] = np.nan
-        self._leave_out(position, score.reason or "no value", score.undefined)
+    def put(self, positions: _Rows, scores: Scores) -> None:
+        """Note the scores of cases, in place of those that were there; of a case that comes twice its last one."""
+        numbers = self._numbers(scores)[scores.absent]
+        _, from_the_end = np.unique(positions[::-1], return_index=True)
+        last = len(positions) - 1 - from_the_end
+        self._values[positions[last]], self._absent[positions[last]] = scores.values[last], numbers[last]
 
-    def is_open(self, position: int) -> bool:
-        """Whether a case has neither a value nor a reason for having none."""
-        return bool(np.isnan(self._values[position])) and not self._absent[position]
+    def leave_out(self, positions: _Rows, reason: Reason) -> None:
+        """Note why cases have no value."""
+        if len(positions):
+            self._absent[positions] = self._number(*reason)
 
-    def score_at(self, position: int) -> Score:
-        """Return the score of a case that is not open."""
-        if not self._absent[position]:
-            return Score(float(self._values[position]))
-        number = int(self._absent[position])
-        return Score(None, list(self._reasons)[number], undefined=number not in self._unmeasured)
+    def is_open(self) -> Mask:
+        """Return which cases have neither a value nor a reason for having none."""
+        open_: Mask = np.isnan(self._values) & (self._absent == 0)
+        return open_
 
-    def _leave_out(self, position: int, why: str, undefined: bool = True) -> None:
-        self._absent[position] = self._number(why, undefined)
+    def scores(self, positions: _Rows) -> Scores:
+        """Return the scores of cases."""
+        reasons = [(why, number not in self._unmeasured) for number, why in enumerate(self._reasons)]
+        return Scores(self._values[positions], self._absent[positions], reasons)
 
     def _numbers(self, scores: Scores) -> npt.NDArray[np.uint8]:
         """Return the number of each of the block's reasons here; new ones are numbered as rows bring them."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.measures import Score
+from rag_harness.measures import Measure
 from rag_harness.measures.composite import CompositeMeasure
-from rag_harness.measures.judged import JudgedMeasure, category_of
+from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.categories import PARTS
 from rag_harness.measures.metamorphic import CHECKER, MetamorphicMeasure
-from rag_harness.report.blocks.block import Block
+from rag_harness.report.answer_kinds import answer_kinds
+from rag_harness.report.blocks.block import Block, Mask, Reason, Scores
+from rag_harness.report.blocks.scores import ScoreBlock
 from rag_harness.report.columns import Growing
-from rag_harness.results.score import Author, ScoreLine, read_scores
+from rag_harness.report.composed import composed
 
-_NOT_JUDGED = "no judgement"
-_NOT_CHECKED = "no check: it was not sampled, or the run ended before"
+_NOT_JUDGED: Reason = ("no judgement", False)
+_NOT_CHECKED: Reason = ("no check: it was not sampled, or the run ended before", True)
+_Rows = npt.NDArray[np.intp]
 
 
 class JudgedColumns:
@@ -27,79 +29,94 @@ class JudgedColumns:
     Args:
         columns: all columns of the suite, by measure.
         authors: whose scores count: judge, model, revision.
-        cases: how many there are in the data.
+        ids: of all cases in the data.
 
     """
 
-    def __init__(self, columns: Mapping[str, Growing], authors: Sequence[tuple[str, str, str]], cases: int) -> None:
-        self._columns = columns
-        self._authors = {Author(*author) for author in authors}
-        self._judged = {name: column for name, column in columns.items() if isinstance(column.measure, JudgedMeasure)}
-        self._checked = {n: column for n, column in columns.items() if isinstance(column.measure, MetamorphicMeasure)}
-        self._composites = [column for column in columns.values() if isinstance(column.measure, CompositeMeasure)]
-        self._digests: dict[int, str] = {}
+    def __init__(
+        self, columns: Mapping[str, Growing], authors: Sequence[tuple[str, str, str]], ids: Sequence[str]
+    ) -> None:
+        self._columns, self._ids = columns, ids
+        self._authors = frozenset(authors)
+        self._judged = _those(columns, JudgedMeasure)
+        self._checked = _those(columns, MetamorphicMeasure)
+        self._composites = _those(columns, CompositeMeasure)
+        self._order: list[_Rows] = []
+        self._is_noted = np.zeros(len(ids), np.bool_)
+        self._digests = np.zeros((len(ids), 3), np.uint32)
         self._said: dict[str, dict[str, dict[int, float | None]]] = {}
-        self._abstained, self._answerable = np.zeros(cases, np.bool_), np.ones(cases, np.bool_)
+        self._abstained, self._answerable = np.zeros(len(ids), np.bool_), np.ones(len(ids), np.bool_)
 
-    def note(self, block: Block, rows: npt.NDArray[np.intp]) -> None:
+    def note(self, block: Block, rows: _Rows) -> None:
         """Note rows with an answer, whose scores are read later."""
         if self._judged or self._composites or self._checked:
-            positions = block["position"][rows]
-            self._digests |= zip(positions.tolist(), block.digests(rows), strict=True)
-            self._abstained[positions], self._answerable[positions] = (
-                block["abstained"][rows],
-                block["answerable"][rows],
-            )
+            positions = block["position"][rows].astype(np.intp)
+            self._order.append(positions)
+            self._is_noted[positions] = True
+            self._digests[positions] = _in_words(block["digest"][rows])
+            self._abstained[positions] = block["abstained"][rows]
+            self._answerable[positions] = block["answerable"][rows]
 
-    def read(self, file: Path, position_of: Mapping[str, int]) -> None:
-        """Take the scores of ``file`` that are of these rows; of the same measure and row the last one holds."""
-        for position, column, line in self._scores(file, position_of, self._judged):
-            if line.author not in self._authors or not (column.is_open(position) or position in column.judged):
-                continue
-            if line.repeat:
-                self._said.setdefault(line.measure, {}).setdefault(line.query_id, {})[line.repeat] = line.value
-            else:
-                column.judged.add(position)
-                failed = line.value is None and not line.undefined
-                reason = f"no verdict: {line.reason}" if failed else line.reason
-                column.put(position, Score(line.value, reason, undefined=line.undefined))
+    def read(self, blocks: Iterable[ScoreBlock]) -> None:
+        """Take the scores that are of these rows and by these authors; of the same measure and row the last holds.
 
-    def read_checks(self, file: Path, position_of: Mapping[str, int]) -> None:
+        What the judge said when it was asked again is no score, and is kept apart.
+        """
+        is_open = {name: column.is_open() for name, column in self._judged.items()}
+        for block in blocks if self._judged else ():
+            counts = self._is_of_rows(block) & block.by(self._authors)
+            reasons = list(map(_judged_reason, block.texts.reasons))
+            for name, column in self._judged.items():
+                lines = block.of_measure(name, column.measure.version, counts)
+                lines = lines[is_open[name][block["position"][lines]]]
+                is_again = block["repeat"][lines] != 0
+                self._note_again(name, block, lines[is_again])
+                _put(column, block, lines[~is_again], reasons)
+
+    def read_checks(self, blocks: Iterable[ScoreBlock]) -> None:
         """Take the scores of metamorphic checks that are of these rows."""
-        for position, column, line in self._scores(file, position_of, self._checked):
-            if line.author.judge == CHECKER:
-                column.put(position, Score(line.value, line.reason, undefined=line.undefined))
+        for block in blocks if self._checked else ():
+            counts = self._is_of_rows(block) & block.by_judge(CHECKER)
+            reasons = list(map(_reason, block.texts.reasons))
+            for name, column in self._checked.items():
+                _put(column, block, block.of_measure(name, column.measure.version, counts), reasons)
 
-    def _scores(
-        self, file: Path, position_of: Mapping[str, int], columns: Mapping[str, Growing]
-    ) -> Iterator[tuple[int, Growing, ScoreLine]]:
-        """Yield the scores of ``file`` that are of these rows and ``columns``, and of measures as they are now."""
-        for line in read_scores(file) if columns else ():
-            position, column = position_of.get(line.query_id, -1), columns.get(line.measure)
-            if column is not None and (self._digests.get(position), column.measure.version) == (line.row, line.version):
-                yield position, column, line
+    def _is_of_rows(self, block: ScoreBlock) -> Mask:
+        """Return which scores are of the rows that were noted, as they are."""
+        positions = block["position"]
+        same: Mask = (self._digests[positions] == _in_words(block["digest"])).all(axis=1)
+        return same & self._is_noted[positions]
+
+    def _note_again(self, measure: str, block: ScoreBlock, lines: _Rows) -> None:
+        for line in lines:
+            value = None if block["absent"][line] else float(block["value"][line])
+            of_case = self._said.setdefault(measure, {}).setdefault(self._ids[block["position"][line]], {})
+            of_case[int(block["repeat"][line])] = value
 
     def close(self) -> None:
         """Say of rows without a score that there is none, and make composites of the others."""
-        for position in self._digests:
-            for column in self._judged.values():
-                if column.is_open(position):
-                    column.put(position, Score(None, _NOT_JUDGED))
-            for column in self._checked.values():
-                if column.is_open(position):
-                    column.put(position, Score(None, _NOT_CHECKED, undefined=True))
-            for column in self._composites:
-                if column.is_open(position):
-                    column.put(position, self._composed(column, position))
+        for column in self._judged.values():
+            column.leave_out(self._open(column), _NOT_JUDGED)
+        for column in self._checked.values():
+            column.leave_out(self._open(column), _NOT_CHECKED)
+        for column in self._composites.values():
+            self._compose(column, column.measure)
 
-    def _composed(self, column: Growing, position: int) -> Score:
-        measure: object = column.measure
+    def _open(self, column: Growing) -> _Rows:
+        """Return the cases without a score, of those whose rows were noted, in the order of the rows."""
+        rows = np.concatenate([np.zeros(0, np.intp), *self._order])
+        found: _Rows = rows[column.is_open()[rows]]
+        return found
+
+    def _compose(self, column: Growing, measure: Measure) -> None:
         assert isinstance(measure, CompositeMeasure)
-        parts = {name: self._score(name, position) for name in measure.parts}
-        return measure.score(parts)
+        positions = self._open(column)
+        column.put(positions, composed(measure, {name: self._scores(name, positions) for name in measure.parts}))
 
-    def _score(self, name: str, position: int) -> Score:
-        return self._columns[name].score_at(position) if name in self._columns else Score(None, _NOT_JUDGED)
+    def _scores(self, name: str, positions: _Rows) -> Scores:
+        if name in self._columns:
+            return self._columns[name].scores(positions)
+        return Scores(np.full(len(positions), np.nan), np.ones(len(positions), np.uint8), [("", True), _NOT_JUDGED])
 
     def said_again(self) -> dict[str, dict[str, list[float | None]]]:
         """Return what the judge said when it was asked again, by measure and case."""
@@ -110,16 +127,37 @@ class JudgedColumns:
 
     def categories(self) -> list[str] | None:
         """Return the kind of each answer, "" where there is none; None where its measures were never defined."""
-        if not set(PARTS) <= set(self._judged) or not any(self._has_value(position) for position in self._digests):
+        if not set(PARTS) <= set(self._judged):
             return None
-        found = [""] * len(self._abstained)
-        for position in self._digests:
-            scores = {name: self._score(name, position) for name in PARTS}
-            found[position] = category_of(scores, bool(self._abstained[position]), bool(self._answerable[position]))
+        noted = np.flatnonzero(self._is_noted)
+        parts = [self._scores(name, noted) for name in PARTS]
+        if not np.logical_and.reduce([part.absent == 0 for part in parts]).any():
+            return None
+        kinds = answer_kinds(parts, self._abstained[noted], self._answerable[noted])
+        found = [""] * len(self._ids)
+        for position, kind in zip(noted.tolist(), kinds, strict=True):
+            found[position] = kind
         return found
 
-    def _has_value(self, position: int) -> bool:
-        return all(score.value is not None for score in self._parts_at(position))
 
-    def _parts_at(self, position: int) -> Iterator[Score]:
-        return (self._score(name, position) for name in PARTS)
+def _those(columns: Mapping[str, Growing], kind: type[object]) -> dict[str, Growing]:
+    return {name: column for name, column in columns.items() if isinstance(column.measure, kind)}
+
+
+def _in_words(digests: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+    """Return digests of 12 bytes as 3 numbers each, which are compared at once."""
+    return np.ascontiguousarray(digests).view(np.uint32)
+
+
+def _put(column: Growing, block: ScoreBlock, lines: _Rows, reasons: Sequence[Reason]) -> None:
+    column.put(block["position"][lines], block.scores(lines, reasons))
+
+
+def _reason(said: Reason) -> Reason:
+    why, undefined = said
+    return why or "no value", undefined
+
+
+def _judged_reason(said: Reason) -> Reason:
+    why, undefined = said
+    return _reason((why if undefined else f"no verdict: {why}", undefined))

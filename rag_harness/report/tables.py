@@ -12,7 +12,7 @@ from rag_harness.engine.places import result_path
 from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import Measure
 from rag_harness.report.blocks.block import Block, Mask
-from rag_harness.report.blocks.reading import read_blocks
+from rag_harness.report.blocks.reading import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
 from rag_harness.report.columns import Growing
 from rag_harness.report.judged import JudgedColumns
@@ -83,7 +83,7 @@ class _Reading:
         self._states = _states_before(record, cases)
         self._totals = Totals(len(cases.ids))
         self._columns = {measure.name: Growing(measure, len(cases.ids)) for measure in measures}
-        self._judged = JudgedColumns(self._columns, record.authors, len(cases.ids))
+        self._judged = JudgedColumns(self._columns, record.authors, cases.ids)
 
     def take(self, block: Block) -> None:
         """Take the rows of a block, but for those of another run, and those that one of their case came before."""
@@ -108,8 +108,8 @@ class _Reading:
 
     def add_scores(self, judged: Path, checked: Path) -> None:
         """Take the scores of the rows that came: those of judges, and those of metamorphic checks."""
-        self._judged.read(judged, self._cases.position)
-        self._judged.read_checks(checked, self._cases.position)
+        self._judged.read(read_score_blocks(judged, self._cases, SEGMENT))
+        self._judged.read_checks(read_score_blocks(checked, self._cases, SEGMENT))
 
     def table(self) -> SuiteTable:
         """Return the table, with the cases that no row came of."""

@@ -137,7 +137,7 @@ def take_over(file: Path, rows: Sequence[tuple[ExperimentResult, bytes]]) -> int
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as stream:
             # What a kill tore must not swallow the first of them.
-            stream.write(b"\n" if _is_torn(file) else b"")
+            stream.write(b"\n" if is_torn(file) else b"")
             stream.writelines(new.values())
     if file.is_file():
         sync(file)
@@ -152,7 +152,8 @@ def _outcomes(file: Path) -> dict[tuple[str, str], bool]:
     return known
 
 
-def _is_torn(file: Path) -> bool:
+def is_torn(file: Path) -> bool:
+    """Whether a file ends without a newline, as a kill leaves it."""
     if not file.is_file() or not file.stat().st_size:
         return False
     with file.open("rb") as stream:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +113,21 @@ def parse_score(line: bytes | str) -> ScoreLine | None:
             row=said["row"],
             gold=said.get("gold", ""),
             author=Author(said["judge"], said["model"], said["revision"]),
-            value=None if said["value"] is None else float(said["value"]),
+            value=None if said["value"] is None else _finite(said["value"]),
             reason=said.get("reason", ""),
             undefined=bool(said.get("undefined")),
             detail=said.get("detail") or {},
             repeat=int(said.get("repeat") or 0),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
+
+
+def _finite(said: Any) -> float:
+    value = float(said)
+    if not isfinite(value):
+        raise ValueError(f"{value} is no score")
+    return value
 
 
 def read_scores(file: Path) -> Iterator[ScoreLine]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rag_harness.files.atomic import write_atomically
-from rag_harness.results.file import PREVIOUS, keep_aside, sync
+from rag_harness.results.file import PREVIOUS, is_torn, keep_aside, sync
 from rag_harness.results.row import numbered_lines
 from rag_harness.results.score import SCORES, ScoreLine, parse_score
 
@@ -60,8 +60,8 @@ class ScoreFile:
             self.file.unlink(missing_ok=True)
         self._is_mixed = self.file.is_file() and self.file.stat().st_size > 0
         self._stream = self.file.open("ab")
-        if self._is_mixed:
-            self._stream.write(b"\n")  # what a kill tore must not swallow the next; empty lines are passed over
+        if is_torn(self.file):
+            self._stream.write(b"\n")  # what a kill tore must not swallow the next
 
     def _tidy(self) -> None:
         kept: dict[tuple[str, ...], bytes] = {}
@@ -88,7 +88,7 @@ def take_over_scores(file: Path, scores: Sequence[tuple[ScoreLine, bytes]]) -> i
     if new:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as stream:
-            stream.write(b"\n" if file.stat().st_size else b"")
+            stream.write(b"\n" if is_torn(file) else b"")
             stream.writelines(new.values())
         sync(file)
     return len(new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from rag_harness.measures.measure import Score
 
@@ -10,14 +11,15 @@ PARTS = ("context_precision", "faithfulness", "answer_relevancy")
 CORRECT_ABSTENTION, WRONG_ABSTENTION = "Correct Abstention", "Wrong Abstention"
 UNCLASSIFIED, UNMEASURED = "Unclassified", "Unmeasured"
 
-_RULES: Mapping[str, Callable[[float, float, float], bool]] = {
-    "Clean Pass": lambda cp, f, ar: cp > 0.7 and f > 0.7 and ar > 0.7,
-    "Hallucination": lambda cp, f, _: cp > 0.6 and f < 0.4,
-    "Retrieval Failure": lambda cp, f, _: cp < 0.4 and f > 0.7,
-    "Irrelevant": lambda _, f, ar: ar < 0.4 and f > 0.7,
-    "Total Failure": lambda cp, f, ar: cp < 0.4 and f < 0.4 and ar < 0.4,
+RULES: Mapping[str, Callable[[Any, Any, Any], Any]] = {
+    "Clean Pass": lambda cp, f, ar: (cp > 0.7) & (f > 0.7) & (ar > 0.7),
+    "Hallucination": lambda cp, f, _: (cp > 0.6) & (f < 0.4),
+    "Retrieval Failure": lambda cp, f, _: (cp < 0.4) & (f > 0.7),
+    "Irrelevant": lambda _, f, ar: (ar < 0.4) & (f > 0.7),
+    "Total Failure": lambda cp, f, ar: (cp < 0.4) & (f < 0.4) & (ar < 0.4),
 }
-CATEGORIES: tuple[str, ...] = (*_RULES, UNCLASSIFIED, CORRECT_ABSTENTION, WRONG_ABSTENTION, UNMEASURED)
+"""What holds of the values of one answer; or of many, as arrays."""
+CATEGORIES: tuple[str, ...] = (*RULES, UNCLASSIFIED, CORRECT_ABSTENTION, WRONG_ABSTENTION, UNMEASURED)
 """All of them, in the order in which they are tried and shown."""
 MEANINGS: Mapping[str, str] = {
     "Clean Pass": "context_precision > 0.7, faithfulness > 0.7, answer_relevancy > 0.7",
@@ -47,4 +49,4 @@ def category_of(scores: Mapping[str, Score], abstained: bool, answerable: bool) 
     measured = [value for value in values if value is not None]
     if len(measured) < len(PARTS):
         return UNMEASURED
-    return next((name for name, holds in _RULES.items() if holds(*measured)), UNCLASSIFIED)
+    return next((name for name, holds in RULES.items() if holds(*measured)), UNCLASSIFIED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ class Scores(NamedTuple):
     """
 
     values: npt.NDArray[np.float64]
-    absent: npt.NDArray[np.uint16]
+    absent: npt.NDArray[np.integer[Any]]
     reasons: Sequence[Reason]
 
     def of(self, rows: Array) -> Scores:
@@ -68,6 +68,13 @@ class Block:
     arrays: Mapping[str, Array]
     texts: Texts
 
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Block:
+        """Return the block that was kept with these texts."""
+        reasons = {name: [(why, undefined) for why, undefined in each] for name, each in texts["reasons"].items()}
+        errors = [(row, trial, why) for row, trial, why in texts["errors"]]
+        return cls(arrays, Texts(texts["fingerprints"], texts["models"], texts["placed"], errors, reasons))
+
     def __len__(self) -> int:
         return len(self.arrays["position"])
 
@@ -85,6 +92,21 @@ class Block:
             return None
         return Scores(self.arrays[f"value {measure}"], self.arrays[f"absent {measure}"], self.texts.reasons[measure])
 
-    def digests(self, rows: Array) -> list[str]:
-        """Return the digests of what is judged of some rows; empty where nothing of this suite is judged."""
-        return [each.tobytes().hex() for each in self.arrays["digest"][rows]] if "digest" in self.arrays else []
+
+class Kept(Protocol):
+    """A block of whatever lines, as a shelf keeps it: ``texts`` are a dataclass of what JSON can say."""
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """The arrays, by name."""
+        ...
+
+    @property
+    def texts(self) -> Any:
+        """What arrays number."""
+        ...
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array], texts: Mapping[str, Any]) -> Self:
+        """Return the block that was kept with these texts."""
+        ...

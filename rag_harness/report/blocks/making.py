@@ -21,7 +21,7 @@ from rag_harness.report.blocks.block import DIGEST_BYTES, FOUND, Array, Block, T
 from rag_harness.report.blocks.scored import Scored
 from rag_harness.report.totals import STAGES
 from rag_harness.results.cases import KeptCase
-from rag_harness.results.row import ExperimentResult, row_or_none
+from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import row_digest
 from rag_harness.types import SERVICE
 
@@ -128,21 +128,6 @@ class Maker:
             if any(call.role == SERVICE for call in stage.calls):
                 placed = stage.detail.get("placed", {})
                 self._placed += [(number, self._kinds[kind], count) for kind, count in placed.items()]
-
-
-def made_of(lines: Iterable[bytes], measures: Sequence[Measure], gold: Gold, digests: bool = True) -> Block:
-    """Return the block of some lines; those that are no row, as a kill leaves them, are passed over."""
-    maker = Maker(measures, gold, digests)
-    for line in lines:
-        row = row_or_none(line)
-        if row is not None:
-            maker.add(row)
-    return maker.block()
-
-
-def lines_of(content: bytes) -> list[bytes]:
-    """Return the lines that hold something."""
-    return [line for line in content.split(b"\n") if line.strip()]
 
 
 def has_column(measure: Measure) -> bool:

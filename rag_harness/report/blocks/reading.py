@@ -1,21 +1,24 @@
-"""A result file -> its blocks, in the order of its lines."""
+"""A file of rows or scores -> its blocks, in the order of its lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from rag_harness.measures import Measure
-from rag_harness.report.blocks.block import Block
-from rag_harness.report.blocks.made import made
-from rag_harness.report.blocks.making import has_column, lines_of, made_of, needs_digests
+from rag_harness.report.blocks.block import Block, Kept
+from rag_harness.report.blocks.kinds import Kind, row_kind, score_kind
+from rag_harness.report.blocks.making import needs_digests
+from rag_harness.report.blocks.scores import ScoreBlock
 from rag_harness.report.blocks.segments import Segment, content, digests, segments
-from rag_harness.report.blocks.shelf import Shelf
 from rag_harness.results.cases import CaseFile
+
+_Block = TypeVar("_Block", bound=Kept)
 
 
 def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: int) -> Iterator[Block]:
-    """Yield the blocks of a file, one at a time; none where there is no file.
+    """Yield the blocks of a result file, one at a time; none where there is no file.
 
     Those of a file of more than one piece are kept beside it, and taken from there where their lines, the cases, the
     measures and the code are what they were.
@@ -27,20 +30,37 @@ def read_blocks(rows: Path, measures: Sequence[Measure], cases: CaseFile, size: 
         size: of a piece, in bytes.
     """
     pieces = segments(rows, size)
+    asked = len(pieces) > 1 or needs_digests(measures)
+    return _read(rows, pieces, row_kind(measures, cases, lambda: cases.digest, asked))
+
+
+def read_score_blocks(scores: Path, cases: CaseFile, size: int) -> Iterator[ScoreBlock]:
+    """Yield the blocks of a file of scores likewise."""
+    return _read(scores, segments(scores, size), score_kind(cases.position, lambda: cases.digest))
+
+
+def _read(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Iterator[_Block]:
     if len(pieces) > 1:
-        yield from _kept(rows, pieces, measures, cases)
+        yield from _kept(file, pieces, kind)
         return
     for piece in pieces:
-        yield made_of(lines_of(content(rows, piece)), measures, cases, needs_digests(measures))
+        yield made_of(content(file, piece), kind)
 
 
-def _kept(rows: Path, pieces: Sequence[Segment], measures: Sequence[Measure], cases: CaseFile) -> Iterator[Block]:
-    shelf, known = Shelf(rows, made(cases.digest, filter(has_column, measures))), list[str]()
-    for piece, digest in zip(pieces, digests(rows, pieces), strict=True):
+def _kept(file: Path, pieces: Sequence[Segment], kind: Kind[Any, _Block]) -> Iterator[_Block]:
+    shelf, known = kind.shelf(file), list[str]()
+    for piece, digest in zip(pieces, digests(file, pieces), strict=True):
         known.append(digest)
         block = shelf.get(digest)
         if block is None:
-            block = made_of(lines_of(content(rows, piece)), measures, cases)
+            block = made_of(content(file, piece), kind)
             shelf.put(digest, block)
         yield block
     shelf.keep_only(known)
+
+
+def made_of(lines: bytes, kind: Kind[Any, _Block]) -> _Block:
+    """Return the block of some lines."""
+    maker = kind.begin()
+    kind.fill(maker, lines)
+    return maker.block()

@@ -1,41 +1,43 @@
-"""Blocks kept beside the rows: ``output/columns/<experiment>/<digest of the lines>.safetensors``.
+"""Blocks kept beside a file of rows or scores: ``columns/<experiment>/<digest of the lines>.safetensors``.
 
-They are made of the rows and can be deleted at any time. A block that cannot be read, or was made of other cases,
+They are made of its lines and can be deleted at any time. A block that cannot be read, or was made of other cases,
 measures or code, is made again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from rag_harness.files.atomic import write_atomically
 from rag_harness.files.log import log
-from rag_harness.report.blocks.block import Array, Block, Texts
+from rag_harness.report.blocks.block import Array, Kept
 from rag_harness.report.blocks.made import Made
 
 COLUMNS = "columns"
-"""Folder beside the result files."""
+"""Folder beside the files."""
+_Block = TypeVar("_Block", bound=Kept)
 _SMALL = np.iinfo(np.int32)
 
 
-class Shelf:
-    """The kept blocks of one result file.
+class Shelf(Generic[_Block]):
+    """The kept blocks of one file.
 
     Args:
-        rows: the result file.
+        lines: the file.
         wanted: what its blocks must be made of.
+        kind: of its blocks.
     """
 
-    def __init__(self, rows: Path, wanted: Made) -> None:
-        self._folder, self._wanted = rows.parent / COLUMNS / rows.stem, wanted
+    def __init__(self, lines: Path, wanted: Made, kind: type[_Block]) -> None:
+        self._folder, self._wanted, self._kind = lines.parent / COLUMNS / lines.stem, wanted, kind
 
-    def get(self, digest: str) -> Block | None:
+    def get(self, digest: str) -> _Block | None:
         """Return the block of the lines of this digest; None where there is none that can be used."""
         from safetensors import SafetensorError, safe_open
 
@@ -48,12 +50,12 @@ class Shelf:
                 if not Made(**json.loads(said["made"])).serves(self._wanted):
                     return None
                 arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - it is no dict
-                return Block(arrays, _texts(json.loads(said["texts"])))
+                return self._kind.of(arrays, json.loads(said["texts"]))
         except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
             log.warning("%s cannot be read and is made again: %s", file, error)
             return None
 
-    def put(self, digest: str, block: Block) -> None:
+    def put(self, digest: str, block: _Block) -> None:
         """Keep a block; where that cannot be, as in a folder that is only read, the next reader makes it again."""
         from safetensors.numpy import save
 
@@ -81,13 +83,3 @@ def _narrow(array: Array) -> Array:
     """Return whole numbers in 32 bits where they fit."""
     fits = array.dtype == np.int64 and _SMALL.min <= array.min(initial=0) and array.max(initial=0) <= _SMALL.max
     return np.ascontiguousarray(array.astype(np.int32) if fits else array)
-
-
-def _texts(said: Mapping[str, Any]) -> Texts:
-    return Texts(
-        said["fingerprints"],
-        said["models"],
-        said["placed"],
-        [(row, trial, why) for row, trial, why in said["errors"]],
-        {name: [(why, undefined) for why, undefined in reasons] for name, reasons in said["reasons"].items()},
-    )

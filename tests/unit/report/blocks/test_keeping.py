@@ -10,7 +10,8 @@ from rag_harness.measures import default_measures, measure_named
 from rag_harness.report import tables
 from rag_harness.report.blocks import reading
 from rag_harness.report.blocks.keeping import Keeper
-from rag_harness.report.blocks.making import made_of
+from rag_harness.report.blocks.kinds import row_kind
+from rag_harness.report.blocks.reading import made_of
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.blocks.shelf import COLUMNS
 from rag_harness.results.cases import CaseFile
@@ -30,7 +31,7 @@ def written(output: Path, before: int = 0, spoilt_at: int = -1) -> None:
     lines = [row.line().encode() for row in rows_in(file)]
     file.write_bytes(b"".join(lines[:before]))
     measures = [*default_measures(False, 10), measure_named("faithfulness"), measure_named("total_ms")]
-    keeper = Keeper(file, measures, cases, cases.digest, PIECE)
+    keeper = Keeper(file, row_kind(measures, cases, lambda: cases.digest), PIECE)
     for number, line in enumerate(lines[before:]):
         with file.open("ab") as stream:
             stream.write(b"{}\n" * (number == spoilt_at) + line)

@@ -11,7 +11,7 @@ import pytest
 from rag_harness.measures.answers import TokenF1
 from rag_harness.report import tables
 from rag_harness.report.blocks import made, reading
-from rag_harness.report.blocks.making import made_of
+from rag_harness.report.blocks.reading import made_of
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.blocks.shelf import COLUMNS
 from tests.unit.report.blocks.large_run import PIECE, all_of, table_in, whole_table, write_large

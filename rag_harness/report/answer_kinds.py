@@ -1,0 +1,35 @@
+"""The kind of each of many answers: what ``measures.judged.category_of`` says of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rag_harness.measures.judged.categories import (
+    CATEGORIES,
+    CORRECT_ABSTENTION,
+    RULES,
+    UNCLASSIFIED,
+    UNMEASURED,
+    WRONG_ABSTENTION,
+)
+from rag_harness.report.blocks.block import Mask, Scores
+
+
+def answer_kinds(parts: Sequence[Scores], abstained: Mask, answerable: Mask) -> list[str]:
+    """Return the category of each answer; the first rule that holds, where two do.
+
+    Args:
+        parts: the scores of ``PARTS``, in their order.
+        abstained: which answers say that they do not know.
+        answerable: which questions the documents have the answer to.
+    """
+    lacks = np.logical_or.reduce([part.absent != 0 for part in parts])
+    values = [part.values for part in parts]
+    holds = {WRONG_ABSTENTION: abstained & answerable, CORRECT_ABSTENTION: abstained, UNMEASURED: lacks}
+    holds |= {name: rule(*values) for name, rule in RULES.items()}
+    numbers = np.select(
+        list(holds.values()), [CATEGORIES.index(name) for name in holds], CATEGORIES.index(UNCLASSIFIED)
+    )
+    return [CATEGORIES[number] for number in numbers.tolist()]

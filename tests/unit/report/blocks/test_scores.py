@@ -1,0 +1,162 @@
+"""Which judged scores count is the same whether lines are read one by one, at once, or taken from kept blocks."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_harness.measures import Measure, Score, measure_named
+from rag_harness.measures.composite import CompositeMeasure
+from rag_harness.report import tables
+from rag_harness.report.blocks import reading
+from rag_harness.report.blocks.segments import segments
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.manifest import read_manifest, write_manifest
+from rag_harness.results.score import CHECKED, SCORES, Author, ScoreLine, row_digest
+from tests.unit.report.blocks.large_run import all_of
+from tests.unit.report.blocks.line_by_line import LineByLine, PlainColumn
+from tests.unit.rows import failed_row, make_row
+from tests.unit.tables import case, case_of, write_run
+
+PIECE = 600
+"""Two or three lines."""
+OURS = [Author("fused", "gpt-4o", "1"), Author("embedded", "embedded/alignment", "1")]
+CHECKS = Author("metamorphic", "", "1")
+AUTHORS = [*OURS, Author("fused", "gpt-4o", "2"), Author("fused", "other", "1"), CHECKS]
+ROWS = [
+    make_row(query_id="q4", abstained=True, answerable=False),
+    make_row(query_id="q0"),
+    make_row(query_id="q2", abstained=True),
+    make_row(query_id="q1", llm_answer="lamps"),
+    make_row(query_id="q1", llm_answer="a row that came later"),
+    failed_row(query_id="q3"),
+    make_row(query_id="q5", fingerprint="bbbb"),
+    make_row(query_id="q6", ground_truth="", context_reference=[], answerable=False),
+    make_row(query_id="q7"),
+]
+JUDGED = ["context_precision", "faithfulness", "answer_relevancy", "factuality"]
+MEASURES = [*JUDGED, "token_f1", "g_mean", "hri", "hri_gold", "metamorphic_typos", "injection_resisted"]
+
+
+class Forgiving(CompositeMeasure):
+    """Has a value where a part has none, so it is no formula over values."""
+
+    called = "forgiving"
+    parts = ("faithfulness", "factuality", "token_f1")
+
+    def score(self, parts: Mapping[str, Score]) -> Score:
+        if parts["faithfulness"].value is None:
+            return Score(None, "", undefined=parts["faithfulness"].undefined)
+        return Score(self.combine({name: part.value or 0.0 for name, part in parts.items()}))
+
+    def combine(self, values: Mapping[str, float]) -> float:
+        return values["faithfulness"] + 2 * values["factuality"] + 4 * values["token_f1"]
+
+
+class OfNobody(Forgiving):
+    """A part of it was not asked for."""
+
+    called = "of_nobody"
+    parts = ("faithfulness", "nugget_recall")
+    score = CompositeMeasure.score
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a run whose scores are written anew by each example."""
+    output = tmp_path_factory.mktemp("run")
+    cases = [case_of(row) for row in {row.query_id: row for row in ROWS}.values()]
+    lines = [line for author in OURS for line in [ScoreLine("faithfulness", 1, "e3", "q0", "", "", author, 1.0)]]
+    write_run(output, ROWS, [*cases, case("q8")], scores=lines)
+    manifest = read_manifest(output)
+    authors = [(who.judge, who.model, who.revision) for who in OURS]
+    suites = {"e3": manifest.suites["e3"].model_copy(update={"fingerprints": ["aaaa"], "authors": authors})}
+    write_manifest(output, manifest.model_copy(update={"suites": suites}))
+    return output
+
+
+values = st.one_of(st.none(), st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]), st.floats(-1, 2))
+digests = st.sampled_from([*(row_digest(row) for row in ROWS[:5]), row_digest(ROWS[0]).upper(), "of an older row"])
+scores = st.builds(
+    ScoreLine,
+    measure=st.sampled_from([*JUDGED, "metamorphic_typos", "injection_resisted", "token_f1", "unknown"]),
+    version=st.sampled_from([1, 1, 1, 2]),
+    experiment=st.just("e3"),
+    query_id=st.sampled_from([*(f"q{number}" for number in range(9)), "nobody"]),
+    row=digests,
+    gold=st.just(""),
+    author=st.sampled_from([*OURS, *AUTHORS]),
+    value=values,
+    reason=st.sampled_from(["", "away", "no context", "half a JSON"]),
+    undefined=st.booleans(),
+    repeat=st.sampled_from([0, 0, 0, 1, 2]),
+)
+torn = st.sampled_from([b"\n", b"  \n", b"{}\n", b'{"measure":\n', b"null\n", b"[1]\n"])
+
+
+def of_its_row(score: ScoreLine) -> ScoreLine:
+    """Return the score of the first row of its case."""
+    rows = {row.query_id: row_digest(row) for row in reversed(ROWS)}
+    return ScoreLine(**{name: getattr(score, name) for name in score.__slots__} | {"row": rows.get(score.query_id, "")})
+
+
+lines = st.lists(
+    st.one_of(scores.map(ScoreLine.line), *[scores.map(of_its_row).map(ScoreLine.line)] * 4, torn), max_size=40
+)
+ends = st.sampled_from([b"", b'{"measure":"faithfulness"', b"\xff"])
+
+
+def everything(table: SuiteTable) -> dict[str, Any]:
+    again = {measure: list(cases.items()) for measure, cases in table.said_again.items()}
+    return all_of(table) | {"again": again, "absent": {name: list(table.absent(name, {}).items()) for name in MEASURES}}
+
+
+def table_in(output: Path) -> SuiteTable:
+    measures: list[Measure] = [Forgiving(None), *map(measure_named, MEASURES), OfNobody(None)]
+    return tables.read_tables(output, lambda _: measures)["e3"]
+
+
+def plain_table(output: Path) -> SuiteTable:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "Growing", PlainColumn)
+        patch.setattr(tables, "JudgedColumns", LineByLine)
+        patch.setattr(tables, "read_score_blocks", lambda file, _cases, _size: file)
+        return table_in(output)
+
+
+def made_again(patch: pytest.MonkeyPatch) -> list[int]:
+    """Count the blocks that are made of lines."""
+    counted: list[int] = []
+    made_of = reading.made_of
+    patch.setattr(reading, "made_of", lambda *args: counted.append(1) or made_of(*args))  # type: ignore[func-returns-value]
+    return counted
+
+
+def write(output: Path, judged: bytes, checked: bytes) -> None:
+    for folder, content in ((SCORES, judged), (CHECKED, checked)):
+        shutil.rmtree(output / folder, ignore_errors=True)
+        (output / folder).mkdir()
+        (output / folder / "e3.jsonl").write_bytes(content)
+
+
+@settings(max_examples=60, derandomize=True)
+@given(judged=lines, checked=lines, end=ends)
+def test_the_scores_that_count_are_those_of_the_lines_one_by_one(
+    run: Path, judged: list[bytes], checked: list[bytes], end: bytes
+) -> None:
+    write(run, b"".join(judged) + end, b"".join(checked))
+    expected = everything(plain_table(run))
+    assert everything(table_in(run)) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "SEGMENT", PIECE)
+        assert everything(table_in(run)) == expected
+        counted = made_again(patch)
+        assert everything(table_in(run)) == expected
+        pieces = [len(segments(run / folder / "e3.jsonl", PIECE)) for folder in (SCORES, CHECKED)]
+        assert len(counted) == pieces.count(1)  # of which nothing is kept
