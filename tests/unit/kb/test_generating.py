@@ -237,8 +237,10 @@ def test_who_stops_it_is_told_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rag_harness.kb.writing.writers.compose", stop)
+    capsys.readouterr()
     assert run(at, "--seed", "7") == 130
-    assert "kb. The same command goes on from here." in capsys.readouterr().err
+    said = f"stopped; what was written is in {at / 'kb'}. The same command goes on from here\n"
+    assert capsys.readouterr().err == said
 
 
 def test_of_two_in_one_folder_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
