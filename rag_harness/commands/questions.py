@@ -121,9 +121,10 @@ def _spare_reviewed(file: Path, force: bool) -> None:
     if force or not file.exists() or not file.read_bytes().strip():
         return  # empty: all were rejected
     from rag_harness.dataset.queries import read_queries
+    from rag_harness.types import REVIEWED, review_said
 
     try:
-        kept = [case for case in read_queries(file) if case.metadata.get("reviewed") != "no"]
+        kept = [case for case in read_queries(file) if review_said(case.metadata.get(REVIEWED)) != "no"]
     except DataError as error:
         raise DataError(
             f"{error}\n{file} is there and is no file of questions. Name another, or say --force."
