@@ -13,22 +13,33 @@ from rag_harness.errors import RagHarnessError
 
 CANNOT_RUN = 2
 """Exit status when the command could not do its work; argparse uses the same."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
 
 
 class Command(NamedTuple):
-    """One command: its help, the module that has ``<name>_arguments`` and ``run_<name>``, imported when it is named."""
+    """One command: its help, the module that has ``<name>_arguments`` and ``run_<name>``, imported when it is named.
+
+    ``stopped`` says what is left of its work after Ctrl-C, where that can be said; it may name an argument in braces.
+    """
 
     help: str
     module: str
+    stopped: str = ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that ``argv`` names and return its exit status."""
     given = sys.argv[1:] if argv is None else argv
-    chosen = _parser(given).parse_args(given)
+    chosen = argparse.Namespace(stopped="")
     try:
+        _parser(given).parse_args(given, chosen)
         status = int(chosen.run(chosen))
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        left = chosen.stopped.format_map(vars(chosen))
+        print(f"stopped; {left}" if left else "stopped", file=sys.stderr)
+        return INTERRUPTED
     except RagHarnessError as error:
         print(error, file=sys.stderr)
         return CANNOT_RUN
@@ -64,16 +75,20 @@ def _add(subparsers: Any, name: str, command: Command, named: Sequence[str]) -> 
     if name in named:
         module, function = import_module(f"rag_harness.{command.module}"), name.replace("-", "_")
         getattr(module, f"{function}_arguments")(subparser)
-        subparser.set_defaults(run=getattr(module, f"run_{function}"))
+        subparser.set_defaults(run=getattr(module, f"run_{function}"), stopped=command.stopped)
 
 
+_RECORDED = "; a model's answers that were recorded are not asked for again"
+_GOES_ON = "what was written is in {folder}. The same command goes on from here"
 ALONE: dict[str, Command] = {
     "ingest": Command(
         "read documents of any kind, cut, embed and index them, and say what came of it", "commands.ingest"
     ),
     "compare": Command("set two runs against each other, case by case", "report.compared"),
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
-    "explain": Command("say why trials of a run failed, and what to do", "attribution.commands"),
+    "explain": Command(
+        "say why trials of a run failed, and what to do", "attribution.commands", "what was run or answered is kept"
+    ),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "commands.report"),
     "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "commands.serve"),
     "init": Command("write the smallest working suite into your repository", "commands.start"),
@@ -83,11 +98,19 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
     "kb": (
         "a knowledge base, its queries and its golden set",
         {
-            "plan": Command("plan a knowledge base: its pages, their facts and links", "commands.kb_plan"),
-            "generate": Command("write the pages of a plan, each held against it", "commands.generate"),
+            "plan": Command(
+                "plan a knowledge base: its pages, their facts and links",
+                "commands.kb_plan",
+                f"no plan was written{_RECORDED}",
+            ),
+            "generate": Command("write the pages of a plan, each held against it", "commands.generate", _GOES_ON),
             "validate": Command("check pages, plan, queries and golden set", "commands.kb"),
             "superseded": Command("mark the queries whose answer a superseded page gives otherwise", "commands.kb"),
-            "queries": Command("write questions for your documents, with ground truth", "commands.questions"),
+            "queries": Command(
+                "write questions for your documents, with ground truth",
+                "commands.questions",
+                f"no question was written{_RECORDED}",
+            ),
             "graph": Command("print the links between pages as Mermaid", "commands.kb"),
         },
     ),
@@ -126,7 +149,11 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         "questions as cases",
         {
             "from-traces": Command("make cases to label of what users asked a service", "commands.queries"),
-            "review": Command("read drafted questions with their evidence: accept, edit, reject", "commands.review"),
+            "review": Command(
+                "read drafted questions with their evidence: accept, edit, reject",
+                "commands.review",
+                "what was decided is kept",
+            ),
             "check": Command("say which questions the documents have left behind", "commands.check"),
         },
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +50,7 @@ REVIEWED = "reviewed"
 """The label that says whether somebody has read a question: ``no`` for a draft. People wrote those without it."""
 PLACEHOLDER = "placeholder"
 """The label of a question that stands where somebody is to write one: ``yes``. It is a draft, too."""
-_UNREAD = frozenset({"", "no", "false", "rejected"})
+_DRAFTED = frozenset({"", "no", "false", "0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,14 @@ def slices_of(metadata: Metadata) -> dict[str, str]:
 
 def review_of(labels: Mapping[str, str]) -> dict[str, str]:
     """Return what every case is by its review, whatever its labels say or leave out: ``yes`` or ``no`` each."""
-    is_unread = labels.get(REVIEWED, "yes").lower() in _UNREAD
-    return {REVIEWED: "no" if is_unread else "yes", PLACEHOLDER: labels.get(PLACEHOLDER, "no")}
+    is_read = review_said(labels.get(REVIEWED, "yes")) == "yes"
+    return {REVIEWED: "yes" if is_read else "no", PLACEHOLDER: labels.get(PLACEHOLDER, "no")}
+
+
+def review_said(said: object) -> Literal["yes", "no", "rejected"]:
+    """Return what a question's ``reviewed`` means, however it is written: ``true`` and a name are ``yes``."""
+    word = str(said).strip().lower()
+    return "no" if word in _DRAFTED else "rejected" if word == "rejected" else "yes"
 
 
 def is_in(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:

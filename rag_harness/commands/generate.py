@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from rag_harness.kb.plan import Plan
     from rag_harness.kb.writing.generating import Generated
 
-_INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
 _AT_ONCE = 8
 """Pages of the embedded writer in the works: one waits for the disk while the next is composed."""
 _LONGEST = 4096
@@ -41,12 +38,8 @@ def generate_arguments(parser: argparse.ArgumentParser) -> None:
 def run_generate(chosen: argparse.Namespace) -> int:
     """Write the pages of a plan that are not there yet, or not as planned."""
     text, plan = _plan(chosen.plan)
-    try:
-        with told_where_written(chosen.folder):
-            made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
-    except KeyboardInterrupt:
-        print(f"stopped; what was written is in {chosen.folder}. The same command goes on from here.", file=sys.stderr)
-        return _INTERRUPTED
+    with told_where_written(chosen.folder):
+        made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
     print("\n".join(_told(made, plan, chosen.folder)))
     return FOUND if made.faulty or made.stopped or made.paid or made.unplanned or any(made.edited.values()) else 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
 from rag_harness.errors import DataError
 
 if TYPE_CHECKING:
-    from rag_harness.questions import Collection, Found
+    from rag_harness.questions import Collection, Draft, Found
 
 DEFAULT = 200
 SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
@@ -47,17 +47,18 @@ def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions import EMBEDDED, Collection, ask, lines, planned_facts, rows
+    from rag_harness.questions import EMBEDDED, Collection, ask, lines, planned_facts, rejected_beside, rows
 
     file = chosen.file or chosen.folder / "queries.jsonl"
     wanted = _wanted(chosen)
     _spare_reviewed(file, chosen.force)
+    rejected = rejected_beside(file)
     library = read_folder(chosen.folder)
     collection = Collection(library.documents, planned_facts(chosen.folder))
     if chosen.writer == "llm":
-        by, found = _written_by_model(chosen, collection, wanted)
+        by, found = _written_by_model(chosen, collection, wanted, rejected)
     else:
-        by, found = EMBEDDED, ask(collection, wanted, chosen.seed, chosen.most_shared)
+        by, found = EMBEDDED, ask(collection, wanted, chosen.seed, chosen.most_shared, rejected)
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
     write_atomically(file, lines(rows(found.drafts, collection, by)).encode())
@@ -66,7 +67,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
 
 
 def _written_by_model(
-    chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int]
+    chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int], rejected: Sequence[Draft]
 ) -> tuple[str, Found]:
     """Return the model, and the questions that it wrote."""
     from rag_harness.questions.asked_of_llm import Writer
@@ -74,7 +75,7 @@ def _written_by_model(
     parts = writer_parts(chosen)
     chat = parts.chat("writer")
     writer = Writer(chat, parts.prompts("questions"), collection, parts.settings.concurrency)
-    return chat.model, run_closing(writer.ask(wanted, chosen.seed, chosen.most_shared), parts)
+    return chat.model, run_closing(writer.ask(wanted, chosen.seed, chosen.most_shared, rejected), parts)
 
 
 def _count(text: str) -> int:
@@ -117,12 +118,13 @@ def _spare_reviewed(file: Path, force: bool) -> None:
         raise DataError(f"{file} is a folder. Name the file of the questions: -o {file / 'queries.jsonl'}")
     if not file.absolute().parent.is_dir():
         raise DataError(f"No folder {file.parent} to write {file.name} into. Make it, or name another file with -o.")
-    if force or not file.exists():
-        return
+    if force or not file.exists() or not file.read_bytes().strip():
+        return  # empty: all were rejected
     from rag_harness.dataset.queries import read_queries
+    from rag_harness.types import REVIEWED, review_said
 
     try:
-        kept = [case for case in read_queries(file) if case.metadata.get("reviewed") != "no"]
+        kept = [case for case in read_queries(file) if review_said(case.metadata.get(REVIEWED)) != "no"]
     except DataError as error:
         raise DataError(
             f"{error}\n{file} is there and is no file of questions. Name another, or say --force."

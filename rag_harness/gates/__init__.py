@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from rag_harness.gates.evidence import Rules
 from rag_harness.gates.grammar import BASELINE, Gate, Known, Reference, check_gate, parse_gate
-from rag_harness.gates.judging import SuiteScores, judge
+from rag_harness.gates.judging import judge
+from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.verdict import Verdict, verdict_lines
 
 __all__ = [

@@ -4,53 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import fsum, isfinite
-from typing import Protocol
+from math import fsum
 
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
 from rag_harness.gates.evidence import Found, Rules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
+from rag_harness.gates.remarks import reasons, remarks_on, returns, unusable
+from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
 from rag_harness.gates.verdict import Interval, State, Verdict, holds
-
-Slice = Mapping[str, str]
-
-
-class SuiteScores(Protocol):
-    """What a gate needs to know of a suite: an experiment or ``golden``. An empty slice means all of it.
-
-    A case that raised or was lost to a crash is among the values, with the worst that the measure has; one that the
-    measure does not apply to, or that could not be measured, is not.
-    """
-
-    def total_of(self, where: Slice, /) -> int:
-        """Count the cases in the data."""
-        ...
-
-    def selected_of(self, where: Slice, /) -> int:
-        """Count those that this run was to look at, lost ones included."""
-        ...
-
-    def lost_of(self, where: Slice, /) -> int:
-        """Count those that a crash took."""
-        ...
-
-    def values(self, measure: str, where: Slice, /) -> Mapping[str, float]:
-        """Return the value of each case by its id."""
-        ...
-
-    def absent(self, measure: str, where: Slice, /) -> Mapping[str, int]:
-        """Count the selected cases without a value, by what they have: "no ground truth"."""
-        ...
-
-    def unmeasured(self, measure: str, where: Slice, /) -> int:
-        """Count those of them that the measure applies to, and that have an answer."""
-        ...
-
-    @property
-    def depth(self) -> int | None:
-        """The most hits that a case has; None where nothing was retrieved, or that is not known."""
-        ...
 
 
 def judge(
@@ -101,7 +63,7 @@ def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) ->
         could = without + len(scores.values(gate.measure, where))
         if without > most * could:
             why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
-            said = f"{why} (--rag-max-unmeasured){_reasons(gate, [scores])}"
+            said = f"{why} (--rag-max-unmeasured){reasons(gate, [scores])}"
             return replace(verdict, state="failed", reason=said, lacking=True)
     return verdict
 
@@ -164,20 +126,16 @@ def _not_comparable(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: R
     fewest, name = min((depth or 0, name) for depth, name in zip(depths, (gate.suite, right.name), strict=True))
     if fewest >= cutoff:
         return None
-    why = f"cannot be compared at {cutoff} hits: {_returns(name, fewest)}. Choose a cutoff that both have"
+    why = f"cannot be compared at {cutoff} hits: {returns(name, fewest)}. Choose a cutoff that both have"
     return Verdict(gate, "failed", reason=why)
-
-
-def _returns(name: str, depth: int) -> str:
-    return f"{name} returns at most {depth} hit{'s' * (depth != 1)}"
 
 
 def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Ways) -> Verdict:
     found = scores.values(gate.measure, dict(gate.slice))
     values = list(found.values())
-    if problem := _unusable(gate, values, [scores]):
+    if problem := unusable(gate, values, [scores]):
         return Verdict(gate, "failed", reason=problem)
-    remarks = _remarks(gate, {gate.suite: scores}, ways.rules)
+    remarks = remarks_on(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
         return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
     point = _by_value(gate, values, threshold, _interval(gate, values, ways.unit), remarks)
@@ -191,12 +149,12 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
     ours, others = (scores.values(gate.measure, dict(gate.slice)) for scores in (mine, theirs))
     ours, others = in_both(ours, others)
     first, second = list(ours.values()), list(others.values())
-    if problem := _unusable(gate, [*first, *second], [mine, theirs]):
+    if problem := unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
     apart = differences(ours, others)
     interval = _interval_of_mean(list(apart.values()), ways.unit, -1) if gate.quantile is None else None
     threshold = _aggregate(gate, second) + right.offset
-    remarks = _remarks(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
+    remarks = remarks_on(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
     point = _by_value(gate, first, threshold, interval, remarks)
     evidence = Found(apart, right.offset, _population(gate, mine, len(first)), remarks[0])
     return weighed(point, evidence, ways.rules, ways.unit)
@@ -206,46 +164,6 @@ def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
     """Return how many cases of the data the mean of ``n`` is about: those that were left out have a value as often."""
     where = dict(gate.slice)
     return round(n * scores.total_of(where) / scores.selected_of(where))
-
-
-def _unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
-    if not values:
-        return f"no case has a value of {gate.measure}{_reasons(gate, sides)}"
-    if all(map(isfinite, values)):
-        return ""
-    bad = sum(not isfinite(value) for value in values)
-    return f"{bad} of the values of {gate.measure} are NaN or infinite"
-
-
-def _reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
-    where = dict(gate.slice)
-    total = sum(scores.selected_of(where) for scores in sides)
-    counts: dict[str, int] = {}
-    for scores in sides:
-        for reason, n in scores.absent(gate.measure, where).items():
-            counts[reason] = counts.get(reason, 0) + n
-    said = [f"{n} of {total} have {reason}" for reason, n in sorted(counts.items(), key=lambda item: -item[1])]
-    return f": {', '.join(said)}" if said else ""
-
-
-def _remarks(gate: Gate, sides: Mapping[str, SuiteScores], rules: Rules) -> tuple[bool, str]:
-    """Return whether any case was lost, and what else a reader must know of the cases that were looked at."""
-    where = dict(gate.slice)
-    lost = sum(scores.lost_of(where) for scores in sides.values())
-    remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
-    selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
-    is_part = selected < total and (len(sides) > 1 or gate not in rules.settled)
-    remarks += [f"{selected} of {total} cases {rules.chosen}"] if is_part else []
-    unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
-    remarks += [f"{unmeasured} could not be measured{_reasons(gate, list(sides.values()))}"] if unmeasured else []
-    return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])
-
-
-def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
-    """Say of which side the measure looks deeper than it retrieves."""
-    depths = {name: scores.depth for name, scores in sides.items()}
-    cutoff = gate.cutoff
-    return [_returns(name, depth) for name, depth in depths.items() if cutoff and depth and depth < cutoff]
 
 
 def _by_value(

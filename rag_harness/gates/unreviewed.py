@@ -6,12 +6,13 @@ A draft may ask what no page answers, or copy its page. So it lets no gate pass,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rag_harness.gates.grammar import Gate, Reference
+from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.units import value_said
 from rag_harness.gates.verdict import Verdict
 from rag_harness.types import PLACEHOLDER, REVIEWED
@@ -19,16 +20,7 @@ from rag_harness.types import PLACEHOLDER, REVIEWED
 if TYPE_CHECKING:
     from rag_harness.gates.evidence import Rules
 
-Slice = Mapping[str, str]
 _OTHER = {"yes": "no", "no": "yes"}
-
-
-class _Scores(Protocol):
-    def selected_of(self, where: Slice, /) -> int: ...
-
-    def total_of(self, where: Slice, /) -> int: ...
-
-    def values(self, measure: str, where: Slice, /) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,7 @@ def judged_part(gate: Gate, counts_drafts: bool) -> Gate:
 
 
 def with_drafts(
-    gate: Gate, scores: _Scores | None, judged: Callable[[Gate], Verdict], rules: Rules, unit: str
+    gate: Gate, scores: SuiteScores | None, judged: Callable[[Gate], Verdict], rules: Rules, unit: str
 ) -> Verdict:
     """Return the verdict that ``judged`` gives of the cases that somebody has reviewed, and say what was set apart."""
     if scores is None:
@@ -73,7 +65,7 @@ def with_drafts(
     return replace(whole, state="not judged", unreviewed=parts.apart, reason=_joined(said, whole))
 
 
-def _parts(gate: Gate, scores: _Scores, rules: Rules) -> _Parts:
+def _parts(gate: Gate, scores: SuiteScores, rules: Rules) -> _Parts:
     part = judged_part(gate, rules.counts_drafts)
     every, (key, value) = dict(gate.slice), part.slice[-1]
     apart = scores.selected_of({**every, key: _OTHER[value]})
@@ -81,7 +73,7 @@ def _parts(gate: Gate, scores: _Scores, rules: Rules) -> _Parts:
     return _Parts(gate, part, scores.selected_of(every) - apart, apart, placeholders)
 
 
-def _none_reviewed(gate: Gate, scores: _Scores, rules: Rules) -> Verdict | None:
+def _none_reviewed(gate: Gate, scores: SuiteScores, rules: Rules) -> Verdict | None:
     """Say that none of the cases was reviewed, of a gate that asks for those that were."""
     where = dict(gate.slice)
     if where.get(REVIEWED) != "yes" or scores.total_of(where):
@@ -94,7 +86,7 @@ def _none_reviewed(gate: Gate, scores: _Scores, rules: Rules) -> Verdict | None:
     return Verdict(gate, "not judged", reason=said, unreviewed=drafts)
 
 
-def _beside(parts: _Parts, scores: _Scores, unit: str) -> str:
+def _beside(parts: _Parts, scores: SuiteScores, unit: str) -> str:
     """Say which cases the verdict is on, and what the value would be with the others."""
     said = f"on the {parts.kept} reviewed of {_cases(parts.kept + parts.apart)}"
     where, quantile = dict(parts.gate.slice), parts.gate.quantile is not None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from rag_harness.kb.page import Page, shown, squeeze
+from rag_harness.kb.markdown import shown
+from rag_harness.kb.page import Page, squeeze
 from rag_harness.kb.plan import Plan, PlanPage
 
 _SHOWS: dict[str, tuple[Callable[[Page], bool], str]] = {

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import zip_longest
 
-from rag_harness.kb.page import Page, fold, shown
+from rag_harness.kb.markdown import shown
+from rag_harness.kb.page import Page, fold
 from rag_harness.kb.plan import PlannedFact, PlannedTable, PlanPage
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")

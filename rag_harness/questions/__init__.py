@@ -3,6 +3,7 @@
 Collection(documents, planned)   what is asked of, and what is near a question in it; facts that a plan tells of it
 planned_facts(folder)            those of ``structure.json``
 ask(collection, wanted, seed)    drafts that pass the filters, and what was dropped
+rejected_beside(file)            what a person rejected of them, for ``ask`` to leave out
 rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes them
 """
 
@@ -12,6 +13,18 @@ from rag_harness.questions.asking import KINDS, Found, ask
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
 from rag_harness.questions.planned import planned_facts
+from rag_harness.questions.rejected import rejected_beside
 from rag_harness.questions.written import EMBEDDED, lines, rows
 
-__all__ = ["EMBEDDED", "KINDS", "Collection", "Draft", "Found", "ask", "lines", "planned_facts", "rows"]
+__all__ = [
+    "EMBEDDED",
+    "KINDS",
+    "Collection",
+    "Draft",
+    "Found",
+    "ask",
+    "lines",
+    "planned_facts",
+    "rejected_beside",
+    "rows",
+]

@@ -7,7 +7,7 @@ make sure that it is answered with its evidence and not without.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -47,12 +47,18 @@ class Writer:
         self._chat, self._prompts, self._collection = chat, prompts, collection
         self._at_once = max(1, at_once)
 
-    async def ask(self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0) -> Found:
-        """Return the questions; fewer than wanted where the pages, or the budget, bear no more."""
-        found, asked = Found(), Asked(most_shared, self._collection)
+    async def ask(
+        self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0, rejected: Sequence[Draft] = ()
+    ) -> Found:
+        """Return the questions; fewer than wanted where the pages, or the budget, bear no more.
+
+        ``rejected`` are questions that a person has rejected: others take their place.
+        """
+        found, asked = Found(), Asked(most_shared, self._collection, rejected)
         for kind in KINDS:
             if wanted.get(kind) and not found.stopped:
-                await self._take(tasks(kind, self._collection, seed), wanted[kind], found, asked)
+                most = PATIENCE + PATIENCE * wanted[kind] + len(rejected)
+                await self._take(islice(tasks(kind, self._collection, seed), most), wanted[kind], found, asked)
             lacking = wanted.get(kind, 0) - sum(draft.kind == kind for draft in found.drafts)
             found.short |= {kind: lacking} if lacking else {}
         return found
@@ -60,9 +66,8 @@ class Writer:
     async def _take(self, todo: Iterator[Task], wanted: int, found: Found, asked: Asked) -> None:
         # In waves: the order of what came back decides nothing, so that the same replies give the same questions.
         failing = 0
-        left = islice(todo, PATIENCE + PATIENCE * wanted)
         while wanted and not found.stopped:
-            wave = list(islice(left, min(wanted, self._at_once)))
+            wave = list(islice(todo, min(wanted, self._at_once)))
             if not wave:
                 return
             results = await asyncio.gather(*map(self._written, wave), return_exceptions=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_harness.questions.collection import Collection
@@ -30,12 +30,19 @@ class Found:
     stopped: str = ""
 
 
-def ask(collection: Collection, wanted: Mapping[str, int], seed: int = 0, most_shared: float = 1.0) -> Found:
+def ask(
+    collection: Collection,
+    wanted: Mapping[str, int],
+    seed: int = 0,
+    most_shared: float = 1.0,
+    rejected: Sequence[Draft] = (),
+) -> Found:
     """Return the questions; fewer than wanted where the text bears no more. The same for the same seed.
 
     ``most_shared`` is the share of its words that a question may have in common with the pages that answer it.
+    ``rejected`` are questions that a person has rejected: others take their place.
     """
-    found, asked = Found(), Asked(most_shared, collection)
+    found, asked = Found(), Asked(most_shared, collection, rejected)
     for kind in KINDS:
         if wanted.get(kind):
             _take(_drafts(kind, collection, seed), wanted[kind], collection, found, asked)

@@ -10,6 +10,8 @@ from rag_harness.types import Evidence
 
 BY_LLM = "llm"
 """What a question is made of that a model wrote."""
+MADE_OF = " + "
+"""Stands between the kinds of facts that a row says its question was made of."""
 LEFT_OPEN = "left open"
 """What a question is made of that asks for what a statement does not say."""
 

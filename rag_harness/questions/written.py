@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rag_harness.questions.collection import Collection
-from rag_harness.questions.draft import Draft
+from rag_harness.questions.draft import MADE_OF, Draft
 from rag_harness.questions.overlap import difficulty, overlap
 from rag_harness.reader.terms import terms
 
@@ -33,7 +33,7 @@ def rows(drafts: Iterable[Draft], collection: Collection, by: str = EMBEDDED) ->
             "evidence": [{"filename": each.filename, "quote": each.quote} for each in draft.evidence],
             "metadata": {
                 "difficulty": difficulty(draft, collection, shared),
-                "made_of": " + ".join(draft.made_of),
+                "made_of": MADE_OF.join(draft.made_of),
                 **_distractors(draft, collection),
                 **draft.metadata,
                 "overlap": round(shared, 2),

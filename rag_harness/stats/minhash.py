@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 import numpy as np
@@ -74,6 +74,30 @@ def resemblance(first: Runs, second: Runs) -> float:
     """Return the Jaccard similarity of two sets of runs, exactly."""
     shared = len(np.intersect1d(first, second, assume_unique=True))
     return shared / max(1, len(first) + len(second) - shared)
+
+
+class Resemblances:
+    """Of one text to many others at once, exactly: where phrases are shared by all, candidates are too many to pair."""
+
+    def __init__(self, runs: Sequence[Runs]) -> None:
+        """``runs`` has one text's an element, each different and one at least."""
+        lengths = np.array([len(each) for each in runs], dtype=np.int64)
+        known, numbers = np.unique(np.concatenate(runs), return_inverse=True)
+        self._numbers = np.split(numbers, np.cumsum(lengths)[:-1])
+        self._lengths = lengths
+        self._is_own = np.zeros(len(known), dtype=np.bool_)
+
+    def to(self, text: int, others: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return the Jaccard similarity of ``text`` to each of ``others``, by their numbers. Shape (len(others),)."""
+        if not others:
+            return np.zeros(0)
+        lengths = self._lengths[others]
+        self._is_own[self._numbers[text]] = True
+        found = self._is_own[np.concatenate([self._numbers[other] for other in others])]
+        self._is_own[self._numbers[text]] = False
+        shared = np.add.reduceat(found, np.cumsum(lengths) - lengths, dtype=np.int64)
+        similarities: npt.NDArray[np.float64] = shared / (lengths + self._lengths[text] - shared)
+        return similarities
 
 
 def candidates(sketches: npt.NDArray[np.uint32], rows: int = ROWS) -> dict[int, list[int]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from rag_harness.__main__ import main
+from rag_harness.__main__ import ALONE, COMMANDS, Command, main
 from tests.unit.dataset.kb_builder import Kb, query
 
 
@@ -85,3 +87,30 @@ def test_a_fault_of_ours_keeps_its_traceback(kb: Kb, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("rag_harness.kb.validation.graph", broken)
     with pytest.raises(OSError, match="no file is in it"):
         main(["kb", "graph", str(kb.folder)])
+
+
+@pytest.mark.parametrize("where", ["rag_harness.kb.validation.graph", "rag_harness.commands.kb.graph_arguments"])
+def test_ctrl_c_ends_with_130_and_one_line(
+    kb: Kb, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, stop)
+    assert main(["kb", "graph", str(kb.folder)]) == 130
+    assert capsys.readouterr() == ("", "stopped\n")
+
+
+def table() -> dict[str, Command]:
+    grouped = ((f"{group} {name}", each) for group, (_, those) in COMMANDS.items() for name, each in those.items())
+    return {**ALONE, **dict(grouped)}
+
+
+@pytest.mark.parametrize("name", [name for name, command in table().items() if command.stopped])
+def test_what_is_left_of_a_stopped_command_can_be_said(name: str) -> None:
+    command, parser = table()[name], argparse.ArgumentParser()
+    module = import_module(f"rag_harness.{command.module}")
+    getattr(module, f"{name.rsplit(maxsplit=1)[-1].replace('-', '_')}_arguments")(parser)
+    said = command.stopped.format_map({action.dest: "THERE" for action in parser._actions})
+    assert said
+    assert not said.endswith(".")

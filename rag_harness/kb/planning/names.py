@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
@@ -32,12 +31,18 @@ def name_faults(plan: Plan) -> _Faults:
 
 
 def _twice(plan: Plan, key: str, value_of: Callable[[PlanPage], str | None]) -> _Faults:
-    times = Counter(map(value_of, plan.pages))
+    for value, pages in repeated(plan, value_of):
+        yield pages[0].id, f"{len(pages)} pages have the {key} {value!r}. Give each its own."
+
+
+def repeated(plan: Plan, value_of: Callable[[PlanPage], str | None]) -> Iterator[tuple[str, list[PlanPage]]]:
+    """Return what several pages have in common though each needs its own, and these pages, in the plan's order."""
+    pages: dict[str, list[PlanPage]] = {}
     for page in plan.pages:
         value = value_of(page)
-        if value is not None and times[value] > 1:
-            yield page.id, f"{times[value]} pages have the {key} {value!r}. Give each its own."
-            times[value] = 0
+        if value is not None:
+            pages.setdefault(value, []).append(page)
+    return ((value, those) for value, those in pages.items() if len(those) > 1)
 
 
 def _filename(name: str, files: set[str]) -> Iterator[str]:

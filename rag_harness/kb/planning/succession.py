@@ -19,9 +19,9 @@ def succession_faults(plan: Plan) -> _Faults:
         for name, page in ((pair.outdated, outdated), (pair.current, current)):
             if page is None:
                 yield "", f"a version pair names {name!r}, which is not planned. Use a page's id."
-        if outdated and current:
+        if outdated and current and outdated is not current:
             yield from _pair(pair, outdated, current)
-    yield from _in_pairs(plan)
+    yield from ((page.id, text) for page, text in pairing_faults(plan))
     yield from circles(plan)
 
 
@@ -34,9 +34,6 @@ def differences(plan: Plan) -> _Faults:
 
 
 def _pair(pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Faults:
-    if outdated is current:
-        yield outdated.id, "stands in a version pair with itself. Name the page that replaced it."
-        return
     yield from ((current.id, text) for text in _marks(outdated, current))
     yield from ((current.id, text) for text in _conflict_faults(pair, outdated, current))
 
@@ -100,16 +97,23 @@ def _not_stated(
             yield f"conflict {conflict.fact!r} says {statement!r}, the fact {fact.statement!r}. Make them agree."
 
 
-def _in_pairs(plan: Plan) -> _Faults:
-    pairs = plan.version_pairs or ()
-    times = Counter(chain.from_iterable((pair.outdated, pair.current) for pair in pairs))
+def pairing_faults(plan: Plan) -> Iterator[tuple[PlanPage, str]]:
+    """Yield pages that stand in a version pair with themselves or in several, and versions that stand in none."""
+    for pair in plan.version_pairs or ():
+        if (paired := plan.page(pair.outdated)) and paired is plan.page(pair.current):
+            yield paired, "stands in a version pair with itself. Name the page that replaced it."
+    # By id: a pair may name a page by its file, which may be called as its id is.
+    times = Counter(chain.from_iterable(_ids(plan, pair) for pair in plan.version_pairs or ()))
     for page in plan.pages:
-        count = sum(times[name] for name in {page.id, page.filename})
-        if count > 1 and not any(pair.outdated == pair.current == page.id for pair in pairs):
-            yield page.id, f"stands in {count} version pairs. Keep one."
-        if not count and (page.status == "outdated" or page.supersedes):
+        if times[page.id] > 1:
+            yield page, f"stands in {times[page.id]} version pairs. Keep one."
+        if not times[page.id] and (page.status == "outdated" or page.supersedes):
             why = "is outdated" if page.status == "outdated" else f"supersedes {page.supersedes!r}"
-            yield page.id, f"{why}, but stands in no version pair. Add the pair."
+            yield page, f"{why}, but stands in no version pair. Add the pair."
+
+
+def _ids(plan: Plan, pair: VersionPair) -> set[str]:
+    return {page.id for name in (pair.outdated, pair.current) if (page := plan.page(name))}
 
 
 def circles(plan: Plan) -> _Faults:

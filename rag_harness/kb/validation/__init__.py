@@ -15,6 +15,13 @@ def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = No
     Raises:
         DataError: there is no such folder, no page in it, or a question file that was named is missing.
     """
+    from rag_harness.garbage import uncollected
+
+    with uncollected():
+        return _checked(kb_dir, queries, golden)
+
+
+def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> ValidationReport:
     from rag_harness.kb.validation import golden as golden_set
     from rag_harness.kb.validation import mermaid, pages, plan, questions, similarity, stated, versions
     from rag_harness.kb.validation.material import read_material

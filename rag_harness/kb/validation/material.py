@@ -9,7 +9,8 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.ingest import page_files
-from rag_harness.kb.page import At, Page, parse_page
+from rag_harness.kb.markdown import parse_page
+from rag_harness.kb.page import At, Page
 from rag_harness.kb.plan import Plan, PlanPage, read_plan
 
 _HINTS = 50

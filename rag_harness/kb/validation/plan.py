@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from rag_harness.kb.as_planned import kind_faults, link_faults, title_faults
 from rag_harness.kb.plan import PLAN_FILE, Plan, PlanPage
 from rag_harness.kb.planning.checks import inner_faults
+from rag_harness.kb.planning.names import repeated
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.pages import links_of
 from rag_harness.kb.validation.report import CheckResult
@@ -54,8 +54,8 @@ def entry(material: Material, plan: Plan, page: PlanPage) -> str:
 
 
 def _files(material: Material, plan: Plan) -> _Problems:
-    yield from _twice(material, plan, "id", [page.id for page in plan.pages])
-    yield from _twice(material, plan, "filename", [page.filename for page in plan.pages])
+    yield from _twice(material, plan, "id", lambda page: page.id)
+    yield from _twice(material, plan, "filename", lambda page: page.filename)
     if plan.num_pages not in (None, len(plan.pages)):
         what = f"num_pages is {plan.num_pages}, but {len(plan.pages)} pages are planned. Correct one of them."
         yield material.at(PLAN_FILE), what
@@ -72,9 +72,9 @@ def _files(material: Material, plan: Plan) -> _Problems:
         yield material.at(PLAN_FILE, plan.line_of(name)), f"{name}: {fault}"
 
 
-def _twice(material: Material, plan: Plan, key: str, values: list[str]) -> _Problems:
-    for value, times in Counter(values).items():
-        for nth in range(1, times):
+def _twice(material: Material, plan: Plan, key: str, value_of: Callable[[PlanPage], str]) -> _Problems:
+    for value, pages in repeated(plan, value_of):
+        for nth in range(1, len(pages)):
             first = plan.line_of(value)
             what = f"{key} {value!r} stands already on line {first}. Give each page its own."
             yield material.at(PLAN_FILE, plan.line_of(value, nth)), what

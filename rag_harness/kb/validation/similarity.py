@@ -9,7 +9,7 @@ import numpy as np
 from rag_harness.kb.page import Page, squeeze
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.report import CheckResult
-from rag_harness.stats.minhash import Hashing, candidates, resemblance, signature
+from rag_harness.stats.minhash import Hashing, Resemblances, candidates, signature
 
 THRESHOLD = 0.3
 """Jaccard similarity of the sets of three-word runs from which two pages are listed."""
@@ -77,11 +77,13 @@ def _pairs(words: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str, float]
         return
     names, hashing = list(words), Hashing()
     runs = [hashing.runs(" ".join(of_page)) for of_page in words.values()]
-    copies: set[int] = set()
+    resemblances, copies = Resemblances(runs), set[int]()
     for number, earlier in candidates(np.stack([signature(each) for each in runs]), _BAND).items():
-        shares = {names[near]: resemblance(runs[near], runs[number]) for near in earlier if near not in copies}
-        yield from ((near, names[number], share) for near, share in sorted(shares.items()) if share >= THRESHOLD)
-        if max(shares.values(), default=0.0) >= _SAME:
+        compared = [near for near in earlier if near not in copies]
+        shares = resemblances.to(number, compared)
+        near = {names[compared[at]]: float(shares[at]) for at in np.flatnonzero(shares >= THRESHOLD)}
+        yield from ((name, names[number], share) for name, share in sorted(near.items()))
+        if max(near.values(), default=0.0) >= _SAME:
             copies.add(number)
 
 

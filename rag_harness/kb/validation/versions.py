@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 
 from rag_harness.kb.page import fold, squeeze
 from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, PlanPage, VersionPair, version_order
+from rag_harness.kb.planning.succession import pairing_faults
 from rag_harness.kb.validation.material import Material
 from rag_harness.kb.validation.plan import entry, planned
 from rag_harness.kb.validation.report import CheckResult
@@ -47,14 +46,15 @@ def _versions(material: Material, plan: Plan) -> _Problems:
     pairs = plan.version_pairs or ()
     for pair in pairs:
         outdated, current = plan.page(pair.outdated), plan.page(pair.current)
-        if outdated and current:
+        if outdated and current and outdated is not current:
             where = entry(material, plan, outdated)
             yield from ((where, problem) for problem in _marks(outdated, current))
             yield from _conflicts(material, pair, outdated, current)
-        else:
+        elif not (outdated and current):
             missing = pair.current if outdated else pair.outdated
             yield material.at(PLAN_FILE), f"a version pair names {missing!r}, which is not planned. Use a page's id."
-    yield from _pairless(material, plan)
+    for page, fault in pairing_faults(plan):
+        yield entry(material, plan, page), f"{page.id} {fault}"
 
 
 def _marks(outdated: PlanPage, current: PlanPage) -> Iterator[str]:
@@ -100,15 +100,3 @@ def _stated(material: Material, conflict: Conflict, statement: str, owner: PlanP
     if elsewhere and fold(statement) in elsewhere.folded:
         what = f"{_fact(conflict)}: the page says {statement!r}, which belongs to {owner.filename} only. Remove it."
         yield material.at(other.filename), what
-
-
-def _pairless(material: Material, plan: Plan) -> _Problems:
-    pairs = plan.version_pairs or ()
-    names = Counter(chain.from_iterable((pair.outdated, pair.current) for pair in pairs))
-    for page in plan.pages:
-        times = names[page.id] + names[page.filename]
-        if times > 1:
-            yield entry(material, plan, page), f"{page.id} stands in {times} version pairs. Keep one."
-        if not times and (page.status == "outdated" or page.supersedes):
-            why = "is outdated" if page.status == "outdated" else f"supersedes {page.supersedes!r}"
-            yield entry(material, plan, page), f"{page.id} {why}, but stands in no version pair. Add the pair."

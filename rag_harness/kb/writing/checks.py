@@ -8,7 +8,8 @@ from itertools import islice
 from rag_harness.kb.as_planned import heading_faults, kind_faults, link_faults, title_faults
 from rag_harness.kb.brief import Brief
 from rag_harness.kb.links import linked_files
-from rag_harness.kb.page import Page, parse_page
+from rag_harness.kb.markdown import parse_page
+from rag_harness.kb.page import Page
 from rag_harness.kb.plan import Plan
 from rag_harness.kb.stated import fact_faults, figure_faults, step_faults, table_faults
 from rag_harness.kb.validation.mermaid_shape import shape_problem

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rag_harness.errors import DataError
+from rag_harness.files.alone import HeldError, alone
 from rag_harness.kb.plan import PLAN_FILE, Plan
 from rag_harness.kb.writing.label import Label, label_of
 
+_LOCK = ".kb-generate.lock"
 _NAMED = 3
 """Files that a refusal names."""
 _RANDOM = len(".abcdefgh")
 """Characters behind the name of a file that is being written."""
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make ``folder`` and keep other writers out: two would each write pages over that the other has just paid for.
+
+    Raises:
+        DataError: it is a file, or another process is writing it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file. Name a folder for the pages: -o DIR")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with alone(folder / _LOCK):
+            yield
+    except HeldError as error:
+        raise DataError(
+            f"`kb generate` is writing {folder} already: {error.by}. Wait until it is done, or name another folder: "
+            "-o DIR"
+        ) from None
 
 
 def labels_in(folder: Path, plan_text: bytes, force: bool) -> dict[str, Label | None]:
@@ -21,8 +44,6 @@ def labels_in(folder: Path, plan_text: bytes, force: bool) -> dict[str, Label | 
     Raises:
         DataError: the folder holds what ``kb generate`` did not write, and ``force`` is not said.
     """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file. Name a folder for the pages: -o DIR")
     labels = {name: label_of(text) for name, text in _pages(folder)}
     strange = sorted(name for name, label in labels.items() if label is None)
     if not any(labels.values()):

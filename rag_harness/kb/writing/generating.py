@@ -12,7 +12,7 @@ from rag_harness.files.atomic import write_atomically
 from rag_harness.files.sources import json_digest
 from rag_harness.kb.brief import Brief, briefs
 from rag_harness.kb.plan import PLAN_FILE, Plan
-from rag_harness.kb.writing.folder import labels_in, sweep
+from rag_harness.kb.writing.folder import alone_in, labels_in, sweep
 from rag_harness.kb.writing.label import Label, labelled
 from rag_harness.kb.writing.reading import Reader
 from rag_harness.kb.writing.writers import EMBEDDED, Writer
@@ -61,9 +61,16 @@ async def generate(plan: Plan, plan_text: bytes, folder: Path, writer: Writer, a
         force: write over what somebody edited or wrote.
 
     Raises:
-        DataError: the folder holds other things.
+        DataError: the folder holds other things, or another process is writing it.
         CriticalError: the writer will never answer.
     """
+    with alone_in(folder):
+        return await _generated(plan, plan_text, folder, writer, at_once, force)
+
+
+async def _generated(
+    plan: Plan, plan_text: bytes, folder: Path, writer: Writer, at_once: int, force: bool
+) -> Generated:
     labels = labels_in(folder, plan_text, force)
     sweep(folder, plan)
     write_atomically(folder / PLAN_FILE, plan_text)

@@ -28,6 +28,16 @@ def rejected_file(file: Path) -> Path:
     return file.with_name(f"{file.stem}.rejected{file.suffix}")
 
 
+def rejected_rows(file: Path) -> list[Row]:
+    """Return the rejected questions of ``file``; none where there are none.
+
+    Raises:
+        DataError: they cannot be read.
+    """
+    apart = rejected_file(file)
+    return [_row(line, apart) for line in _lines(_text(apart, _content(apart)))]
+
+
 class ReviewFile:
     """The questions of a file, then those that were rejected.
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rag_harness.files.sources import json_digest
-from rag_harness.questions.review.rows import REASONS, Row, digest_of
+from rag_harness.questions.review.rows import REASONS, Row, digest_of, state_of
 from rag_harness.questions.review.showing import Showing
 from rag_harness.questions.review.shown import Shown
 
@@ -57,6 +57,7 @@ def _data(name: str, rows: Sequence[Row], showing: Showing) -> dict[str, Any]:
 def _note(row: Row, shown: Shown) -> dict[str, Any]:
     return {
         "digest": digest_of(row),
+        "state": state_of(row),
         "faults": shown.faults,
         "sections": [place.section for place in shown.places],
         "nearest": [place.nearest for place in shown.places],

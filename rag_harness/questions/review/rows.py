@@ -8,12 +8,13 @@ from typing import Any
 
 from rag_harness.files.sources import text_digest
 from rag_harness.questions.marks import AFFECTED, LOOKED_AT
+from rag_harness.types import REVIEWED, review_said
 
 Row = dict[str, Any]
 
 UNREVIEWED, ACCEPTED, REJECTED = "unreviewed", "accepted", "rejected"
 STATES = (UNREVIEWED, ACCEPTED, REJECTED)
-_SAID = {"yes": ACCEPTED, "rejected": REJECTED}
+_MEANT = {"yes": ACCEPTED, "rejected": REJECTED, "no": UNREVIEWED}
 _OF_REVIEW = ("reviewed", "reviewed_by", "rejected_because")
 
 REASONS = (
@@ -28,7 +29,8 @@ REASONS = (
 
 def state_of(row: Row) -> str:
     """Return one of ``STATES``; what somebody wrote and nobody marked is unreviewed too."""
-    return _SAID.get(str(_metadata(row).get("reviewed", "")), UNREVIEWED)
+    said = _metadata(row).get(REVIEWED)
+    return UNREVIEWED if said is None else _MEANT[review_said(said)]
 
 
 def accepted(row: Row, by: str, not_answered_by: Sequence[str] = ()) -> Row:

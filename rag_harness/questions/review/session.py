@@ -20,6 +20,7 @@ from rag_harness.questions.review.rows import (
     state_of,
 )
 from rag_harness.questions.review.showing import Showing
+from rag_harness.questions.review.walk import Walk
 
 Ask = Callable[[str], str]
 """Asks for a line; the empty one where somebody thinks better of it."""
@@ -38,7 +39,7 @@ class Session:
         ask, edit: how a line and a change are asked for.
 
     Attributes:
-        at: which of ``numbers`` is shown.
+        walk: which of ``numbers`` is shown.
         message: what came of the last key; empty where there is nothing to say.
         part: which part of a question that is longer than the screen.
         is_wide: whether evidence is shown with much of its page.
@@ -49,24 +50,17 @@ class Session:
     ) -> None:
         self.file, self.showing, self.by = file, showing, by
         self._ask, self._edit = ask, edit
-        self.ids = [file.rows[number]["query_id"] for number in numbers]
-        self._place()
-        self.at, self.part, self.is_wide = self._unreviewed(0) or 0, 0, False
-        self.message = "" if self._unreviewed(0) is not None else "All of these are reviewed."
-
-    def _place(self) -> None:
-        numbers = {row["query_id"]: number for number, row in enumerate(self.file.rows)}
-        self.ids = [name for name in self.ids if name in numbers]
-        self.numbers = [numbers[name] for name in self.ids]
+        self.walk, self.part, self.is_wide = Walk(file, numbers), 0, False
+        self.message = "" if self.counts()[UNREVIEWED] else "All of these are reviewed."
 
     @property
     def row(self) -> Row:
         """The question that is shown."""
-        return self.file.rows[self.numbers[self.at]]
+        return self.file.rows[self.walk.number]
 
     def counts(self) -> Counter[str]:
         """Return how many of the questions are in each state."""
-        return Counter(state_of(self.file.rows[number]) for number in self.numbers)
+        return Counter(state_of(self.file.rows[number]) for number in self.walk.numbers)
 
     def press(self, key: str) -> bool:
         """Do what a key is for; return whether the review goes on."""
@@ -84,14 +78,12 @@ class Session:
             self._read_again(str(error))
         except DataError as error:
             self.message = str(error)
-        return bool(self.numbers)
+        return bool(self.walk.numbers)
 
     def _do(self, name: str, key: str) -> None:
-        moves = {"next": self.at + 1, "back": self.at - 1}
+        moves = {"next": self.walk.next, "back": self.walk.back, "skip to the next unreviewed": self.walk.go_on}
         if name in moves:
-            self._go(moves[name])
-        elif name == "skip to the next unreviewed":
-            self._go_on()
+            self.message = moves[name]()
         elif name == "more context, or less":
             self.is_wide = not self.is_wide
         elif name == "keys":
@@ -109,7 +101,7 @@ class Session:
             self.message = f"Not accepted. {' '.join(faults)}"
             return
         self._keep(accepted(self.row, self.by, self.showing.not_answered_by(self.row)))
-        self._go_on()
+        self.message = self.walk.go_on()
 
     def _reject(self) -> None:
         usual = "\n".join(f"  {number}  {reason}" for number, reason in enumerate(REASONS, 1))
@@ -118,7 +110,7 @@ class Session:
             return
         is_usual = said.isdecimal() and 1 <= int(said) <= len(REASONS)
         self._keep(rejected(self.row, self.by, REASONS[int(said) - 1] if is_usual else said))
-        self._go_on()
+        self.message = self.walk.go_on()
 
     def _change(self) -> None:
         changes = self._edit(self.row)
@@ -131,39 +123,15 @@ class Session:
         self.message = f"Kept as edited. {' '.join(faults) or 'a accepts it.'}"
 
     def _keep(self, row: Row) -> None:
-        self.file.put({self.numbers[self.at]: row})
-
-    def _go(self, at: int) -> None:
-        if 0 <= at < len(self.numbers):
-            self.at = at
-        else:
-            self.message = "This is the first one." if at < 0 else "This is the last one."
-
-    def _go_on(self) -> None:
-        following = self._unreviewed(self.at + 1)
-        if following is None:
-            following = self._unreviewed(0)
-        if following is None:
-            self.message = "All of these are reviewed. q quits."
-            self.at = min(self.at + 1, len(self.numbers) - 1)
-        elif following == self.at:
-            self.message = "This is the only one that is unreviewed."
-        else:
-            self.at = following
-
-    def _unreviewed(self, start: int) -> int | None:
-        places = range(start, len(self.numbers))
-        return next((at for at in places if state_of(self.file.rows[self.numbers[at]]) == UNREVIEWED), None)
+        self.file.put({self.walk.number: row})
 
     def _read_again(self, why: str) -> None:
-        shown = self.ids[self.at]
         try:
             self.file.read()
         except DataError as error:
             self.message = f"{why} It cannot be read now: {error}"
             return
-        self._place()
-        self.at = self.ids.index(shown) if shown in self.ids else 0
+        self.walk.place()
         self.message = f"{why} It was read again, and your last key is not kept: press it once more."
 
 

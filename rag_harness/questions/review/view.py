@@ -46,7 +46,7 @@ def show(session: Session, console: Console) -> None:
 def _head(session: Session) -> Text:
     row = session.row
     text = _text("")
-    text.append(f"{session.at + 1} of {len(session.numbers)}  ", "bold")
+    text.append(f"{session.walk.at + 1} of {len(session.walk.numbers)}  ", "bold")
     text.append(safe(row["query_id"]), "bold")
     text.append(f"  {safe(said_of(row))}", _COLOURS.get(state_of(row), "yellow"))
     text.append(f"\n{told(session.counts())}", "dim")

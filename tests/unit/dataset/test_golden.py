@@ -17,7 +17,7 @@ from rag_harness.dataset.placeholder import placeholder_for
 from rag_harness.dataset.queries import read_queries
 from rag_harness.dataset.slugs import numbered
 from rag_harness.errors import DataError
-from rag_harness.kb.page import parse_page
+from rag_harness.kb.markdown import parse_page
 from rag_harness.measures.ranking import evaluate
 from rag_harness.types import Chunk, Document
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import platform
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,12 +14,14 @@ import pytest
 from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.chunking.markdown import body_start
 from rag_harness.commands import FOUND
+from rag_harness.kb.brief import Brief
 from rag_harness.kb.planning import Wanted, plan_text, planned
 from rag_harness.kb.validation import validate
 from rag_harness.kb.writing.embedded import compose
 from rag_harness.kb.writing.generating import Generated, generate
 from rag_harness.kb.writing.label import body_of, label_of
-from rag_harness.kb.writing.writers import EmbeddedWriter
+from rag_harness.kb.writing.writers import EmbeddedWriter, Read
+from rag_harness.models.until_right import Fault
 from tests.unit.kb.small_plan import brief_of, plan_data, plan_of, write_plan
 
 NAMES = ["returns-2024.md", "returns.md", "shipping.md"]
@@ -233,8 +237,28 @@ def test_who_stops_it_is_told_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rag_harness.kb.writing.writers.compose", stop)
+    capsys.readouterr()
     assert run(at, "--seed", "7") == 130
-    assert "kb. The same command goes on from here." in capsys.readouterr().err
+    said = f"stopped; what was written is in {at / 'kb'}. The same command goes on from here\n"
+    assert capsys.readouterr().err == said
+
+
+def test_of_two_in_one_folder_the_second_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_plan(tmp_path)
+    seen: list[int] = []
+
+    class Meddling(EmbeddedWriter):
+        async def write(self, brief: Brief, read: Read) -> str | Fault:
+            seen.append(await asyncio.to_thread(run, tmp_path))
+            return await super().write(brief, read)
+
+    text = (tmp_path / "structure.json").read_bytes()
+    asyncio.run(generate(plan_of(), text, tmp_path / "kb", Meddling(), 1, False))
+    assert seen == [CANNOT_RUN] * len(NAMES)
+    said = f"kb already: process {os.getpid()} on {platform.node()}. Wait until it is done, or name another folder"
+    assert said in capsys.readouterr().err
+    assert sorted(file.name for file in (tmp_path / "kb").iterdir()) == sorted([*NAMES, "structure.json"])
+    assert run(tmp_path) == 0
 
 
 def test_a_page_that_nothing_is_planned_for_needs_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -211,6 +211,23 @@ def test_outdated_pages_without_a_pair_and_pairs_without_a_page(kb: Kb) -> None:
     ]
 
 
+def test_a_pair_counts_once_where_ids_are_filenames(kb: Kb) -> None:
+    old, new = sorted(kb.planned["pages"][:2], key=lambda page: page["status"], reverse=True)
+    for each in (old, new):
+        each["id"] = each["filename"]
+    new["supersedes"] = old["id"]
+    kb.planned["version_pairs"][0] |= {"outdated": old["id"], "current": new["id"]}
+    assert [error for error in kb.errors() if "version pairs" in error] == []
+
+
+def test_a_pair_of_a_page_with_itself(kb: Kb) -> None:
+    kb.planned["version_pairs"][0]["outdated"] = "returns.md"
+    said = "returns stands in a version pair with itself. Name the page that replaced it."
+    errors = kb.errors()
+    assert f"version pairs: KB/structure.json:{line_of(kb, 1)}: {said}" in errors
+    assert not any("2 version pairs" in error for error in errors)
+
+
 def test_too_much_and_too_little_rot(kb: Kb) -> None:
     del kb.planned["rot"]
     said = "66.7% of the pages stand in version pairs, planned are about 10% (5.0% to 15.0%)."

@@ -19,6 +19,8 @@ from rag_harness.prompts import load_prompts
 from rag_harness.questions import Collection, Found
 from rag_harness.questions.asked_of_llm import PATIENCE, Writer
 from rag_harness.questions.known_without import gives
+from rag_harness.questions.review.file import ReviewFile
+from rag_harness.questions.review.rows import rejected
 from rag_harness.types import Completion, Document, Message, Usage
 from tests.plugin.counting_server import CountingServer, counting_server
 from tests.unit.questions.shop import PAGES, documents, folder
@@ -244,3 +246,22 @@ def test_the_command_records_and_asks_nobody_twice(
     assert main([*asking, *model, "replay"]) == 0
     assert server.calls.total() == calls
     assert (made / "queries.jsonl").read_bytes() == first
+
+
+def test_the_command_asks_for_others_in_the_place_of_those_that_were_rejected(
+    tmp_path: Path, server: CountingServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = folder(tmp_path, PAGES)
+    monkeypatch.chdir(tmp_path)
+    asking = ["kb", "queries", str(made), "--writer", "llm", "--direct", "2", "--writer-model", "stub"]
+    asking += ["--writer-base-url", server.url, "--mode", "record"]
+    assert main(asking) == 0
+    questions = ReviewFile(made / "queries.jsonl")
+    questions.put({0: rejected(questions.rows[0], "Ada", "nobody would ask this")})
+    first, second = (row["query"] for row in questions.rows)
+    assert main(asking) == 0
+    asked = [query.query.text for query in read_queries(made / "queries.jsonl", made)]
+    assert len(asked) == 2
+    assert first not in asked
+    assert second in asked
+    assert "     1  somebody rejected it\n" in capsys.readouterr().out

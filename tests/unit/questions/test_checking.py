@@ -277,7 +277,7 @@ def test_a_negative_question_that_somebody_accepts_again_is_not_found_again(
     file = kb / "queries.jsonl"
     checked(kb, capsys, "-o", str(file))
     review = session(file)
-    review.at = 3
+    review.walk.at = 3
     assert "affected" in review.row["metadata"]
     review.press("a")
     assert read_queries(file)[3].metadata == {

@@ -11,6 +11,8 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.commands import FOUND
 from rag_harness.dataset.queries import read_queries
 from rag_harness.kb.validation import validate
+from rag_harness.questions.review.file import ReviewFile
+from rag_harness.questions.review.rows import rejected
 from tests.unit.questions.shop import DELIVERY, RETURNS, folder
 
 JAPANESE = "# 返品\n\n商品は30日以内に返品できます。送料は500円です。\n\n| 品名 | 価格 |\n|---|---|\n| 灯籠 | 900円 |\n"
@@ -57,6 +59,50 @@ def test_what_somebody_reviewed_is_not_written_over(tmp_path: Path, capsys: pyte
     assert main(["kb", "queries", str(made), "--direct", "2"]) == CANNOT_RUN
     assert "holds 1 questions that somebody wrote or reviewed" in capsys.readouterr().err
     assert main(["kb", "queries", str(made), "--direct", "2", "--force"]) == 0
+
+
+def reject(file: Path, *numbers: int) -> list[str]:
+    """Reject questions of a file as a review does; return them."""
+    questions = ReviewFile(file)
+    questions.put({number: rejected(questions.rows[number], "Ada", "nobody would ask this") for number in numbers})
+    return [questions.rows[number]["query"] for number in numbers]
+
+
+@pytest.mark.parametrize("more", ["queries.jsonl", "more.jsonl"])
+def test_what_was_rejected_is_not_asked_again_and_others_take_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str
+) -> None:
+    made = folder(tmp_path)
+    asking = ["kb", "queries", str(made), "--direct", "5"]
+    assert main(asking) == 0
+    before = {query.query.text for query in read_queries(made / "queries.jsonl")}
+    gone = reject(made / "queries.jsonl", 1, 4)
+    capsys.readouterr()
+    assert main([*asking, "-o", str(made / more)]) == 0
+    assert "     2  somebody rejected it\n" in capsys.readouterr().out
+    now = {query.query.text for query in read_queries(made / more)}
+    assert len(now) == 5
+    assert now & before == before - set(gone)
+
+
+def test_where_all_were_rejected_others_are_asked(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    asking = ["kb", "queries", str(made), "--direct", "2"]
+    assert main(asking) == 0
+    gone = reject(made / "queries.jsonl", 0, 1)
+    assert (made / "queries.jsonl").read_bytes() == b""
+    assert main(asking) == 0
+    assert not {query.query.text for query in read_queries(made / "queries.jsonl")} & set(gone)
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", '{"query_id": "q", "query": "w", "metadata": {"reviewed": 1}, "evidence": [1]}']
+)
+def test_rejected_questions_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    made = folder(tmp_path)
+    (made / "queries.rejected.jsonl").write_text(line)
+    assert main(["kb", "queries", str(made)]) == CANNOT_RUN
+    assert "queries.rejected.jsonl holds a line that is no rejected question. Mend" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -102,3 +103,26 @@ def test_what_was_asked_is_not_asked_again(again: str) -> None:
     assert asked.fault_of(replace(other, text=again)) == "asked already"
     assert asked.fault_of(replace(other, text="How heavy is Brass Lantern?")) is None
     assert asked.fault_of(replace(GOOD, text="How heavy is Brass Lantern?")) == "asked already"
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"evidence": (FERRY,)}, "somebody rejected it"),
+        ({"evidence": (FERRY,), "text": "If the parcel seal is broken, what happens?"}, "somebody rejected it"),
+        ({"text": "How heavy is Brass Lantern?"}, "somebody rejected it"),
+        ({"text": "How heavy is Brass Lantern?", "made_of": ("purpose",)}, None),
+        ({"text": "How heavy is Brass Lantern?", "ground_truth": "It weighs 2 kg."}, None),
+    ],
+    ids=["the question", "its words", "the fact", "a fact of another kind", "what else its sentence says"],
+)
+def test_a_rejected_question_and_its_fact_are_not_asked_for_again(changed: dict[str, Any], fault: str | None) -> None:
+    asked = Asked(rejected=[replace(GOOD, answer="")])
+    assert asked.fault_of(replace(GOOD, **changed)) == fault
+
+
+def test_of_negative_questions_the_words_alone_count() -> None:
+    one = replace(GOOD, kind="negative", evidence=(), ground_truth="", text="Who paints the ferry?")
+    asked = Asked(rejected=[one])
+    assert asked.fault_of(one) == "somebody rejected it"
+    assert asked.fault_of(replace(one, text="How heavy is Brass Lantern?")) is None

@@ -60,7 +60,7 @@ function keep() {
 }
 
 const metadata = (row) => row.metadata ?? {};
-const first = (row) => ({ yes: "accepted", rejected: "rejected" })[metadata(row).reviewed] ?? "unreviewed";
+const first = (row) => notes[row.query_id].state;
 const stateOf = (row) => decided[row.query_id]?.state ?? first(row);
 const whoOf = (row) => decided[row.query_id] ? decided[row.query_id].by : metadata(row).reviewed_by;
 const whyOf = (row) => decided[row.query_id] ? decided[row.query_id].why : metadata(row).rejected_because;

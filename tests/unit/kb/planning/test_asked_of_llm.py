@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.__main__ import CANNOT_RUN, INTERRUPTED, main
 from rag_harness.errors import BudgetError, DataError, ModelCallError
 from rag_harness.kb.plan import Plan, read_plan
 from rag_harness.kb.planning import Wanted, plan_text
@@ -269,7 +269,7 @@ def command(server: CountingServer, mode: str, *options: str) -> list[str]:
 
 
 def test_the_command_records_and_a_stopped_run_pays_for_nothing_twice(
-    tmp_path: Path, server: CountingServer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: CountingServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answer, stop_at = server.reply, iter((4, 9, 14))
@@ -284,8 +284,12 @@ def test_the_command_records_and_a_stopped_run_pays_for_nothing_twice(
 
     server.reply = stopping
     for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            main(command(server, "record", "--concurrency", "1"))
+        assert main(command(server, "record", "--concurrency", "1")) == INTERRUPTED
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err == (
+            "stopped; no plan was written; a model's answers that were recorded are not asked for again\n"
+        )
     assert not (tmp_path / "plan.json").exists()
     assert main(command(server, "record")) == 0
     assert sum(times > 1 for times in server.calls.values()) <= 3

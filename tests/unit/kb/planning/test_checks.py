@@ -10,6 +10,7 @@ from rag_harness.errors import DataError
 from rag_harness.kb.plan import Plan, PlannedFact, PlannedTable, PlanPage, VersionPair
 from rag_harness.kb.planning import check_plan
 from rag_harness.kb.planning.checks import SHOWN, plan_faults
+from rag_harness.kb.planning.succession import pairing_faults
 from tests.unit.kb.planning.plans import NEW, OLD, OTHER, PAIR, fact, page, plan
 
 
@@ -81,6 +82,10 @@ CASES: dict[str, tuple[Plan, str]] = {
         plan(version_pairs=(PAIR.model_copy(update={"outdated": "rates"}),)),
         "rates: stands in a version pair with itself",
     ),
+    "same page, once by its file": (
+        plan(version_pairs=(PAIR.model_copy(update={"outdated": "rates.md"}),)),
+        "rates: stands in a version pair with itself",
+    ),
     "unknown pair": (
         plan(version_pairs=(PAIR.model_copy(update={"outdated": "gone"}),)),
         "a version pair names 'gone'",
@@ -108,6 +113,18 @@ CASES: dict[str, tuple[Plan, str]] = {
 
 def test_a_sound_plan_has_no_fault() -> None:
     assert list(plan_faults(plan())) == []
+
+
+def test_a_pair_counts_once_where_ids_are_filenames() -> None:
+    old, new = changed(OLD, id="rates-2023.md"), changed(NEW, id="rates.md", supersedes="rates-2023.md")
+    pair = PAIR.model_copy(update={"outdated": "rates-2023.md", "current": "rates.md"})
+    assert list(pairing_faults(plan(old, new, OTHER, version_pairs=(pair,)))) == []
+
+
+def test_a_page_is_counted_by_its_id_and_by_its_file() -> None:
+    again = PAIR.model_copy(update={"current": "gifts", "outdated": "rates-2023.md"})
+    faults = list(pairing_faults(plan(version_pairs=(PAIR, again))))
+    assert faults == [(OLD, "stands in 2 version pairs. Keep one.")]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import pty
 import select
 import signal
@@ -128,7 +129,8 @@ def test_a_second_review_of_a_file_is_refused(tmp_path: Path, capsys: pytest.Cap
     file = drafted(tmp_path)
     with alone_with(file):
         assert main(["queries", "review", str(file), "--take", "got.jsonl"]) == CANNOT_RUN
-    assert "is open in another review. End that one first" in capsys.readouterr().err
+    said = f"is open in another review: process {os.getpid()} on {platform.node()}. End that one first"
+    assert said in capsys.readouterr().err
 
 
 def test_who_reviews(monkeypatch: pytest.MonkeyPatch) -> None:

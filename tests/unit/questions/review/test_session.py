@@ -62,7 +62,7 @@ def test_a_rejected_question_of_another_day_is_shown_and_may_come_back(tmp_path:
     session(file, ["1"]).press("r")
     review = session(file)
     assert [each["query_id"] for each in review.file.rows] == ["q_002", "q_003", "q_004", "q_001"]
-    review.at = 3
+    review.walk.at = 3
     review.press("a")
     assert [each["query_id"] for each in read(file)] == ["q_002", "q_003", "q_004", "q_001"]
     assert "rejected_because" not in read(file)[3]["metadata"]
@@ -71,17 +71,17 @@ def test_a_rejected_question_of_another_day_is_shown_and_may_come_back(tmp_path:
 def test_one_whose_evidence_is_gone_is_not_accepted_and_the_remedy_is_said(tmp_path: Path) -> None:
     file = drafted(tmp_path)
     review, before = session(file), file.read_bytes()
-    review.at = 3
+    review.walk.at = 3
     review.press("a")
     assert file.read_bytes() == before
     assert "not in delivery.md word for word. Edit it: copy the words of the page" in review.message
-    assert review.at == 3
+    assert review.walk.at == 3
 
 
 def test_an_edit_is_kept_unreviewed_and_can_then_be_accepted(tmp_path: Path) -> None:
     file = drafted(tmp_path)
     review = session(file, changes={"evidence": [{"filename": "delivery.md", "quote": HELD}]})
-    review.at = 3
+    review.walk.at = 3
     review.press("e")
     kept = read(file)[3]
     assert kept["evidence"] == [{"filename": "delivery.md", "quote": HELD}]
@@ -147,7 +147,7 @@ def test_keys_that_decide_nothing_keep_nothing(tmp_path: Path, key: str, at: int
     before = file.stat().st_mtime_ns
     review = session(file)
     assert review.press(key)
-    assert (review.at, file.stat().st_mtime_ns) == (at, before)
+    assert (review.walk.at, file.stat().st_mtime_ns) == (at, before)
     assert not review.press("q")
 
 

@@ -25,7 +25,7 @@ def screen(review: Session, width: int = 100, height: int = 60) -> str:
 
 def test_what_is_decided_on_is_on_the_screen(tmp_path: Path) -> None:
     review = session(drafted(tmp_path))
-    review.at = 1
+    review.walk.at = 1
     shown = screen(review)
     for words in (
         "2 of 4",
@@ -36,10 +36,10 @@ def test_what_is_decided_on_is_on_the_screen(tmp_path: Path) -> None:
     ):
         assert words in shown
     assert f"\x1b[7m{HELD}" in shown, "the quote stands out"
-    review.at = 3
+    review.walk.at = 3
     assert "cannot be accepted as it is" in screen(review)
     assert "what that page says" in screen(review)
-    review.at = 2
+    review.walk.at = 2
     assert "nearest passage" in screen(review)
 
 

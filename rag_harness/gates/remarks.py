@@ -1,0 +1,57 @@
+"""What is to be known of the cases that a gate looked at: lost, left out, without a value, not retrieved so deep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+from rag_harness.gates.evidence import Rules
+from rag_harness.gates.grammar import Gate
+from rag_harness.gates.scores import SuiteScores
+
+
+def returns(name: str, depth: int) -> str:
+    """Say how deep a suite retrieves."""
+    return f"{name} returns at most {depth} hit{'s' * (depth != 1)}"
+
+
+def unusable(gate: Gate, values: Sequence[float], sides: Sequence[SuiteScores]) -> str:
+    """Say why no mean can be made of the values, or nothing."""
+    if not values:
+        return f"no case has a value of {gate.measure}{reasons(gate, sides)}"
+    if all(map(isfinite, values)):
+        return ""
+    bad = sum(not isfinite(value) for value in values)
+    return f"{bad} of the values of {gate.measure} are NaN or infinite"
+
+
+def reasons(gate: Gate, sides: Sequence[SuiteScores]) -> str:
+    """Say what those cases have that have no value, as ``: 3 of 80 have no ground truth``."""
+    where = dict(gate.slice)
+    total = sum(scores.selected_of(where) for scores in sides)
+    counts: dict[str, int] = {}
+    for scores in sides:
+        for reason, n in scores.absent(gate.measure, where).items():
+            counts[reason] = counts.get(reason, 0) + n
+    said = [f"{n} of {total} have {reason}" for reason, n in sorted(counts.items(), key=lambda item: -item[1])]
+    return f": {', '.join(said)}" if said else ""
+
+
+def remarks_on(gate: Gate, sides: Mapping[str, SuiteScores], rules: Rules) -> tuple[bool, str]:
+    """Return whether any case was lost, and what else a reader must know of the cases that were looked at."""
+    where = dict(gate.slice)
+    lost = sum(scores.lost_of(where) for scores in sides.values())
+    remarks = [f"{lost} case{'s' * (lost > 1)} lost to a crash, so it cannot pass"] if lost else []
+    selected, total = min((scores.selected_of(where), scores.total_of(where)) for scores in sides.values())
+    is_part = selected < total and (len(sides) > 1 or gate not in rules.settled)
+    remarks += [f"{selected} of {total} cases {rules.chosen}"] if is_part else []
+    unmeasured = sum(scores.unmeasured(gate.measure, where) for scores in sides.values())
+    remarks += [f"{unmeasured} could not be measured{reasons(gate, list(sides.values()))}"] if unmeasured else []
+    return bool(lost), ", ".join([*remarks, *_shallow(gate, sides)])
+
+
+def _shallow(gate: Gate, sides: Mapping[str, SuiteScores]) -> list[str]:
+    """Say of which side the measure looks deeper than it retrieves."""
+    depths = {name: scores.depth for name, scores in sides.items()}
+    cutoff = gate.cutoff
+    return [returns(name, depth) for name, depth in depths.items() if cutoff and depth and depth < cutoff]
