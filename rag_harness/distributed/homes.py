@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,14 +73,14 @@ class Homes:
     def __init__(self, workers: int) -> None:
         self._dealt = [0] * workers
 
-    def of(self, digest: bytes, gone: Collection[int]) -> list[int]:
-        """Return the number of a part's home, and then of those to ask where that is lost; none of those gone."""
+    def of(self, digest: bytes) -> int:
+        """Return the number of a part's home."""
         first, count = int.from_bytes(digest, "big"), len(self._dealt)
-        ring = [each for step in range(count) if (each := (first + step) % count) not in gone]
-        most = sum(self._dealt) // len(ring) + 1
+        most = sum(self._dealt) // count + 1
+        ring = ((first + step) % count for step in range(count))
         home = next(each for each in ring if self._dealt[each] < most)
         self._dealt[home] += 1
-        return [home, *(each for each in ring if each != home)]
+        return home
 
 
 class Home:

@@ -77,14 +77,12 @@ class Spread:
         return computed
 
     def _computed(self, parts: Iterable[Part]) -> Iterator[Computed]:
-        peers = self._peers
-        homes, waiting = Homes(len(peers)), deque[Future[Computed]]()
+        homes, waiting = Homes(len(self._peers)), deque[Future[Computed]]()
         try:
             for part in parts:
-                gone = {number for number, peer in enumerate(peers) if peer.name in self._gone}
-                asked = [peers[number] for number in homes.of(part.digest, gone)]
-                waiting.append(asyncio.run_coroutine_threadsafe(self._asked(part, asked), self._loop))
-                if len(waiting) >= AHEAD * len(peers):
+                asked = self._asked(part, homes.of(part.digest))
+                waiting.append(asyncio.run_coroutine_threadsafe(asked, self._loop))
+                if len(waiting) >= AHEAD * len(self._peers):
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -92,13 +90,8 @@ class Spread:
             for each in waiting:
                 each.cancel()
 
-    async def _asked(self, part: Part, peers: Sequence[Peer]) -> Computed:
-        """Return what the first of ``peers`` makes of a part that is there; this worker is one of them."""
-        for peer in peers:
-            if peer.name == self._name:
-                break
-            if peer.name in self._gone:
-                continue
+    async def _asked(self, part: Part, home: int) -> Computed:
+        while (peer := self._peer(part, home)).name != self._name:
             try:
                 return await _of(peer, part)
             except (WorkerLostError, TimeoutError, asyncio.TimeoutError) as error:
@@ -109,6 +102,13 @@ class Spread:
                 log.warning("Worker %s has not embedded %d texts: %s", peer.name, len(part.texts), error)
                 break
         return await self._here(part)
+
+    def _peer(self, part: Part, home: int) -> Peer:
+        """Return who is at ``home``; where that one is gone, another by content, so that all ask the same one."""
+        if self._peers[home].name not in self._gone:
+            return self._peers[home]
+        there = [peer for peer in self._peers if peer.name not in self._gone]
+        return there[int.from_bytes(part.digest[:8], "big") % len(there)]
 
     async def _here(self, part: Part) -> Computed:
         while isinstance(said := await self.home.embed(part), Waiting):

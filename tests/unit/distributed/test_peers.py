@@ -204,6 +204,26 @@ def test_one_that_is_gone_is_asked_for_no_more_and_the_others_share_what_was_its
     assert near[-1].asked <= 2 * peers.AHEAD
 
 
+def test_whoever_takes_the_place_of_a_lost_one_is_asked_in_its_place(root: Path, models: Models) -> None:
+    async def go() -> None:
+        worker, other = await _opened(root, 0, "cache0"), await _opened(root, 1, "cache1")
+        near, again = Near("ray0", worker), Near("ray1", other)
+
+        async def replaced(_: Part) -> Said:
+            await worker.meet([near, again])
+            raise WorkerLostError("its process has ended")
+
+        await worker.meet([near, lost := Near("lost", None, replaced)])
+        await worker.carry(_carried(root))
+        assert lost.asked <= peers.AHEAD
+        assert again.asked > 0
+        assert models.texts == Counter(_texts(worker))
+        await worker.close()
+        await other.close()
+
+    asyncio.run(go())
+
+
 def test_whoever_waits_long_asks_again_and_the_model_is_asked_once(
     root: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,9 +290,9 @@ def test_a_worker_that_closes_lets_nobody_wait(root: Path, models: Models) -> No
     asyncio.run(go())
 
 
-def _dealt(digests: Sequence[bytes], workers: int, gone: Sequence[int] = ()) -> list[int]:
+def _dealt(digests: Sequence[bytes], workers: int) -> list[int]:
     dealing = Homes(workers)
-    return [dealing.of(digest, gone)[0] for digest in digests]
+    return [dealing.of(digest) for digest in digests]
 
 
 def test_parts_are_dealt_by_content_and_evenly() -> None:
@@ -283,12 +303,6 @@ def test_parts_are_dealt_by_content_and_evenly() -> None:
     rest = [number for number in range(240) if number % 3]
     again = _dealt([digests[number] for number in rest], 24)
     assert sum(dealt[number] == home for number, home in zip(rest, again, strict=True)) > len(rest) / 4
-
-
-def test_nobody_asks_those_that_are_gone_and_all_others_stand_behind_a_home() -> None:
-    digests = [key_of(str(number)) for number in range(100)]
-    assert set(_dealt(digests, 4, gone=[2])) == {0, 1, 3}
-    assert sorted(Homes(4).of(digests[0], [2])) == [0, 1, 3]
 
 
 def test_what_is_copied_has_memory_of_its_own() -> None:
