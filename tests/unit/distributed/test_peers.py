@@ -273,6 +273,25 @@ def test_a_home_with_another_model_says_which(root: Path) -> None:
     asyncio.run(go())
 
 
+def test_those_that_ask_for_the_same_at_once_wait_for_the_same(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Sequence[str]] = []
+    kept = cached.CachedEmbedder.kept
+
+    def noting(embedder: cached.CachedEmbedder, texts: Sequence[str], *given: Any) -> cached.Computed:
+        asked.append(texts)
+        return kept(embedder, texts, *given)
+
+    async def go() -> None:
+        worker = await _opened(root, 0, "cache")
+        part = Part(worker._parts.settings.embed_model, ("mock/hashed-words", "1"), ["text"], "document", False)
+        await asyncio.gather(*(worker.embed(part) for _ in range(3)))
+        await worker.close()
+
+    monkeypatch.setattr(cached.CachedEmbedder, "kept", noting)
+    asyncio.run(go())
+    assert asked == [["text"]]
+
+
 def test_a_worker_that_closes_lets_nobody_wait(root: Path, models: Models) -> None:
     async def go() -> None:
         worker = await _opened(root, 0, "cache")
