@@ -13,6 +13,7 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from rag_harness.distributed.homes import Part, Said, Waiting, copied
 from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
 from rag_harness.distributed.remote import UnsentError, WorkerLostError
 from rag_harness.distributed.values import Carried, Done, Job, Opened, Opening
@@ -59,6 +60,15 @@ class RayWorker:
             self._shared[carried.name] = asyncio.ensure_future(asyncio.to_thread(ray.put, carried))
         await self._call("carry", await self._shared[carried.name])
 
+    @property
+    def peer(self) -> RayPeer:
+        """It, as other workers see it."""
+        return RayPeer(self.name, self._actor)
+
+    async def meet(self, peers: Sequence[RayPeer]) -> None:
+        """Tell it of all workers."""
+        await self._call("meet", peers)
+
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Have it begin jobs."""
         await self._call("take", jobs)
@@ -93,6 +103,24 @@ class RayWorker:
             return getattr(self._actor, method).remote(*given)
         except TypeError as error:  # Ray's word for what cannot be pickled
             raise UnsentError(f"This cannot be sent to a Ray worker: {error}") from error
+
+
+class RayPeer:
+    """A worker, as the others see it."""
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name, self._actor = name, actor
+
+    async def embed(self, part: Part) -> Said:
+        """See ``homes.Home.embed``."""
+        try:
+            said: Said = await self._actor.embed.remote(part)
+        except RayTaskError as error:
+            raise error.cause from error
+        except RayActorError as error:
+            raise WorkerLostError(f"{self.name}: {error}") from error
+        # Arrays lie in memory that all of a node share, and stay there as long as anybody holds them.
+        return said if isinstance(said, Waiting) else copied(said)
 
 
 class RayLedger:

@@ -10,8 +10,10 @@ from socket import gethostname
 
 from rag_harness.distributed.building import built
 from rag_harness.distributed.carrying import says, travelling
+from rag_harness.distributed.homes import Part, Said
 from rag_harness.distributed.leases import LeasedMeter
 from rag_harness.distributed.node_journal import NodeJournals
+from rag_harness.distributed.peers import Peer, SpreadParts
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
 from rag_harness.engine.asking import answer_trial
 from rag_harness.engine.journal import Journal
@@ -22,7 +24,6 @@ from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import spending
 from rag_harness.measures import measure_named
 from rag_harness.measures.judged import Judge
-from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.prompts import PromptFiles, named
 from rag_harness.types import Message
@@ -43,7 +44,7 @@ class Worker:
         self._opening, self._settings = opening, opening.settings
         share = share_in_flight(opening.settings, opening.workers)
         self._meter = LeasedMeter(share, lambda: opening.ledger, opening.name)
-        self._parts = RunParts(share, meter=self._meter)
+        self._parts = SpreadParts(share, opening.name, self._meter)
         loop = asyncio.get_running_loop()
         self._parts.loop = lambda calls: asyncio.run_coroutine_threadsafe(calls, loop).result()
         self._experiments: dict[str, asyncio.Task[Experiment]] = {}
@@ -61,6 +62,14 @@ class Worker:
         """Delete journals that the process of the tests has."""
         self._journals.remove(names)
 
+    async def meet(self, peers: Sequence[Peer]) -> None:
+        """Learn of the workers of the run, this one among them."""
+        self._parts.spread.meet(peers)
+
+    async def embed(self, part: Part) -> Said:
+        """Return what a model makes of texts that another worker has to have; see ``homes.Home``."""
+        return await self._parts.spread.home.embed(part)
+
     async def carry(self, carried: Carried) -> None:
         """Learn an experiment, and make it ready for its queries.
 
@@ -73,7 +82,8 @@ class Worker:
 
     def _build(self, carried: Carried) -> Experiment:
         try:
-            return built(carried, self._parts, self._settings)
+            with self._parts.spread.preparing():
+                return built(carried, self._parts, self._settings)
         except Exception as error:
             raise PrerequisiteError(
                 f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
@@ -102,6 +112,7 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._parts.spread.home.close()
         await self._parts.endpoints.aclose()
         await self._meter.aclose()
         self._parts.flush()

@@ -78,6 +78,8 @@ class RayWorkplace:
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
         workers = await asyncio.gather(*(self._start(node) for node in nodes))
+        self._crew = [worker for worker, _ in workers]
+        await asyncio.gather(*map(self._introduce, self._crew))
         self._dispatch = Dispatch([worker for worker, _ in workers], self._replace)
 
     @property
@@ -110,10 +112,26 @@ class RayWorkplace:
         # More would be tried for minutes each, where every CPU is taken; its trials wait, and other workers are there.
         for node in sorted(alive, key=lambda each: (each != home, busy[each]))[:1]:
             try:
-                return await self._start(node, lost, wanted)
+                started = await self._start(node, lost, wanted)
+                await self._join(started[0], lost)
+                return started
             except Exception as error:
                 log.warning("No worker starts on node %s in the place of %s: %s", node[:8], lost, error)
         return None
+
+    async def _join(self, worker: RayWorker, lost: str) -> None:
+        """Put a worker where the lost one was; it is told at once, and the others while they work."""
+        self._crew = [worker if each.name == lost else each for each in self._crew]
+        others = [each for each in self._crew if each is not worker]
+        self._telling = asyncio.ensure_future(asyncio.gather(*map(self._introduce, others)))
+        await self._introduce(worker)
+
+    async def _introduce(self, worker: RayWorker) -> None:
+        """Tell a worker whom it may ask for vectors; one that does not hear it makes them alone."""
+        try:
+            await worker.meet([each.peer for each in self._crew])
+        except Exception as error:
+            log.warning("Worker %s has not heard of the others: %s", worker.name, error)
 
     async def ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         """Have the judge of a worker asked."""

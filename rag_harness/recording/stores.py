@@ -58,5 +58,5 @@ class StoreRoom:
 
     def flush(self) -> None:
         """Write everything that is waiting."""
-        for store in self._opened.values():
+        for store in list(self._opened.values()):  # another thread may open one meanwhile
             store.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -188,6 +189,15 @@ def test_without_a_cluster_there_the_run_says_what_to_do(suite: Suite) -> None:
     result = suite.run("--rag-engine=ray", "--rag-ray-address=127.0.0.1:1")
     assert result.ret != 0
     result.stdout.fnmatch_lines(["*no Ray cluster at 127.0.0.1:1*"])
+
+
+def test_what_an_experiment_has_embedded_is_spread_over_the_nodes(tmp_path: Path, nodes: Any) -> None:
+    from tests.plugin.ray_prepared import one_of_two_prepares, vectors_in
+
+    asyncio.run(one_of_two_prepares(tmp_path, nodes.address))
+    all_of_it = vectors_in(tmp_path / "alone")
+    assert vectors_in(tmp_path / "cache0") == all_of_it
+    assert 256 <= len(vectors_in(tmp_path / "cache1")) < len(all_of_it)
 
 
 @pytest.mark.long

@@ -34,7 +34,8 @@ class CachedEmbedder:
         may_cut: documents longer than the model reads are cut and counted, not refused: whole documents on purpose.
         refuse: empty, or the reason why the model may not be asked in this mode.
 
-    With ``elsewhere`` set, others are asked in the model's place.
+    With ``elsewhere`` set, others are asked in the model's place; ``kept`` is what others ask of this one. Whoever
+    computes for itself holds a lock meanwhile, which ``kept`` does without: two that ask each other both get an answer.
     """
 
     def __init__(
@@ -42,7 +43,10 @@ class CachedEmbedder:
     ) -> None:
         self._inner: Embedder = inner
         self._vectors, self._tokens, self._refuse = vectors, tokens, refuse
-        self._lock = RLock()
+        self._lock, self._one_at_a_time = RLock(), RLock()
+        # Asked for here as well, though they are stored: whoever makes the same parts of the same texts as all others
+        # do asks the same workers for them.
+        self._for_others: set[bytes] = set()
         self._may_cut = may_cut
         self.elsewhere: Elsewhere | None = None
         self.computed = 0
@@ -94,7 +98,7 @@ class CachedEmbedder:
             raise RecordingMissError(f"No word pieces of {self.model} for {text[:80]!r}. {self._refuse}", [text])
         if not hasattr(self._inner, "pieces"):
             raise PrerequisiteError(f"{self.model!r} gives no word pieces: name a local model.")
-        with self._lock:
+        with self._lock, self._one_at_a_time:
             found: Pieces = self._inner.pieces(text, borders)
             return found
 
@@ -110,10 +114,12 @@ class CachedEmbedder:
         keys = [key_of(role, text) for text in texts]
         with self._lock:
             found = store.get(keys)
-            missing = {key: text for key, text, each in zip(keys, texts, found, strict=True) if each is None}
+            triples = zip(keys, texts, found, strict=True)
+            missing = {key: text for key, text, each in triples if each is None or key in self._for_others}
             if not missing:
                 return list(found)
             self._compute(missing, role)
+            self._for_others.difference_update(missing)
             return list(store.get(keys))
 
     def _compute(self, missing: dict[bytes, str], role: str) -> None:
@@ -139,14 +145,29 @@ class CachedEmbedder:
 
     def compute(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
         """Ask the model, whatever is stored, and store nothing. Vectors of shape (n, d)."""
-        if with_tokens:
-            made: Computed = self._inner.embed_with_tokens(texts, role)  # type: ignore[attr-defined]
-            return made
-        embed = self._inner.embed_queries if role == "query" else self._inner.embed_documents
-        return embed(texts), None
+        with self._one_at_a_time:
+            if with_tokens:
+                made: Computed = self._inner.embed_with_tokens(texts, role)  # type: ignore[attr-defined]
+                return made
+            embed = self._inner.embed_queries if role == "query" else self._inner.embed_documents
+            return embed(texts), None
 
     def _here(self, parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
         return (self.compute(part, role, with_tokens) for part in parts)
+
+    def kept(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
+        """Return what is stored of each text, shape (n, d); what is not, the model makes, and it is stored."""
+        stores = [self._vectors, *([self._tokens] if with_tokens and self._tokens is not None else [])]
+        keys = [key_of(role, text) for text in texts]
+        known = zip(*(store.get(keys) for store in stores), strict=True)
+        lacking = [any(array is None for array in each) for each in known]
+        missing = {key: text for key, text, lacks in zip(keys, texts, lacking, strict=True) if lacks}
+        if missing:
+            made = self.compute(list(missing.values()), role, with_tokens)
+            self._for_others.update(missing)
+            self._put(list(missing), made)
+        vectors, *tokens = (list(store.get(keys)) for store in stores)
+        return self._matrix(vectors), (tokens[0] if tokens else None)
 
     def _check_lengths(self, texts: list[str]) -> None:
         """Text behind the limit would be embedded by no vector, so nobody could find it."""

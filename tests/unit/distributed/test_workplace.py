@@ -27,6 +27,7 @@ class Made:
         self.nodes, self.name, self.node = nodes, name, node
         self.opening: Opening | None = None
         self.is_killed, self.gone = False, asyncio.Event()
+        self.peers: list[str] = []
 
     async def open(self, opening: Opening) -> Opened:
         self.opening = opening
@@ -34,6 +35,13 @@ class Made:
             raise PrerequisiteError("it has no CPU free")
         self.nodes.saw_token.append((self.nodes.journals / opening.token).is_file())
         return Opened()
+
+    @property
+    def peer(self) -> str:
+        return self.name
+
+    async def meet(self, peers: list[str]) -> None:
+        self.peers = peers
 
     async def finished(self, _: object) -> list[Done]:
         await self.gone.wait()
@@ -108,14 +116,18 @@ def test_a_lost_worker_is_replaced_where_its_journal_lies_else_where_workers_are
         workplace = _workplace(tmp_path)
         await workplace.open()
         assert [worker.node for worker in nodes.made] == ["n1", "n2", "n3", "n1"]
+        assert [worker.peers for worker in nodes.made] == [[worker.name for worker in nodes.made]] * 4
         again = await _lose(nodes, 0)
         assert again.node == "n1"
         assert again.opening is not None
         assert again.opening.replaces == "run7-ray1"
         nodes.there = ["n3", "n1"]
         assert (await _lose(nodes, 1)).node == "n3"
-        # Whoever is started later has to find out as well that it shares the folder.
+        # Whoever is started later has to find out as well that it shares the folder; all know of it at the same number.
         await asyncio.sleep(0.01)
+        alive = [worker for worker in nodes.made if not worker.gone.is_set()]
+        now = [f"run7-ray{number}" for number in (5, 6, 3, 4)]
+        assert [worker.peers for worker in alive] == [now] * 4
         assert nodes.saw_token == [True] * 6
         await workplace.aclose()
         assert not list(nodes.journals.iterdir())

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +115,37 @@ def test_token_vectors_are_computed_where_only_the_vector_is_stored(tmp_path: Pa
     embedder = CachedEmbedder(WithTokens(), vectors, tokens)
     assert embedder.token_vectors(["a b"], "query")[0].shape == (2, 4)
     np.testing.assert_array_equal(embedder.embed_queries(["a b"]), stored)
+
+
+def test_what_others_ask_for_is_made_once_and_stored(tmp_path: Path) -> None:
+    vectors, tokens = ArrayStore([], tmp_path / "v"), ArrayStore([], tmp_path / "t")
+    embedder = CachedEmbedder(inner := WithTokens(), vectors, tokens)
+    first, its_tokens = embedder.kept(["a b", "c"], "document", True)
+    again, _ = embedder.kept(["c", "a b", "new"], "document", False)
+    assert inner.asked == [["a b", "c"], ["new"]]
+    assert its_tokens is not None
+    assert [each.shape for each in its_tokens] == [(2, 4), (1, 4)]
+    assert again[:2].tobytes() == first[::-1].tobytes()
+    # Of "new" only the vector is there.
+    embedder.kept(["new", "c"], "document", True)
+    assert inner.asked[2:] == [["new"]]
+
+
+def test_parts_of_the_same_texts_are_the_same_whatever_others_have_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cached, "_CHECKPOINT", 2)
+    embedder = CachedEmbedder(inner := Counting(), ArrayStore([], tmp_path))
+    seen: list[Sequence[str]] = []
+
+    def elsewhere(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[cached.Computed]:
+        seen.extend(parts)
+        return (embedder.kept(part, role, with_tokens) for part in parts)
+
+    embedder.elsewhere = elsewhere
+    embedder.kept(["ccc", "dd"], "document", False)
+    embedder.embed_documents(["a", "b b b b", "ccc", "dd", "eeeee"])
+    assert seen == [["b b b b", "eeeee"], ["ccc", "dd"], ["a"]]
+    assert inner.asked == [["ccc", "dd"], ["b b b b", "eeeee"], ["a"]]
+    embedder.embed_documents(["a", "ccc", "dd"])
+    assert len(seen) == 3
