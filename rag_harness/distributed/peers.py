@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Protocol
 
-from rag_harness.distributed.dispatch import WorkerLostError
 from rag_harness.distributed.homes import POLL, Home, Homes, Part, Said, Waiting
+from rag_harness.distributed.remote import WorkerLostError
 from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed, Elsewhere
 from rag_harness.models.meter import Meter

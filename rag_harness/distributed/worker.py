@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from socket import gethostname
 
@@ -27,6 +28,9 @@ from rag_harness.pipelines import builder, experiment
 from rag_harness.protocols import Experiment
 from rag_harness.results.prompts import PromptFiles, named
 from rag_harness.types import Message
+
+SILENT = 20.0
+"""Seconds after which a worker says that it is there, where nothing has been done."""
 
 
 class Worker:
@@ -74,8 +78,12 @@ class Worker:
             RagHarnessError: it cannot be built here, or its rows would be others than those of the process that asks.
         """
         if carried.name not in self._experiments:
-            self._experiments[carried.name] = asyncio.create_task(asyncio.to_thread(self._build, carried))
+            self._experiments[carried.name] = asyncio.create_task(asyncio.to_thread(self._prepared, carried))
         await self._experiments[carried.name]
+
+    def _prepared(self, carried: Carried) -> Experiment:
+        with self._parts.spread.preparing():
+            return self._build(carried)
 
     def _build(self, carried: Carried) -> Experiment:
         try:
@@ -92,8 +100,7 @@ class Worker:
         module = builder(carried.name, self._settings).__module__
         check_same(carried, fingerprint_parts(built, self._settings, carried.queries_digest, module))
         if built.prepare is not None:
-            with self._parts.spread.preparing():
-                built.prepare(carried.queries)
+            built.prepare(carried.queries)
         return built
 
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
@@ -103,9 +110,11 @@ class Worker:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def finished(self) -> list[Done]:
-        """Return what has been done since this was last asked; waits for the first."""
-        await self._has_done.wait()
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Begin jobs; return what has been done since this was last asked. Waits for the first of it, for a while."""
+        await self.take(jobs)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._has_done.wait(), SILENT)
         self._has_done.clear()
         done, self._done = self._done, []
         return done
@@ -113,6 +122,7 @@ class Worker:
     async def close(self) -> None:
         """Drop what is under way, and let go of models, stores and the journal."""
         self._is_closing = True
+        self._has_done.set()  # whoever waits for more need not be cut off
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

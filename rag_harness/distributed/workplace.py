@@ -24,10 +24,12 @@ from rag_harness.settings import Settings
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from rag_harness.distributed.ray_nodes import RayNodes, RayWorker
+    from rag_harness.distributed.ray_nodes import RayLedger, RayNodes, RayWorker
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
+HEARD_WITHIN = 30.0
+"""Seconds that a worker may take to hear of the others."""
 
 Describe = Callable[[Experiment], Carried]
 
@@ -56,21 +58,31 @@ class RayWorkplace:
         self._carried: dict[str, Carried] = {}
         self._started = 0
         self._node_of: dict[str, str] = {}
+        self._crew: list[RayWorker] = []
+        self._telling: list[asyncio.Future[None]] = []
         self._nodes = _nodes(settings)
         self._dispatch: Dispatch | None = None
+        self.ledger: RayLedger | None = None
+        journals = settings.path(settings.output) / JOURNALS
+        # It stays as long as the run: workers that are started in the place of others look for it too.
+        self._shared = journals / self._token
+        self._ledger_file = (journals / f"{run}.ledger").absolute()
 
     async def open(self) -> None:
         """Start the workers; what earlier runs have left on their nodes is handed over.
 
         Raises:
-            PrerequisiteError: one cannot start.
+            PrerequisiteError: one cannot start. Then nothing is left open.
         """
-        results = self._settings.path(self._settings.output)
-        # It stays as long as the run: workers that are started in the place of others look for it too.
-        self._shared = results / JOURNALS / self._token
+        try:
+            await self._open()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _open(self) -> None:
         self._shared.parent.mkdir(parents=True, exist_ok=True)
         self._shared.touch()
-        self._ledger_file = (results / JOURNALS / f"{self._run}.ledger").absolute()
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
@@ -87,6 +99,7 @@ class RayWorkplace:
         self._started += 1
         name = f"{self._run}-ray{self._started}"
         worker = await asyncio.to_thread(self._nodes.worker, name, node)
+        assert self.ledger is not None
         opening = Opening(self._settings, self._workers, self._run, name, self._token, self.ledger, replaces, wanted)
         try:
             opened = await worker.open(opening)
@@ -119,15 +132,15 @@ class RayWorkplace:
         """Put a worker where the lost one was; it is told at once, and the others while they work."""
         self._crew = [worker if each.name == lost else each for each in self._crew]
         others = [each for each in self._crew if each is not worker]
-        self._telling = asyncio.ensure_future(asyncio.gather(*map(self._introduce, others)))
+        self._telling += [asyncio.ensure_future(self._introduce(each)) for each in others]
         await self._introduce(worker)
 
     async def _introduce(self, worker: RayWorker) -> None:
         """Tell a worker whom it may ask for vectors; one that does not hear it makes them alone."""
         try:
-            await worker.meet([each.peer for each in self._crew])
+            await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), HEARD_WITHIN)
         except Exception as error:
-            log.warning("Worker %s has not heard of the others: %s", worker.name, error)
+            log.warning("Worker %s has not heard of the others: %s", worker.name, error or type(error).__name__)
 
     async def ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         """Have the judge of a worker asked."""
@@ -160,11 +173,14 @@ class RayWorkplace:
 
     async def aclose(self) -> None:
         """Close the workers, and leave the cluster."""
+        for telling in self._telling:
+            telling.cancel()
         if self._dispatch is not None:
             await self._dispatch.close(CLOSE_WAIT)
+        if self.ledger is not None:
             self.ledger.end()
-            self._ledger_file.unlink(missing_ok=True)
-            self._shared.unlink(missing_ok=True)
+        self._ledger_file.unlink(missing_ok=True)
+        self._shared.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from rag_harness.distributed import homes, node_journal, peers
 from rag_harness.distributed.carrying import carry
-from rag_harness.distributed.dispatch import WorkerLostError
 from rag_harness.distributed.homes import Homes, Part, Said, Waiting, copied
+from rag_harness.distributed.remote import WorkerLostError
 from rag_harness.distributed.values import Carried, Opening
 from rag_harness.distributed.worker import Worker
 from rag_harness.errors import ModelCallError, PrerequisiteError
