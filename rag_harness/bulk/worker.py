@@ -7,11 +7,15 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from rag_harness.bulk.about import about
 from rag_harness.bulk.lent import LentStores
 from rag_harness.bulk.part_file import part_bytes
+from rag_harness.bulk.sending import Sender
+from rag_harness.bulk.slots import Sent, Slot, Surveyed, changed
 from rag_harness.bulk.values import Opening, Part, Read, Ready, Window
 from rag_harness.dataset.data import keeping_of
 from rag_harness.dataset.knowledge_base import digest_of
@@ -23,8 +27,11 @@ from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 from rag_harness.models.names import embedder_name
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import resolve
+from rag_harness.retrieval.content import said_of
+from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import access_of
+from rag_harness.types import Chunk
 
 
 class BulkWorker:
@@ -39,6 +46,8 @@ class BulkWorker:
         self.settings, self._held = opening.settings, opening.held
         _check_sees(opening.probes)
         self.stores = LentStores(StoreRoom(self.settings))
+        if opening.sends:
+            _ = self._sender
         self._spec = spec_of(self.settings)
         cut = {name: value for name, value in asdict(self._spec).items() if name != "index"}
         self._made_by = self._retrieval([]).identity() | cut
@@ -66,6 +75,39 @@ class BulkWorker:
         _ = self._retrieval(library.documents).cut
         return Read(library.documents, library.unread, library.parsed, self.stores.taken())
 
+    def survey(self, window: Window) -> Surveyed:
+        """Read and cut a window, and say what came of it without the texts' vectors."""
+        library = self._library(window)
+        chunks = self._cut(library)
+        failed = [*window.failed, *(each.line for each in library.unread)]
+        first = chunks[0].text if chunks else ""
+        points, told = len({chunk.chunk_id for chunk in chunks}), about(library.documents, chunks)
+        said = said_of(chunks)
+        digest = _digest_of(said)
+        return Surveyed(len(window), said, digest, len(chunks), points, first, told, library.parsed, failed)
+
+    def width(self, text: str) -> int:
+        """Return how many numbers the vector of a document's text has."""
+        return int(self._embedder.embed_documents([text]).shape[1])
+
+    def send(self, window: Window, slot: Slot) -> Sent:
+        """Read and cut a window again, and embed and send what of it the server lacks.
+
+        Raises:
+            DataError: it was cut otherwise before.
+            CriticalError: the server does not take it.
+        """
+        chunks = self._cut(self._library(window))
+        if _digest_of(said_of(chunks)) != slot.digest:
+            raise changed(chunks)
+        places, before = self._sender.lacking(chunks, slot), self._embedder.computed
+        new = [chunks[place] for place in places]
+        vectors = self._embedder.embed_documents([chunk.text for chunk in new])
+        self.stores.taken()
+        self._sender.send(new, vectors, slot, places)
+        last = (point_id(new[-1]), vectors[-1].copy()) if new else None
+        return Sent(len(chunks), len(new), self._embedder.computed - before, last)
+
     def embed(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
         """Return what the model makes of texts."""
         return self._embedder.compute(texts, role, with_tokens)
@@ -86,6 +128,15 @@ class BulkWorker:
         vectors = self.stores.open("vectors", inner.model, inner.revision)
         return CachedEmbedder(inner, vectors, refuse=refusal, may_cut=bool(settings.dataset))
 
+    @cached_property
+    def _sender(self) -> Sender:
+        return Sender(self.settings, f"{self._embedder.model}@{self._embedder.revision}")
+
+    def _cut(self, library: Library) -> Sequence[Chunk]:
+        chunks = self._retrieval(library.documents).cut
+        self.stores.taken()
+        return chunks
+
     def _retrieval(self, documents: Sequence[Any]) -> Retrieval:
         return Retrieval(self._spec, lambda: documents, self.settings, self.stores, self._embedder)
 
@@ -101,6 +152,10 @@ class BulkWorker:
 
     def _digest(self, library: Library) -> str:
         return json_digest([digest_of(list(library.documents)), self._made_by])
+
+
+def _digest_of(said: bytes) -> bytes:
+    return blake2b(said, digest_size=16).digest()
 
 
 def _check_sees(probes: Mapping[str, int]) -> None:

@@ -48,8 +48,8 @@ def ingest_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_ingest(chosen: argparse.Namespace) -> int:
     """Bring an index up to the documents, and say what came of them."""
-    from rag_harness.commands.ingest_bulk import asked_for, by_crew, to_index, to_parquet
-    from rag_harness.commands.ingested import summary_lines
+    from rag_harness.commands.ingest_bulk import asked_for, by_crew, by_nodes, to_index, to_parquet, to_server
+    from rag_harness.commands.ingested import sent_lines, summary_lines
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
     from rag_harness.garbage import uncollected
@@ -62,6 +62,11 @@ def run_ingest(chosen: argparse.Namespace) -> int:
             lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
         print("\n".join([*lines, f"seconds   {monotonic() - began:.1f}"]))
         return 0 if is_whole else FOUND
+    if by_crew(chosen.paths, settings) and by_nodes(settings):
+        with listening(_Progress()):
+            found, filled = to_server(asked_for(chosen.paths), settings)
+        print("\n".join(sent_lines(found, filled, monotonic() - began)))
+        return FOUND if found.failed else 0
     with listening(_Progress()), uncollected():
         if by_crew(chosen.paths, settings):
             library, retrieval = to_index(asked_for(chosen.paths), settings)

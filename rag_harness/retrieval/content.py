@@ -1,4 +1,4 @@
-"""What an index holds, as a digest: chunks in their order and the embedding model. No process needs all of it at once."""
+"""What an index holds, as a digest: chunks in their order and the model; no process needs all of it at once."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
 from rag_harness.retrieval.indexes.server.claiming import Claim
 from rag_harness.retrieval.indexes.server.collection import Collection, Content, collection_for
-from rag_harness.retrieval.indexes.server.connection import connect, speaking
+from rag_harness.retrieval.indexes.server.connection import speaking
 from rag_harness.retrieval.indexes.server.filling import Filling, fill
 from rag_harness.retrieval.indexes.server.lease import Clock, Lease
 from rag_harness.retrieval.indexes.server.ledger import Ledger
