@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rag_harness.bulk.about import About
+from rag_harness.bulk.values import Kept
 from rag_harness.errors import DataError
 from rag_harness.types import Chunk
 
@@ -26,6 +27,7 @@ class Surveyed:
         about: its documents.
         parsed: documents that were parsed for it.
         failed: a line for each that is none.
+        kept: cuts that no store had.
     """
 
     asked: int
@@ -37,6 +39,7 @@ class Surveyed:
     about: About
     parsed: int
     failed: Sequence[str]
+    kept: Kept
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rag_harness.bulk.about import About
 from rag_harness.bulk.crew import Crew
 from rag_harness.bulk.slots import Surveyed
-from rag_harness.bulk.values import Window
+from rag_harness.bulk.values import Kept, Window
 from rag_harness.retrieval.content import ContentDigest
 from rag_harness.work import report
 
@@ -51,7 +51,14 @@ class Survey:
         self.failed += window.failed
 
 
-def survey(windows: Windows, total: int, unit: str, crew: Crew, made_by: tuple[str, str]) -> Survey:
+def survey(
+    windows: Windows,
+    total: int,
+    unit: str,
+    crew: Crew,
+    made_by: tuple[str, str],
+    keep: Callable[[Kept], None] = lambda _: None,
+) -> Survey:
     """Have all windows read and cut, to see what all chunks are.
 
     Args:
@@ -60,12 +67,14 @@ def survey(windows: Windows, total: int, unit: str, crew: Crew, made_by: tuple[s
         unit: what they are.
         crew: does the work.
         made_by: embedding model and revision.
+        keep: is given cuts that no store had, window by window.
     """
     found, asked = Survey(ContentDigest(*made_by)), 0
     report("reading", asked, total, unit)
     for window in crew.ordered("survey", ((each,) for each in windows())):
         assert isinstance(window, Surveyed)
         found.add(window)
+        keep(window.kept)
         asked += window.asked
         report("reading", min(asked, total), total, unit)
     report("reading", total, total, unit)

@@ -31,7 +31,6 @@ from rag_harness.retrieval.content import said_of
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import access_of
-from rag_harness.types import Chunk
 
 
 class BulkWorker:
@@ -78,13 +77,13 @@ class BulkWorker:
     def survey(self, window: Window) -> Surveyed:
         """Read and cut a window, and say what came of it without the texts' vectors."""
         library = self._library(window)
-        chunks = self._cut(library)
+        chunks = self._retrieval(library.documents).cut
         failed = [*window.failed, *(each.line for each in library.unread)]
         first = chunks[0].text if chunks else ""
         points, told = len({chunk.chunk_id for chunk in chunks}), about(library.documents, chunks)
         said = said_of(chunks)
-        digest = _digest_of(said)
-        return Surveyed(len(window), said, digest, len(chunks), points, first, told, library.parsed, failed)
+        counts = (len(chunks), points, first, told, library.parsed)
+        return Surveyed(len(window), said, _digest_of(said), *counts, failed, self.stores.taken())
 
     def width(self, text: str) -> int:
         """Return how many numbers the vector of a document's text has."""
@@ -97,7 +96,7 @@ class BulkWorker:
             DataError: it was cut otherwise before.
             CriticalError: the server does not take it.
         """
-        chunks = self._cut(self._library(window))
+        chunks = self._retrieval(self._library(window).documents).cut
         if _digest_of(said_of(chunks)) != slot.digest:
             raise changed(chunks)
         places, before = self._sender.lacking(chunks, slot), self._embedder.computed
@@ -131,11 +130,6 @@ class BulkWorker:
     @cached_property
     def _sender(self) -> Sender:
         return Sender(self.settings, f"{self._embedder.model}@{self._embedder.revision}")
-
-    def _cut(self, library: Library) -> Sequence[Chunk]:
-        chunks = self._retrieval(library.documents).cut
-        self.stores.taken()
-        return chunks
 
     def _retrieval(self, documents: Sequence[Any]) -> Retrieval:
         return Retrieval(self._spec, lambda: documents, self.settings, self.stores, self._embedder)

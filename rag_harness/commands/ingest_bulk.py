@@ -95,15 +95,17 @@ def by_nodes(settings: Settings) -> bool:
 
 def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
     """Have the crew bring a collection of a Qdrant server up to the documents; None where there is no chunk."""
+    from rag_harness.bulk.kept_cuts import keeping_cuts
     from rag_harness.bulk.survey import survey
     from rag_harness.bulk.to_server import check, fill_by
     from rag_harness.bulk.values import Opening
     from rag_harness.commands.ingest_crew import crew_for
 
     check(settings)
-    with crew_for(Opening(settings, asked.probes, sends=True)) as (crew, ready):
+    opening = Opening(settings, asked.probes, sends=True)
+    with keeping_cuts(settings) as keep, crew_for(opening) as (crew, ready):
         model, revision = ready.made_by["embedded_by"]
-        found = survey(asked.windows, asked.total, asked.unit, crew, (model, revision))
+        found = survey(asked.windows, asked.total, asked.unit, crew, (model, revision), keep)
         found.failed[:0] = [each.line for each in asked.refused]
         filled = fill_by(crew, asked.windows, found, f"{model}@{revision}", settings) if found.chunks else None
     return found, filled

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow")
@@ -17,6 +18,7 @@ from rag_harness.__main__ import main  # noqa: E402
 from rag_harness.bulk import files, parquet_rows  # noqa: E402
 from rag_harness.bulk.about import About, about  # noqa: E402
 from rag_harness.bulk.crew import Crew, Hand  # noqa: E402
+from rag_harness.bulk.kept_cuts import keeping_cuts  # noqa: E402
 from rag_harness.bulk.values import Opening, Ready  # noqa: E402
 from rag_harness.bulk.worker import BulkWorker  # noqa: E402
 from rag_harness.commands import ingest_crew  # noqa: E402
@@ -24,6 +26,8 @@ from rag_harness.dataset.collection import read_paths  # noqa: E402
 from rag_harness.dataset.library import Keeping  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
 from rag_harness.pipelines.parts import RunParts  # noqa: E402
+from rag_harness.recording.store import key_of  # noqa: E402
+from rag_harness.registry import resolve  # noqa: E402
 from rag_harness.retrieval.indexes.server import lease as lease_module  # noqa: E402
 from rag_harness.retrieval.indexes.server.connection import connect  # noqa: E402
 from rag_harness.retrieval.indexes.server.ledger import LEDGER, Ledger  # noqa: E402
@@ -302,6 +306,50 @@ def test_documents_that_change_between_the_passes_are_named(
     [line] = [line for line in said.values() if "were changed while they were ingested" in line]
     assert ("among d06.md to d07.md" in line) == (count == 12)
     assert not [entry for entry in Ledger(connect(stub.url, "")).entries() if entry.changing]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_cuts_are_kept_for_a_run_when_the_ingest_is_over(
+    folder: Path, ingest: Run, stub: ClusterStub, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    seen: list[int] = []
+    sent = BulkWorker.send
+
+    def send(self: BulkWorker, *given: Any) -> Any:
+        seen.append(len(list(Path(".rag_cache/chunks").rglob("*.safetensors"))))
+        return sent(self, *given)
+
+    monkeypatch.setattr(BulkWorker, "send", send)
+    if fails:
+        fails_after(stub, 2, (400, "killed"))
+    ingest("docs.parquet", status=2 * fails)
+    assert set(seen) == {0}
+    assert [each.name for each in Path(".rag_cache").iterdir() if each.name.startswith("cuts-")] == []
+    stub.fault = lambda _: None
+    monkeypatch.setattr("rag_harness.retrieval.retrieval.resolve", _no_chunker)
+    assert len(retrieval(stub, ".rag_cache").cut) == CHUNKS
+
+
+def _no_chunker(kind: str, name: str) -> Any:
+    assert kind != "chunkers", "it cuts again"
+    return resolve(kind, name)
+
+
+def test_what_a_recording_run_cuts_is_recorded_and_a_mode_that_keeps_nothing_keeps_nothing(tmp_path: Path) -> None:
+    array = np.zeros((3, 1), np.uint8)
+    settings = Settings(profile="mock", embed_model="mock/hashed-words", rootdir=str(tmp_path))
+    for mode in ("record", "replay", "auto"):
+        with keeping_cuts(replace(settings, mode=mode)) as keep:
+            keep({("chunks", "m", "1"): {key_of(mode): array}})
+            keep({})
+    kept = [file.parent.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.safetensors")]
+    assert sorted(kept) == [".rag_cache/chunks/m@1", "cassettes/mock/chunks/m@1"]
+
+
+def test_cuts_that_cannot_be_kept_are_said(folder: Path, ingest: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".rag_cache").write_text("a file")
+    said = ingest("docs.parquet", status=2)
+    assert any("Cuts cannot be kept in" in line for line in said.values())
 
 
 def test_near_duplicates_are_left_out_by_a_process_that_sees_all(folder: Path, ingest: Run, nodes: list[Node]) -> None:
