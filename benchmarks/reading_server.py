@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -69,7 +69,7 @@ class State:
         what = f"{method} {'/'.join(rest)}"
         if root != "collections":
             return {"title": "qdrant - vector search engine", "version": "1.17.1"}
-        return {
+        known: dict[str, Callable[[], Any]] = {
             "GET exists": lambda: {"exists": name in self.collections},
             "GET ": lambda: self.info(name),
             "PUT ": lambda: self.made(name, content),
@@ -79,7 +79,8 @@ class State:
             "POST points/count": lambda: {"count": self.points[name]},
             "POST points/query": lambda: {"points": [{"id": 1, "version": 1, "score": 1.0}]},
             "GET told": lambda: self.points,
-        }[what]()
+        }
+        return known[what]()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -3,8 +3,8 @@
     python benchmarks/server_ingest.py [--chunks N,N] [--repetitions N] [--ray] [--package FOLDER]
 
 Every document is one chunk of about 200 words, its vector 512 numbers by hashing. The server is a process that reads
-what comes and keeps how many points there were. ``--ray`` adds two nodes with a worker each. ``--package`` is the folder
-of another version of the package, which is run beside this one.
+what comes and keeps how many points there were. ``--ray`` adds two nodes with a worker each. ``--package`` is the
+folder of another version of the package, which is run beside this one.
 """
 
 from __future__ import annotations
