@@ -108,9 +108,15 @@ class _Dying(Node):
         return came
 
 
+def collection(stub: ClusterStub) -> str:
+    """Return the name of the one collection beside the ledger."""
+    [name] = [each.name for each in stub.engine.get_collections().collections if each.name != LEDGER]
+    return str(name)
+
+
 def points(stub: ClusterStub) -> tuple[str, dict[str, Any]]:
     """Return the collection's name and its points by id: what is kept of each, and its vector as it was sent."""
-    [name] = [each.name for each in stub.engine.get_collections().collections if each.name != LEDGER]
+    name = collection(stub)
     sent = [call.asked.batch for call in stub.calls if (call.what, call.collection) == ("PUT /points", name)]
     vectors = {str(each): row for batch in sent for each, row in zip(batch.ids, batch.vectors, strict=True)}
     found, _ = stub.engine.scroll(name, limit=1000, with_payload=True)
@@ -204,14 +210,34 @@ def test_an_ingest_that_was_killed_is_gone_on_with(folder: Path, ingest: Run, st
     stub.fault = lambda _: None
     name, there = points(stub)
     assert len(there) == 12
-    # Of another window half is there.
-    stub.engine.delete(name, [next(each for each, (payload, _) in there.items() if payload["position"] == 5)])
+    stub.engine.delete(*point_at(stub, 5))  # of its window the others are there
     stub.calls.clear()
     said = ingest("docs.parquet")
     assert (said["chunks"], said["sent"]) == (f"chunks    {CHUNKS} (13 embedded now)", f"sent      13 to {name}")
     assert sum(stub.batches(name)) == 13
     assert stub.engine.count(name).count == CHUNKS
     assert [state.faults for state in states(connect(stub.url, ""))] == [[]]
+
+
+def test_it_is_over_when_all_that_was_sent_can_be_read(
+    folder: Path, ingest: Run, stub: ClusterStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_QDRANT_CLUSTER", "wait=0")
+    stub.fault = lambda call: (200, {"count": 23}) if call.what == "POST /points/count" else None
+    said = ingest("docs.parquet", status=2)
+    assert any("is not ready after 0 s: 23 of 24 points can be read" in line for line in said.values())
+    stub.fault = lambda _: None
+    stub.engine.delete(*point_at(stub, 7))
+    stub.calls.clear()
+    assert ingest("docs.parquet")["sent"].startswith("sent      1 ")
+    [[probe]] = [call.asked.filter.must[0].has_id for call in stub.calls if call.what == "POST /points/query"]
+    assert [str(probe)] == point_at(stub, 7)[1]
+
+
+def point_at(stub: ClusterStub, position: int) -> tuple[str, list[str]]:
+    """Return the collection and the id of the point in that place."""
+    found, _ = stub.engine.scroll(collection(stub), limit=1000, with_payload=True)
+    return collection(stub), [str(each.id) for each in found if each.payload["position"] == position]
 
 
 def test_a_disk_that_is_full_is_named_with_the_node_and_not_tried_again(
@@ -221,7 +247,7 @@ def test_a_disk_that_is_full_is_named_with_the_node_and_not_tried_again(
     said = ingest("docs.parquet", status=2)
     assert any("from node" in line and "has no room left (507): no space" in line for line in said.values())
     # The next window may be under way by then; none is sent again.
-    assert len(stub.batches(points(stub)[0])) in (3, 4)
+    assert len(stub.batches(collection(stub))) in (3, 4)
     stub.fault = lambda _: None
     assert ingest("docs.parquet")["sent"].startswith("sent      16 ")
 
@@ -266,7 +292,7 @@ def test_it_ends_where_another_run_has_taken_over(
     monkeypatch.setattr(BulkWorker, "send", send)
     said = ingest("docs.parquet", status=2)
     assert any("Another run has taken over collection" in line for line in said.values())
-    assert sum(stub.batches(points(stub)[0])) < CHUNKS
+    assert sum(stub.batches(collection(stub))) < CHUNKS
 
 
 def test_a_server_that_is_not_there_is_named_before_anything_is_read(
