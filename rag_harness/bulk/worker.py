@@ -87,7 +87,9 @@ class BulkWorker:
 
     def width(self, text: str) -> int:
         """Return how many numbers the vector of a document's text has."""
-        return int(self._embedder.embed_documents([text]).shape[1])
+        vector = self._embedder.embed_documents([text])
+        self.stores.taken()  # whoever sends that chunk counts it
+        return int(vector.shape[1])
 
     def send(self, window: Window, slot: Slot) -> Sent:
         """Read and cut a window again, and embed and send what of it the server lacks.
