@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.bulk.about import about
+from rag_harness.bulk.files import check_sees
 from rag_harness.bulk.lent import LentStores
 from rag_harness.bulk.part_file import part_bytes
 from rag_harness.bulk.sending import Sender
@@ -20,7 +21,6 @@ from rag_harness.bulk.values import Opening, Part, Read, Ready, Window
 from rag_harness.dataset.data import keeping_of
 from rag_harness.dataset.knowledge_base import digest_of
 from rag_harness.dataset.library import Library, read_library
-from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import json_digest
 from rag_harness.ingest.reading import parsed_by
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed
@@ -43,7 +43,7 @@ class BulkWorker:
             PrerequisiteError: this node does not see the files, or lacks the model.
         """
         self.settings, self._held = opening.settings, opening.held
-        _check_sees(opening.probes)
+        check_sees(opening.probes)
         self.stores = LentStores(StoreRoom(self.settings))
         if opening.sends:
             _ = self._sender
@@ -152,21 +152,3 @@ class BulkWorker:
 
 def _digest_of(said: bytes) -> bytes:
     return blake2b(said, digest_size=16).digest()
-
-
-def _check_sees(probes: Mapping[str, int]) -> None:
-    """Refuse a node that has not the files, or others of the same names."""
-    for name, size in probes.items():
-        try:
-            with Path(name).open("rb") as file:
-                found = os.fstat(file.fileno()).st_size
-        except OSError as error:
-            raise PrerequisiteError(
-                f"Node {socket.gethostname()} cannot read {name}: {error.strerror}. Give every node the folder at the "
-                f"same path, or hand in Parquet files: their rows are sent to the nodes."
-            ) from error
-        if found != size:
-            raise PrerequisiteError(
-                f"Node {socket.gethostname()} has {found:,} bytes in {name}, not {size:,}: it is another file. Give "
-                f"every node the same folder."
-            )
