@@ -270,6 +270,21 @@ def test_the_asking_process_alone_holds_the_right_to_change_it(
     assert (last.turn, last.changing, last.done) == (1, False, CHUNKS)
 
 
+def test_a_collection_that_another_run_is_changing_is_not_sent_to(
+    folder: Path, ingest: Run, stub: ClusterStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_QDRANT_CLUSTER", "wait=0")
+    name = ingest("docs.parquet")["sent"].split()[-1]
+    ledger = Ledger(connect(stub.url, ""))
+    [last] = ledger.entries()
+    other = replace(last, turn=last.turn + 1, holder="another", who="far:7", changing=True, done=5)
+    assert ledger.write(other, last.turn)
+    stub.engine.delete_collection(name)
+    said = ingest("docs.parquet", status=2)
+    assert any("is being changed by another run (far:7, 5 of 24 chunks" in line for line in said.values())
+    assert not stub.engine.collection_exists(name)
+
+
 def test_it_ends_where_another_run_has_taken_over(
     folder: Path, ingest: Run, stub: ClusterStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
