@@ -102,11 +102,13 @@ class BulkWorker:
         if _digest_of(said_of(chunks)) != slot.digest:
             raise changed(chunks)
         places, before = self._sender.lacking(chunks, slot), self._embedder.computed
+        if not places:
+            return Sent(len(chunks), 0, 0, None)  # without a model
         new = [chunks[place] for place in places]
         vectors = self._embedder.embed_documents([chunk.text for chunk in new])
         self.stores.taken()
         self._sender.send(new, vectors, slot, places)
-        last = (point_id(new[-1]), vectors[-1].copy()) if new else None
+        last = point_id(new[-1]), vectors[-1].copy()
         return Sent(len(chunks), len(new), self._embedder.computed - before, last)
 
     def embed(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:

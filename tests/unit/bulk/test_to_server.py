@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from rag_harness.commands import ingest_crew  # noqa: E402
 from rag_harness.dataset.collection import read_paths  # noqa: E402
 from rag_harness.dataset.library import Keeping  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
+from rag_harness.models.embedders.cached import CachedEmbedder  # noqa: E402
 from rag_harness.pipelines.parts import RunParts  # noqa: E402
 from rag_harness.recording.store import key_of  # noqa: E402
 from rag_harness.registry import resolve  # noqa: E402
@@ -217,6 +218,24 @@ def test_an_ingest_that_was_killed_is_gone_on_with(folder: Path, ingest: Run, st
     assert sum(stub.batches(name)) == 13
     assert stub.engine.count(name).count == CHUNKS
     assert [state.faults for state in states(connect(stub.url, ""))] == [[]]
+
+
+def test_a_window_that_is_there_asks_nothing_of_a_model(
+    folder: Path, ingest: Run, stub: ClusterStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_after(stub, 5, (400, "killed"))
+    ingest("docs.parquet", status=2)
+    stub.fault = lambda _: None
+    asked: list[int] = []
+    embed = CachedEmbedder.embed_documents
+
+    def embedded(self: CachedEmbedder, texts: Sequence[str]) -> Any:
+        asked.append(len(texts))
+        return embed(self, texts)
+
+    monkeypatch.setattr(CachedEmbedder, "embed_documents", embedded)
+    ingest("docs.parquet")
+    assert asked == [1, 4]  # one for the length of a vector, and the last window
 
 
 def test_it_is_over_when_all_that_was_sent_can_be_read(
