@@ -237,12 +237,15 @@ def test_a_node_that_would_make_other_vectors_is_refused(folder: Path, monkeypat
         (["docs.parquet", "--to", "out", "--near-duplicates", "0.9"], "--near-duplicates compares all documents"),
         (["gone", "--to", "out"], "No file or folder gone"),
         (["out", "--to", "out"], "No page in out"),
+        (["rowless.parquet", "--to", "out"], "No row in none.parquet"),
+        (["rowless.parquet"], "No row in none.parquet"),
     ],
 )
 def test_what_cannot_be_is_refused(
     folder: Path, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "out").mkdir()
+    pq.write_table(pq.read_table("docs.parquet").slice(0, 0), "rowless.parquet")
     assert main(["ingest", *given, "--profile", "mock"]) == 2
     assert message in capsys.readouterr().err
     assert not any(Path("out").iterdir())

@@ -423,7 +423,7 @@ def test_documents_without_a_chunk_make_no_collection(folder: Path, ingest: Run,
     pq.write_table(pa.table({"id": ["a", "b"], "text": ["", " \n"]}), "docs.parquet")
     said = ingest("docs.parquet")
     assert (said["read"], said["empty"]) == ("read      2 (0 parsed now)", "empty     2: a, b")
-    assert "chunks" not in said
+    assert said["chunks"] == "chunks    0: no collection is made"
     assert not stub.engine.get_collections().collections
 
 
