@@ -237,8 +237,8 @@ def test_a_node_that_would_make_other_vectors_is_refused(folder: Path, monkeypat
         (["docs.parquet", "--to", "out", "--near-duplicates", "0.9"], "--near-duplicates compares all documents"),
         (["gone", "--to", "out"], "No file or folder gone"),
         (["out", "--to", "out"], "No page in out"),
-        (["rowless.parquet", "--to", "out"], "No row in none.parquet"),
-        (["rowless.parquet"], "No row in none.parquet"),
+        (["rowless.parquet", "--to", "out"], "No row in rowless.parquet"),
+        (["rowless.parquet"], "No row in rowless.parquet"),
     ],
 )
 def test_what_cannot_be_is_refused(
