@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,9 @@ pq = pytest.importorskip("pyarrow.parquet")
 from rag_harness.__main__ import main  # noqa: E402
 from rag_harness.bulk import files, parquet_rows  # noqa: E402
 from rag_harness.bulk.about import About, about  # noqa: E402
-from rag_harness.bulk.crew import Crew, Hand  # noqa: E402
 from rag_harness.bulk.kept_cuts import keeping_cuts  # noqa: E402
-from rag_harness.bulk.values import Opening, Ready  # noqa: E402
+from rag_harness.bulk.values import Opening  # noqa: E402
 from rag_harness.bulk.worker import BulkWorker  # noqa: E402
-from rag_harness.commands import ingest_crew  # noqa: E402
 from rag_harness.dataset.collection import read_paths  # noqa: E402
 from rag_harness.dataset.library import Keeping  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
@@ -36,7 +33,7 @@ from rag_harness.retrieval.indexes.server.status import states  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402
 from rag_harness.types import Chunk, Document  # noqa: E402
-from tests.unit.bulk.test_ingest_bulk import Node  # noqa: E402
+from tests.unit.bulk.test_ingest_bulk import Node, two_nodes  # noqa: E402
 from tests.unit.retrieval.indexes.server.stub import Answer, Call, ClusterStub, cluster_stub  # noqa: E402
 
 TEXT = "# Returns {n}\n\nYou can return lamp {n} within {n} days of delivery.\n\n## Costs\n\nIt costs {n} euros.\n"
@@ -82,20 +79,8 @@ def ingest(capsys: pytest.CaptureFixture[str], stub: ClusterStub) -> Run:
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
-    """Two nodes in place of a cluster; the first dies when it has sent a window."""
-    made: list[Node] = []
-
-    @contextmanager
-    def crew(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
-        def replace(lost: Hand) -> Node:
-            made.append(Node(opening, f"after {lost.name}"))
-            return made[-1]
-
-        made[:] = [_Dying(opening, "first"), Node(opening, "second")]
-        yield Crew(made[:2], replace), made[0].ready
-
-    monkeypatch.setattr(ingest_crew, "crew_for", crew)
-    return made
+    """Two nodes, of which the first dies when it has sent a window."""
+    return two_nodes(monkeypatch, _Dying)
 
 
 class _Dying(Node):
