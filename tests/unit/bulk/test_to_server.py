@@ -28,7 +28,7 @@ from rag_harness.recording.store import key_of  # noqa: E402
 from rag_harness.registry import resolve  # noqa: E402
 from rag_harness.retrieval.indexes.server import lease as lease_module  # noqa: E402
 from rag_harness.retrieval.indexes.server.connection import connect  # noqa: E402
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, Ledger  # noqa: E402
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, Entry, Ledger  # noqa: E402
 from rag_harness.retrieval.indexes.server.status import states  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402
@@ -98,6 +98,13 @@ def collection(stub: ClusterStub) -> str:
     """Return the name of the one collection beside the ledger."""
     [name] = [each.name for each in stub.engine.get_collections().collections if each.name != LEDGER]
     return str(name)
+
+
+def entry(stub: ClusterStub) -> Entry:
+    """Return what is known of that collection's last change."""
+    found = Ledger(connect(stub.url, "")).read(collection(stub))
+    assert found
+    return found
 
 
 def points(stub: ClusterStub) -> tuple[str, dict[str, Any]]:
@@ -270,7 +277,7 @@ def test_the_asking_process_alone_holds_the_right_to_change_it(
     ingest("docs.parquet")
     entries = [points[0].payload for points in held]
     assert {(entry["turn"], entry["changing"], entry["total"]) for entry in entries} == {(0, True, CHUNKS)}
-    [last] = Ledger(connect(stub.url, "")).entries()
+    last = entry(stub)
     assert (last.turn, last.changing, last.done) == (1, False, CHUNKS)
 
 
@@ -280,7 +287,7 @@ def test_a_collection_that_another_run_is_changing_is_not_sent_to(
     monkeypatch.setenv("RAG_QDRANT_CLUSTER", "wait=0")
     name = ingest("docs.parquet")["sent"].split()[-1]
     ledger = Ledger(connect(stub.url, ""))
-    [last] = ledger.entries()
+    last = entry(stub)
     other = replace(last, turn=last.turn + 1, holder="another", who="far:7", changing=True, done=5)
     assert ledger.write(other, last.turn)
     stub.engine.delete_collection(name)
@@ -351,7 +358,7 @@ def test_documents_that_change_between_the_passes_are_named(
     said = ingest("docs.parquet", status=2)
     [line] = [line for line in said.values() if "were changed while they were ingested" in line]
     assert ("among d06.md to d07.md" in line) == (count == 12)
-    assert not [entry for entry in Ledger(connect(stub.url, "")).entries() if entry.changing]
+    assert not entry(stub).changing
 
 
 @pytest.mark.parametrize("fails", [False, True])
