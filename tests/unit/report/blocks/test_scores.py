@@ -15,8 +15,11 @@ from rag_harness.measures import Measure, Score, measure_named
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.report import tables
 from rag_harness.report.blocks import reading
+from rag_harness.report.blocks.keeping import Keeper
+from rag_harness.report.blocks.kinds import score_kind
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest, write_manifest
 from rag_harness.results.score import CHECKED, SCORES, Author, ScoreLine, row_digest
 from tests.unit.report.blocks.large_run import all_of
@@ -145,7 +148,7 @@ def write(output: Path, judged: bytes, checked: bytes) -> None:
         (output / folder / "e3.jsonl").write_bytes(content)
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(judged=lines, checked=lines, end=ends)
 def test_the_scores_that_count_are_those_of_the_lines_one_by_one(
     run: Path, judged: list[bytes], checked: list[bytes], end: bytes
@@ -160,3 +163,63 @@ def test_the_scores_that_count_are_those_of_the_lines_one_by_one(
         assert everything(table_in(run)) == expected
         pieces = [len(segments(run / folder / "e3.jsonl", PIECE)) for folder in (SCORES, CHECKED)]
         assert len(counted) == pieces.count(1)  # of which nothing is kept
+
+
+def many() -> list[ScoreLine]:
+    """Return scores of every row, several a measure."""
+    said = [(name, author, number) for number, author in enumerate(OURS) for name in JUDGED]
+    return [
+        ScoreLine(name, 1, "e3", row.query_id, row_digest(row), "", author, number / 2, repeat=number % 2)
+        for row in ROWS
+        for name, author, number in said
+    ]
+
+
+def keep(run: Path, lines: list[ScoreLine], before: int, spoilt_at: int = -1) -> None:
+    """Write scores that are looked at as they come, but for those ``before``."""
+    write(run, b"".join(line.line() for line in lines[:before]), b"")
+    file, cases = run / SCORES / "e3.jsonl", CaseFile(run, "queries")
+    keeper = Keeper(file, score_kind(cases.position, lambda: cases.digest), PIECE)
+    for number, score in enumerate(lines[before:]):
+        with file.open("ab") as stream:
+            stream.write(b"{}\n" * (number == spoilt_at) + score.line())
+        keeper.add(score, score.line())
+    keeper.seal()
+    cases.close()
+
+
+@pytest.mark.parametrize(("before", "again"), [(0, 0), (1, 0), (9, 2)])
+def test_after_the_last_score_nothing_is_read_again(
+    run: Path, monkeypatch: pytest.MonkeyPatch, before: int, again: int
+) -> None:
+    keep(run, many(), before)
+    expected = everything(plain_table(run))
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    table_in(run)  # the rows are kept by now
+    keep(run, many(), before)
+    counted = made_again(monkeypatch)
+    assert everything(table_in(run)) == expected
+    # What stood in the file before is made by its first reader, but for the piece that scores were added to.
+    assert len(counted) == again
+
+
+def test_a_file_of_scores_that_others_write_to_gets_no_wrong_block(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(run, many(), 0, spoilt_at=20)
+    expected = everything(plain_table(run))
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    assert everything(table_in(run)) == expected
+
+
+def test_a_changed_score_makes_its_block_anew_and_no_other(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    keep(run, many(), 0)
+    before = everything(table_in(run))
+    file = run / SCORES / "e3.jsonl"
+    content = file.read_bytes()
+    place = content.index(b'"value":0.0', 3 * PIECE)
+    file.write_bytes(content[:place] + b'"value":0.9' + content[place + 11 :])
+    counted = made_again(monkeypatch)
+    after = everything(table_in(run))
+    assert len(counted) == 1
+    assert after != before
+    assert after == everything(plain_table(run))
