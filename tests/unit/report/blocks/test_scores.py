@@ -62,12 +62,14 @@ class Forgiving(CompositeMeasure):
         return values["faithfulness"] + 2 * values["factuality"] + 4 * values["token_f1"]
 
 
-class OfNobody(Forgiving):
+class OfNobody(CompositeMeasure):
     """A part of it was not asked for."""
 
     called = "of_nobody"
     parts = ("faithfulness", "nugget_recall")
-    score = CompositeMeasure.score
+
+    def combine(self, values: Mapping[str, float]) -> float:
+        return values["faithfulness"]
 
 
 @pytest.fixture(scope="module")
