@@ -110,6 +110,7 @@ def test_what_is_added_leaves_what_was_there_to_the_byte(tmp_path: Path) -> None
     file = ScoreFile(path)
     file.append(replace(LINE, query_id="q2").line())
     assert path.read_bytes().splitlines(keepends=True) == [LINE.line(), replace(LINE, query_id="q2").line()]
+    file.close()
     assert take_over_scores(path, [(each := replace(LINE, query_id="q3"), each.line())]) == 1
     assert path.read_bytes().count(b"\n") == 3
 
