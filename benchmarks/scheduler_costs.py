@@ -45,8 +45,10 @@ class Echo:
         self._done += [Done(number, Answered(Outcome(None))) for number, _ in jobs]
         self._has_done.set()
 
-    async def finished(self) -> list[Done]:
-        """Return jobs that are done."""
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Do jobs, and return those that are done."""
+        if jobs:
+            await self.take(jobs)
         await self._has_done.wait()
         self._has_done.clear()
         done, self._done = self._done, []

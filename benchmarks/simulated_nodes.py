@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from rag_harness.distributed.dispatch import WorkerLostError
 from rag_harness.distributed.leases import LeasedMeter
 from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.distributed.remote import WorkerLostError
 from rag_harness.distributed.values import Answered, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import make_row
 from rag_harness.engine.shares import share_in_flight
@@ -180,13 +180,21 @@ class Node:
     async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
         """Begin jobs."""
         await self._call(len(jobs))
+        self._begin(jobs)
+
+    def _begin(self, jobs: Sequence[tuple[int, Job]]) -> None:
         for number, job in jobs:
             task = asyncio.get_running_loop().create_task(self._answer(number, job))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def finished(self) -> list[Done]:
-        """Wait for something that was done."""
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Begin jobs, and wait for something that was done."""
+        if jobs:
+            await self._field.controller.use(self._model.job_processor * len(jobs))
+            await asyncio.sleep(self._model.call)
+            await self._there_or_gone()
+            self._begin(jobs)
         await self._has_done.wait()
         await asyncio.sleep(self._model.call)
         await self._there_or_gone()

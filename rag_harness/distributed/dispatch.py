@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Protocol
 
+from rag_harness.distributed.remote import Remote, Replace, UnsentError, WorkerLostError
 from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.trial import Outcome
-from rag_harness.errors import CriticalError, RagHarnessError
+from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.results.row import ExperimentResult, row_or_none
 from rag_harness.types import TrialId
 
 MOST_DEATHS = 3
 """Workers that may die while a job is under way before it is taken for the reason."""
-
-
 LINGER = 0.01
-"""Seconds until a worker is asked again: a call costs this process 0.6 ms, however much has been done."""
-
-
-class WorkerLostError(RagHarnessError):
-    """The process of a worker, or its node, is gone."""
-
-
-class Remote(Protocol):
-    """A worker elsewhere. Each call raises ``WorkerLostError`` where it is gone; else what the worker raised."""
-
-    name: str
-
-    async def carry(self, carried: Carried) -> None: ...
-
-    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None: ...
-
-    async def finished(self) -> list[Done]: ...
-
-    async def close(self) -> None: ...
-
-    def kill(self) -> None: ...
+"""Seconds until a worker is asked again: a call costs this process 0.6 ms, however much it brings there and back."""
+LAST_WORDS = 1.0
+"""Seconds for calls that a worker answers when it is closed; to cut one off is noisy by ``ray://``."""
+HEARD_WITHIN = 300.0
+"""Seconds that a worker may be silent: it answers within a fraction of that, whether it has done something or not."""
 
 
 @dataclass(eq=False)
@@ -63,11 +45,15 @@ class _Place:
     carried: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     load: int = 0
     is_sending: bool = False
+    is_listening: bool = False
+
+    def knows(self, sent: _Sent) -> bool:
+        """Return whether the worker has learned the experiment of a job."""
+        learned = self.carried.get(sent.carried.name) if sent.carried else None
+        return sent.carried is None or (learned is not None and learned.done() and learned.exception() is None)
 
 
 _by_load = attrgetter("load")
-Replace = Callable[[str, Wanted], Awaitable[tuple[Remote, Opened] | None]]
-"""Starts a worker for one that died, by its name, and looks for rows of its trials; None where none can be started."""
 
 
 class Dispatch:
@@ -123,7 +109,11 @@ class Dispatch:
         place = sent.place = min(self._places, key=_by_load)
         place.load += 1
         place.outbox.append(sent)
-        if not place.is_sending:
+        if place.is_listening:
+            self._start_flush(place)
+
+    def _start_flush(self, place: _Place) -> None:
+        if place.outbox and not place.is_sending:
             place.is_sending = True
             self._spawn(self._flush(place))
 
@@ -168,16 +158,36 @@ class Dispatch:
     async def _listen(self, place: _Place) -> None:
         try:
             while not self._closing:
-                for done in await place.remote.finished():
+                for done in await self._exchange(place):
                     self._settle(place.sent.pop(done.number, None), done)
                 await asyncio.sleep(LINGER)
         except WorkerLostError:
+            await self._bury(place)
+        except asyncio.TimeoutError:
+            log.error("Worker %s has not been heard of for %.0f s, and is ended", place.remote.name, HEARD_WITHIN)
+            place.remote.kill()
             await self._bury(place)
         except Exception as error:
             # What it has done since it was last asked is lost on the way: it must not go on, nor may its jobs wait.
             log.error("Worker %s cannot be understood, and is ended", place.remote.name, exc_info=error)
             place.remote.kill()
             await self._bury(place)
+
+    async def _exchange(self, place: _Place) -> list[Done]:
+        """Wait for what a worker has done; jobs that came since it was last asked go there in the same call."""
+        batch = [each for each in place.outbox if place.knows(each) and not each.came.done()]
+        place.outbox = [each for each in place.outbox if not place.knows(each)]
+        place.sent |= {each.number: each for each in batch}
+        self._start_flush(place)
+        place.is_listening = True
+        try:
+            asked = place.remote.finished([(each.number, each.job) for each in batch])
+            return await asyncio.wait_for(asked, HEARD_WITHIN)
+        except UnsentError as error:
+            _fail(batch, error)
+            return []
+        finally:
+            place.is_listening = False
 
     def _settle(self, sent: _Sent | None, done: Done) -> None:
         if sent is None or sent.came.done():
@@ -234,6 +244,8 @@ class Dispatch:
         if closing:
             await asyncio.wait(closing, timeout=seconds)
         tasks = list(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_WORDS)
         for task in (*tasks, *closing):
             task.cancel()
         await asyncio.gather(*tasks, *closing, return_exceptions=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rag_harness.distributed.dispatch import WorkerLostError
 from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.distributed.remote import UnsentError, WorkerLostError
 from rag_harness.distributed.values import Carried, Done, Job, Opened, Opening
 from rag_harness.distributed.worker import Worker
 from rag_harness.errors import PrerequisiteError
@@ -40,6 +40,8 @@ class RayWorker:
         """
         try:
             opened: Opened = await asyncio.wait_for(self._call("open", opening), START_WAIT)
+        except WorkerLostError as error:
+            raise PrerequisiteError(f"A Ray worker ended while it was starting: {error}") from error
         except asyncio.TimeoutError as error:
             raise PrerequisiteError(
                 f"Ray has not started worker {self.name} on node {self.node[:8]} within {START_WAIT:.0f} s: it has no "
@@ -61,9 +63,9 @@ class RayWorker:
         """Have it begin jobs."""
         await self._call("take", jobs)
 
-    async def finished(self) -> list[Done]:
-        """Wait for something that it has done."""
-        done: list[Done] = await self._call("finished")
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Have it begin jobs, and wait for something that it has done."""
+        done: list[Done] = await self._call("finished", jobs)
         return done
 
     async def close(self) -> None:
@@ -80,11 +82,17 @@ class RayWorker:
 
     async def _call(self, method: str, *given: Any) -> Any:
         try:
-            return await getattr(self._actor, method).remote(*given)
+            return await self._sent(method, *given)
         except RayTaskError as error:
             raise error.cause from error
         except RayActorError as error:
             raise WorkerLostError(f"{self.name}: {error}") from error
+
+    def _sent(self, method: str, *given: Any) -> Any:
+        try:
+            return getattr(self._actor, method).remote(*given)
+        except TypeError as error:  # Ray's word for what cannot be pickled
+            raise UnsentError(f"This cannot be sent to a Ray worker: {error}") from error
 
 
 class RayLedger:
@@ -137,7 +145,7 @@ class RayNodes:
             )
         except (ConnectionError, ValueError) as error:
             raise PrerequisiteError(_none_there(address or "this machine", error)) from error
-        except RuntimeError as error:
+        except (RuntimeError, RayError) as error:
             raise PrerequisiteError(f"--rag-engine=ray: the cluster at {address} cannot be used: {error}") from error
 
     def plan(self, concurrency: int) -> list[str]:
@@ -191,5 +199,7 @@ def _check_reachable(address: str) -> None:
 def _none_there(address: str, error: Exception) -> str:
     return (
         f"--rag-engine=ray: no Ray cluster at {address}: {error}. Start one (`ray start --head`), name it with "
-        f"--rag-ray-address, or leave that out for one on this machine."
+        f"--rag-ray-address, or leave that out for one on this machine. A cluster that wants a token (`ray start` says "
+        f"so) refuses who has none in just the same way: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or "
+        f"~/.ray/auth_token to the token of its head."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from socket import gethostname
 
@@ -26,6 +27,9 @@ from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.prompts import PromptFiles, named
 from rag_harness.types import Message
+
+SILENT = 20.0
+"""Seconds after which a worker says that it is there, where nothing has been done."""
 
 
 class Worker:
@@ -93,9 +97,11 @@ class Worker:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def finished(self) -> list[Done]:
-        """Return what has been done since this was last asked; waits for the first."""
-        await self._has_done.wait()
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Begin jobs; return what has been done since this was last asked. Waits for the first of it, for a while."""
+        await self.take(jobs)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._has_done.wait(), SILENT)
         self._has_done.clear()
         done, self._done = self._done, []
         return done
@@ -103,6 +109,7 @@ class Worker:
     async def close(self) -> None:
         """Drop what is under way, and let go of models, stores and the journal."""
         self._is_closing = True
+        self._has_done.set()  # whoever waits for more need not be cut off
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -24,7 +24,7 @@ from rag_harness.settings import Settings
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from rag_harness.distributed.ray_nodes import RayNodes, RayWorker
+    from rag_harness.distributed.ray_nodes import RayLedger, RayNodes, RayWorker
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
@@ -58,19 +58,27 @@ class RayWorkplace:
         self._node_of: dict[str, str] = {}
         self._nodes = _nodes(settings)
         self._dispatch: Dispatch | None = None
+        self.ledger: RayLedger | None = None
+        journals = settings.path(settings.output) / JOURNALS
+        # It stays as long as the run: workers that are started in the place of others look for it too.
+        self._shared = journals / self._token
+        self._ledger_file = (journals / f"{run}.ledger").absolute()
 
     async def open(self) -> None:
         """Start the workers; what earlier runs have left on their nodes is handed over.
 
         Raises:
-            PrerequisiteError: one cannot start.
+            PrerequisiteError: one cannot start. Then nothing is left open.
         """
-        results = self._settings.path(self._settings.output)
-        # It stays as long as the run: workers that are started in the place of others look for it too.
-        self._shared = results / JOURNALS / self._token
+        try:
+            await self._open()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _open(self) -> None:
         self._shared.parent.mkdir(parents=True, exist_ok=True)
         self._shared.touch()
-        self._ledger_file = (results / JOURNALS / f"{self._run}.ledger").absolute()
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
@@ -85,6 +93,7 @@ class RayWorkplace:
         self._started += 1
         name = f"{self._run}-ray{self._started}"
         worker = await asyncio.to_thread(self._nodes.worker, name, node)
+        assert self.ledger is not None
         opening = Opening(self._settings, self._workers, self._run, name, self._token, self.ledger, replaces, wanted)
         try:
             opened = await worker.open(opening)
@@ -144,9 +153,10 @@ class RayWorkplace:
         """Close the workers, and leave the cluster."""
         if self._dispatch is not None:
             await self._dispatch.close(CLOSE_WAIT)
+        if self.ledger is not None:
             self.ledger.end()
-            self._ledger_file.unlink(missing_ok=True)
-            self._shared.unlink(missing_ok=True)
+        self._ledger_file.unlink(missing_ok=True)
+        self._shared.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
 
 

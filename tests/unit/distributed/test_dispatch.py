@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.distributed.dispatch import Dispatch, WorkerLostError
+from rag_harness.distributed.dispatch import HEARD_WITHIN, Dispatch
+from rag_harness.distributed.remote import UnsentError, WorkerLostError
 from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import Outcome
@@ -42,7 +43,7 @@ class Cluster:
         self.calls: Counter[str] = Counter()
         self.kept: list[bytes] = []
         self.workers: list[Fake] = []
-        self.most = self.batches = 0
+        self.most = self.batches = self.exchanges = 0
         self.replaces = True
         self.deadly = ""
         self.garbled = 0
@@ -73,6 +74,8 @@ class Fake:
         self.has_done = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
         self.carried: list[str] = []
+        self.hangs = False
+        self.rode_along = 0
 
     def die(self) -> None:
         self.is_dead = True
@@ -114,7 +117,13 @@ class Fake:
         self.done.append(Done(number, Answered(Outcome(row))))
         self.has_done.set()
 
-    async def finished(self) -> list[Done]:
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        self.cluster.exchanges += 1
+        if jobs:
+            self.rode_along += len(jobs)
+            await self.take(jobs)
+        if self.hangs:
+            await asyncio.Event().wait()
         await self.has_done.wait()
         self._check()
         self.has_done.clear()
@@ -252,6 +261,73 @@ def test_what_comes_while_a_call_is_under_way_goes_in_the_next() -> None:
             await asyncio.sleep(0.0001)  # a call takes ten times as long
         await asyncio.gather(*every)
         assert cluster.batches <= 4
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_jobs_that_come_while_rows_come_back_go_in_the_call_that_asks_for_more() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        numbers = iter(range(100))
+
+        async def slot() -> None:
+            for number in numbers:
+                await dispatch.do(_job(number), CARRIED)
+
+        await asyncio.gather(*(slot() for _ in range(10)))
+        worker = cluster.workers[0]
+        assert worker.rode_along == 90  # all but the first ten, which began before anything had come back
+        assert cluster.calls.total() == 100
+        assert cluster.exchanges <= 1 + 10 + 1
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_jobs_of_what_is_known_do_not_wait_for_another_experiment_to_be_learned() -> None:
+    async def go() -> None:
+        school = School()
+        dispatch = Dispatch([school.start()], school.replace)
+        await dispatch.do(_job(0), CARRIED)
+        first, began = asyncio.ensure_future(dispatch.do(_job(1), CARRIED)), asyncio.get_running_loop().time()
+        await asyncio.sleep(0.5)
+        other = asyncio.ensure_future(dispatch.do(_job(2, "e4"), replace(CARRIED, name="e4")))
+        await first
+        await dispatch.do(_job(3), CARRIED)
+        assert asyncio.get_running_loop().time() - began < 2.2
+        assert not other.done()
+        assert _query(await other) == "q2"
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_a_worker_that_says_nothing_for_minutes_is_ended_and_its_jobs_done_by_another() -> None:
+    async def go() -> None:
+        cluster = Cluster(keeps=False)
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        cluster.workers[0].hangs = True
+        assert await _all(dispatch, 5) == [f"q{number}" for number in range(5)]
+        assert HEARD_WITHIN <= asyncio.get_running_loop().time() < HEARD_WITHIN + 5
+        assert [worker.is_dead for worker in cluster.workers] == [True, False]
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_jobs_that_cannot_be_sent_with_a_call_fail_and_the_worker_goes_on() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        await dispatch.do(_job(0), CARRIED)
+        cluster.unsendable = UnsentError("cannot pickle")
+        with pytest.raises(UnsentError, match="cannot pickle"):
+            await dispatch.do(_job(1), CARRIED)
+        cluster.unsendable = None
+        assert _query(await dispatch.do(_job(2), CARRIED)) == "q2"
+        assert len(cluster.workers) == 1
         await dispatch.close(1)
 
     run(go())

@@ -47,6 +47,30 @@ def test_an_address_without_a_cluster_says_how_to_start_one(said_by_ray: list[Ex
         ray_nodes.RayNodes(Settings(ray_address="auto"))
 
 
+def test_a_token_that_is_not_there_is_named_in_rays_words(said_by_ray: list[Exception]) -> None:
+    said_by_ray.append(ray_nodes.ray.exceptions.AuthenticationError("no authentication token was found"))
+    with pytest.raises(PrerequisiteError, match=r"the cluster at 10.0.0.1:6379 cannot be used: no authentication"):
+        ray_nodes.RayNodes(Settings(ray_address="10.0.0.1:6379"))
+
+
+def test_a_cluster_that_does_not_answer_may_want_a_token(said_by_ray: list[Exception]) -> None:
+    said_by_ray.append(ConnectionError("Failed to connect to Ray cluster at 10.0.0.1:6379"))
+    with pytest.raises(PrerequisiteError, match=r"RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/\.ray/auth_token"):
+        ray_nodes.RayNodes(Settings(ray_address="10.0.0.1:6379"))
+
+
+def test_a_worker_that_ends_while_it_starts_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        def gone(*_: Any) -> None:
+            raise ray_nodes.RayActorError
+
+        dying: Any = SimpleNamespace(open=SimpleNamespace(remote=gone))
+        await ray_nodes.RayWorker("run-ray1", "0123456789abcdef", dying, {}).open(None)
+
+    with pytest.raises(PrerequisiteError, match="A Ray worker ended while it was starting: run-ray1"):
+        asyncio.run(go())
+
+
 def test_a_worker_that_finds_no_cpu_says_what_to_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
     async def go() -> None:
         never: Any = SimpleNamespace(remote=lambda *_: asyncio.get_running_loop().create_future())

@@ -16,10 +16,11 @@ import pytest
 
 from rag_harness.distributed import node_journal
 from rag_harness.distributed.carrying import carry
-from rag_harness.distributed.values import Answered, Carried, Done, Opening, TrialJob, Wanted
+from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opening, TrialJob, Wanted
 from rag_harness.distributed.worker import Worker
 from rag_harness.engine.rows import Trial
 from rag_harness.errors import PrerequisiteError, RagHarnessError
+from rag_harness.measures.judged import Material
 from rag_harness.pipelines import experiment
 from rag_harness.protocols import Experiment
 from rag_harness.results.row import parse_row
@@ -103,11 +104,12 @@ def _job(query: str, name: str = "mine") -> TrialJob:
     return TrialJob(Trial(name, Case(Query(query, "Are returns free?"), "direct", "", {})), "print")
 
 
-async def _told(worker: Worker, jobs: Sequence[TrialJob]) -> dict[int, Done]:
-    await worker.take(list(enumerate(jobs)))
+async def _told(worker: Worker, jobs: Sequence[Job]) -> dict[int, Done]:
     found: dict[int, Done] = {}
+    new = list(enumerate(jobs))
     while len(found) < len(jobs):
-        found |= {done.number: done for done in await asyncio.wait_for(worker.finished(), 20)}
+        found |= {done.number: done for done in await asyncio.wait_for(worker.finished(new), 20)}
+        new = []
     return found
 
 
@@ -208,6 +210,34 @@ def test_a_pipeline_that_cancels_itself_lets_nobody_wait(root: Path) -> None:
         await worker.carry(_carried(root))
         [done] = (await _told(worker, [_job("cancel")])).values()
         assert "CancelledError" in str(done.error)
+
+    _with(_opening(root), work)
+
+
+def test_a_worker_that_has_done_nothing_says_after_a_while_that_it_is_there(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_harness.distributed.worker.SILENT", 0.01)
+
+    async def work(worker: Worker) -> None:
+        assert await asyncio.wait_for(worker.finished([]), 20) == []
+        await worker.carry(_carried(root))
+        assert _row_of((await _told(worker, [_job("q0")]))[0]).llm_answer == "about q0"
+
+    _with(_opening(root), work)
+
+
+def test_an_answer_is_judged_and_what_that_took_is_told(root: Path) -> None:
+    said = Material("Are returns free?", "Returns are free for 30 days.", ("Returns are free for 30 days.",))
+    other = replace(said, answer="Returns cost 5 USD.")
+
+    async def work(worker: Worker) -> None:
+        jobs = [AskJob(material, ("faithfulness",), 0) for material in (said, other)]
+        told = await _told(worker, jobs)
+        asked = [done.result for _, done in sorted(told.items())]
+        assert [each.scores["faithfulness"].value for each in asked if isinstance(each, Asked)] == [1.0, 0.0]
+        unknown = (await _told(worker, [AskJob(said, ("no_such_measure",), 0)]))[0]
+        assert "no_such_measure" in str(unknown.error)
 
     _with(_opening(root), work)
 

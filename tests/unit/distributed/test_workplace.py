@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_harness.distributed import workplace as workplace_module
-from rag_harness.distributed.dispatch import WorkerLostError
+from rag_harness.distributed.remote import WorkerLostError
 from rag_harness.distributed.values import Done, Opened, Opening
 from rag_harness.distributed.workplace import RayWorkplace
 from rag_harness.engine.workplace import Here
@@ -36,11 +36,12 @@ class Made:
         self.nodes.saw_token.append((self.nodes.journals / opening.token).is_file())
         return Opened()
 
-    async def finished(self) -> list[Done]:
+    async def finished(self, _: object) -> list[Done]:
         await self.gone.wait()
         raise WorkerLostError(self.name)
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        self.gone.set()
 
     def kill(self) -> None:
         self.is_killed = True
@@ -53,10 +54,12 @@ class Nodes:
         self.journals, self.there, self.full = journals, ["n1", "n2", "n3"], set[str]()
         self.made: list[Made] = []
         self.saw_token: list[bool] = []
+        self.ended: list[str] = []
 
     def ledger(self, file: Path) -> Any:
         class Ledger:
-            def end(self) -> None: ...
+            def end(_) -> None:  # noqa: N805
+                self.ended.append("ledger")
 
         return Ledger()
 
@@ -70,7 +73,8 @@ class Nodes:
         self.made.append(Made(self, name, node))
         return self.made[-1]
 
-    def leave(self) -> None: ...
+    def leave(self) -> None:
+        self.ended.append("cluster")
 
 
 @pytest.fixture
@@ -118,6 +122,18 @@ def test_a_lost_worker_is_replaced_where_its_journal_lies_else_where_workers_are
         assert not list(nodes.journals.iterdir())
 
     asyncio.run(go())
+
+
+def test_where_a_worker_cannot_start_nothing_is_left_open(nodes: Nodes, tmp_path: Path) -> None:
+    nodes.full = {"n2"}
+
+    async def go() -> None:
+        with pytest.raises(PrerequisiteError, match="no CPU free"):
+            await _workplace(tmp_path).open()
+
+    asyncio.run(go())
+    assert nodes.ended == ["ledger", "cluster"]
+    assert not list(nodes.journals.iterdir())
 
 
 def test_of_full_nodes_one_is_tried_and_what_was_asked_for_is_taken_back(nodes: Nodes, tmp_path: Path) -> None:
