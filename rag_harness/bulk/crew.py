@@ -65,9 +65,13 @@ class Crew:
 
         The next job is only asked for when there is room: memory holds so many, however many there are.
         """
+        given_up = Event()
+        if self._places == 1:
+            # This process alone: after Ctrl-C it would wait until a thread is done with its window.
+            yield from (self._do(method, given, given_up) for given in jobs)
+            return
         pool = ThreadPoolExecutor(max(1, self._places), thread_name_prefix="rag-bulk")
         waiting: deque[Future[object]] = deque()
-        given_up = Event()
         try:
             for given in jobs:
                 waiting.append(pool.submit(self._do, method, given, given_up))

@@ -21,7 +21,7 @@ class HandHere:
 
 
 def crew_here(opening: Opening) -> tuple[Crew, Ready]:
-    """Return a crew of this process alone, which makes one part while the last is written."""
+    """Return a crew of this process alone, which does one thing after the other."""
     hand = HandHere()
     ready = hand.call("open", opening)
     assert isinstance(ready, Ready)

@@ -48,6 +48,18 @@ def test_what_comes_back_is_in_the_order_of_the_jobs() -> None:
     assert list(crew.ordered("any", _jobs(40))) == [2 * number for number in range(40)]
 
 
+def test_one_that_does_one_thing_at_a_time_does_it_where_it_is_asked() -> None:
+    class Here(Fake):
+        def call(self, method: str, *given: object) -> object:
+            threads.add(threading.current_thread())
+            return super().call(method, *given)
+
+    threads: set[threading.Thread] = set()
+    results = Crew([Here("here")], each=1).ordered("any", _jobs(3))
+    assert list(results) == [0, 2, 4]
+    assert threads == {threading.current_thread()}  # Ctrl-C has none to wait for
+
+
 def test_no_more_jobs_are_asked_for_than_there_is_room() -> None:
     asked: list[int] = []
 
