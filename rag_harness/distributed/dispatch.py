@@ -10,7 +10,7 @@ from operator import attrgetter
 from rag_harness.distributed.remote import Remote, Replace, UnsentError, WorkerLostError
 from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.trial import Outcome
-from rag_harness.errors import CriticalError
+from rag_harness.errors import CriticalError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.results.row import ExperimentResult, row_or_none
 from rag_harness.types import TrialId
@@ -123,8 +123,8 @@ class Dispatch:
             await asyncio.sleep(0)
             while place.outbox:
                 await self._flush_once(place)
-        except WorkerLostError:
-            await self._bury(place)
+        except WorkerLostError as error:
+            await self._bury(place, error)
         finally:
             place.is_sending = False
 
@@ -161,17 +161,11 @@ class Dispatch:
                 for done in await self._exchange(place):
                     self._settle(place.sent.pop(done.number, None), done)
                 await asyncio.sleep(LINGER)
-        except WorkerLostError:
-            await self._bury(place)
         except asyncio.TimeoutError:
-            log.error("Worker %s has not been heard of for %.0f s, and is ended", place.remote.name, HEARD_WITHIN)
-            place.remote.kill()
-            await self._bury(place)
+            await self._bury(place, f"not heard of for {HEARD_WITHIN:.0f} s")
         except Exception as error:
-            # What it has done since it was last asked is lost on the way: it must not go on, nor may its jobs wait.
-            log.error("Worker %s cannot be understood, and is ended", place.remote.name, exc_info=error)
-            place.remote.kill()
-            await self._bury(place)
+            # Where it cannot be understood, what it has done since it was last asked is lost on the way.
+            await self._bury(place, error)
 
     async def _exchange(self, place: _Place) -> list[Done]:
         """Wait for what a worker has done; jobs that came since it was last asked go there in the same call."""
@@ -197,14 +191,15 @@ class Dispatch:
         elif done.result is not None:
             sent.came.set_result(done.result)
 
-    async def _bury(self, place: _Place) -> None:
+    async def _bury(self, place: _Place, why: object) -> None:
         """Start another worker, take what the dead one has kept, and send the rest again."""
         if self._closing or place not in self._places:
             return
         self._places.remove(place)
+        _end(place.remote)
         under_way = [each for each in place.sent.values() if not each.came.done()]
         waiting = [each for each in place.outbox if not each.came.done()]
-        log.warning("Worker %s is gone; %d jobs were under way", place.remote.name, len(under_way))
+        log.warning("Worker %s is gone, %d jobs were under way: %s", place.remote.name, len(under_way), why)
         replaced = await self._replaced(place.remote.name, _wanted(under_way))
         if replaced is not None:
             self._add(replaced[0])
@@ -226,7 +221,7 @@ class Dispatch:
             each.deaths += 1
             self.lost += 1
             if each.deaths >= MOST_DEATHS:
-                each.came.set_result(Answered(Outcome(None, not_run=_deadly(each.deaths))))
+                _give_up(each)
         homeless, self._homeless = self._homeless, []
         for each in (*under_way, *waiting, *homeless):
             if not each.came.done():
@@ -249,6 +244,14 @@ class Dispatch:
         for task in (*tasks, *closing):
             task.cancel()
         await asyncio.gather(*tasks, *closing, return_exceptions=True)
+
+
+def _end(remote: Remote) -> None:
+    """End a worker that is taken for dead: one that only cannot be reached would go on, and pay for what it does."""
+    try:
+        remote.kill()
+    except Exception as error:  # the cluster itself may be gone
+        log.debug("Worker %s cannot be ended", remote.name, exc_info=error)
 
 
 def _fail(jobs: Sequence[_Sent], error: Exception) -> None:
@@ -277,5 +280,9 @@ def _rows(lines: Sequence[bytes]) -> Mapping[tuple[TrialId, str], ExperimentResu
     return {(row.trial, row.fingerprint): row for row in found}
 
 
-def _deadly(deaths: int) -> str:
-    return f"{deaths} workers have died while it was under way: it may need more memory than a node has"
+def _give_up(sent: _Sent) -> None:
+    why = f"{sent.deaths} workers have died while it was under way: it may need more memory than a node has"
+    if isinstance(sent.job, TrialJob):
+        sent.came.set_result(Answered(Outcome(None, not_run=why)))
+    else:
+        sent.came.set_exception(RagHarnessError(why))

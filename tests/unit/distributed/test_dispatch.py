@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from rag_harness.distributed.dispatch import HEARD_WITHIN, Dispatch
 from rag_harness.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
+from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import Outcome
-from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
+from rag_harness.measures.judged import Material
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, PipelineOutput, Query
@@ -49,6 +50,8 @@ class Cluster:
         self.garbled = 0
         self.unsendable: Exception | None = None
         self.cannot_start: Exception | None = None
+        self.cannot_end: Exception | None = None
+        self.ended: list[str] = []
         self.wanted: list[Wanted] = []
         self.refusal: Exception | None = None
 
@@ -103,12 +106,12 @@ class Fake:
             self.tasks.add(asyncio.create_task(self._answer(number, job)))
 
     async def _answer(self, number: int, job: Job) -> None:
-        assert isinstance(job, TrialJob)
-        query = job.trial.case.query.query_id
+        query = job.trial.case.query.query_id if isinstance(job, TrialJob) else job.material.question
         self.cluster.calls[query] += 1
         if query == self.cluster.deadly:
             self.die()
             return
+        assert isinstance(job, TrialJob)
         await asyncio.sleep(self.cluster.seconds)
         row = _row(job.trial)
         if self.cluster.keeps:
@@ -137,7 +140,10 @@ class Fake:
         self._check()
 
     def kill(self) -> None:
+        self.cluster.ended.append(self.name)
         self.die()
+        if self.cluster.cannot_end:
+            raise self.cluster.cannot_end
 
 
 async def _all(dispatch: Dispatch, count: int) -> list[str]:
@@ -203,6 +209,34 @@ def test_a_trial_that_kills_its_workers_is_given_up_and_says_so() -> None:
         assert found[0] == "q0" or "3 workers have died" in found[0]
         assert "3 workers have died while it was under way" in found[1]
         assert cluster.calls["q1"] == 3
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_an_answer_that_kills_its_judges_is_given_up_and_says_so() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.deadly = "Is it free?"
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        with pytest.raises(RagHarnessError, match="3 workers have died while it was under way"):
+            await dispatch.do(AskJob(Material("Is it free?", "Yes."), ("faithfulness",), 0))
+        await dispatch.close(1)
+
+    run(go())
+
+
+@pytest.mark.parametrize("cannot_end", [None, ConnectionError("the cluster is gone")])
+def test_a_worker_that_cannot_be_reached_is_ended_for_it_may_live_on(cannot_end: Exception | None) -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.cannot_end = cannot_end
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        every = asyncio.ensure_future(_all(dispatch, 3))
+        await asyncio.sleep(0.5)
+        cluster.kill(0)
+        assert len(await every) == 3
+        assert cluster.ended == ["w0"]
         await dispatch.close(1)
 
     run(go())
