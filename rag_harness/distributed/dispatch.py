@@ -136,13 +136,21 @@ class Dispatch:
         for carried in {each.carried.name: each.carried for each in batch if each.carried}.values():
             await self._carry(place, carried, batch)
         ready = [each for each in batch if not each.came.done()]
+        if ready:
+            await self._take(place, ready)
+
+    async def _take(self, place: _Place, jobs: Sequence[_Sent]) -> None:
+        """Have a worker begin jobs, in one call; where one of them cannot be sent, each in a call of its own."""
         try:
-            if ready:
-                await place.remote.take([(each.number, each.job) for each in ready])
+            await place.remote.take([(each.number, each.job) for each in jobs])
         except WorkerLostError:
             raise
         except Exception as error:
-            _fail(ready, error)
+            if len(jobs) == 1 or not isinstance(error, UnsentError):
+                _fail(jobs, error)
+                return
+            for each in jobs:
+                await self._take(place, [each])
 
     async def _carry(self, place: _Place, carried: Carried, batch: Sequence[_Sent]) -> None:
         """Have a worker learn an experiment once; where it cannot, the jobs that need it fail with its reason."""
@@ -177,8 +185,8 @@ class Dispatch:
         try:
             asked = place.remote.finished([(each.number, each.job) for each in batch])
             return await asyncio.wait_for(asked, HEARD_WITHIN)
-        except UnsentError as error:
-            _fail(batch, error)
+        except UnsentError:
+            await self._take(place, batch)
             return []
         finally:
             place.is_listening = False

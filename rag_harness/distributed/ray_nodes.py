@@ -101,7 +101,9 @@ class RayWorker:
     def _sent(self, method: str, *given: Any) -> Any:
         try:
             return getattr(self._actor, method).remote(*given)
-        except TypeError as error:  # Ray's word for what cannot be pickled
+        except (RayError, ConnectionError):
+            raise
+        except Exception as error:  # whatever pickling has called of somebody's own
             raise UnsentError(f"This cannot be sent to a Ray worker: {error}") from error
 
 

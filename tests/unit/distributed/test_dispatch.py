@@ -36,6 +36,10 @@ def _row(trial: Trial) -> ExperimentResult:
     return make_row(trial, PipelineOutput(Answer("yes")), None, 1.0, SETTINGS, "print")
 
 
+def _asks(job: Job, query: str) -> bool:
+    return isinstance(job, TrialJob) and job.trial.case.query.query_id == query
+
+
 class Cluster:
     """Workers in this process. What one has kept, the next can read."""
 
@@ -49,6 +53,7 @@ class Cluster:
         self.deadly = ""
         self.garbled = 0
         self.unsendable: Exception | None = None
+        self.heavy = ""
         self.cannot_start: Exception | None = None
         self.cannot_end: Exception | None = None
         self.ended: list[str] = []
@@ -101,6 +106,8 @@ class Fake:
         self._check()
         if self.cluster.unsendable:
             raise self.cluster.unsendable
+        if any(_asks(job, self.cluster.heavy) for _, job in jobs):
+            raise UnsentError("it holds a lock")
         self.cluster.batches += 1
         for number, job in jobs:
             self.tasks.add(asyncio.create_task(self._answer(number, job)))
@@ -361,6 +368,24 @@ def test_jobs_that_cannot_be_sent_with_a_call_fail_and_the_worker_goes_on() -> N
             await dispatch.do(_job(1), CARRIED)
         cluster.unsendable = None
         assert _query(await dispatch.do(_job(2), CARRIED)) == "q2"
+        assert len(cluster.workers) == 1
+        await dispatch.close(1)
+
+    run(go())
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_job_that_cannot_be_sent_takes_none_with_it_that_went_in_the_same_call(knows: bool) -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.heavy = "q1"
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        if knows:
+            await dispatch.do(_job(9), CARRIED)
+        jobs = [dispatch.do(_job(number), CARRIED) for number in range(3)]
+        first, heavy, last = await asyncio.gather(*jobs, return_exceptions=True)
+        assert isinstance(heavy, UnsentError)
+        assert [_query(each) for each in (first, last) if isinstance(each, Answered)] == ["q0", "q2"]
         assert len(cluster.workers) == 1
         await dispatch.close(1)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
+from pickle import PicklingError
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rag_harness.distributed.remote import UnsentError
 from rag_harness.distributed.values import Carried
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
@@ -78,6 +80,19 @@ def test_a_worker_that_finds_no_cpu_says_what_to_ask_for(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ray_nodes, "START_WAIT", 0.01)
     with pytest.raises(PrerequisiteError, match=r"run-ray1 on node 01234567 .* no CPU or GPU free.*--rag-ray-workers"):
+        asyncio.run(go())
+
+
+@pytest.mark.parametrize("error", [TypeError("cannot pickle"), PicklingError("too deep"), AttributeError("no state")])
+def test_what_pickling_raises_is_no_fault_of_the_worker(error: Exception) -> None:
+    async def go() -> None:
+        def refuse(*_: Any) -> None:
+            raise error
+
+        worker: Any = SimpleNamespace(take=SimpleNamespace(remote=refuse))
+        await ray_nodes.RayWorker("run-ray1", "0123456789abcdef", worker, {}).take([])
+
+    with pytest.raises(UnsentError, match=f"cannot be sent to a Ray worker: {error}"):
         asyncio.run(go())
 
 
