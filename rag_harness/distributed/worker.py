@@ -107,7 +107,7 @@ class Worker:
 
     async def close(self) -> None:
         """Drop what is under way, and let go of models, stores and the journal."""
-        self._is_closing = True
+        self._is_closing, is_all_told = True, not (self._tasks or self._done)
         self._has_done.set()  # whoever waits for more need not be cut off
         for task in self._tasks:
             task.cancel()
@@ -117,7 +117,8 @@ class Worker:
         await self._meter.aclose()
         self._parts.flush()
         self._journal.close()
-        self._journals.clear(self._journal.file)
+        if is_all_told:
+            self._journals.clear(self._journal.file)
 
     async def _finish(self, number: int, job: Job) -> None:
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.distributed.dispatch import Dispatch
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob, Wanted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
 
+T = TypeVar("T")
 Describe = Callable[[Experiment], Carried]
 
 
@@ -77,10 +78,10 @@ class RayWorkplace:
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
-        workers = await asyncio.gather(*(self._start(node) for node in nodes))
+        workers = await _all([self._start(node) for node in nodes])
         self._crew = [worker for worker, _ in workers]
         await asyncio.gather(*map(self._introduce, self._crew))
-        self._dispatch = Dispatch([worker for worker, _ in workers], self._replace)
+        self._dispatch = Dispatch(self._crew, self._replace)
 
     @property
     def _token(self) -> str:
@@ -166,6 +167,20 @@ class RayWorkplace:
         self._ledger_file.unlink(missing_ok=True)
         self._shared.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
+
+
+async def _all(starting: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what all come to; where one fails, the others have ended: Ray starts a cluster for a call after the last.
+
+    Raises whatever the first that fails raises.
+    """
+    tasks = [asyncio.ensure_future(each) for each in starting]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _fewest(settings: Settings) -> int:

@@ -174,6 +174,21 @@ def test_what_lies_on_the_disk_of_a_node_is_handed_over_whole_and_then_removed(r
     asyncio.run(go())
 
 
+def test_a_row_that_was_kept_and_not_told_when_the_run_ends_is_handed_to_the_next(root: Path) -> None:
+    async def go() -> None:
+        stopped, later = Worker(), Worker()
+        await stopped.open(_opening(root, is_shared=False))
+        await stopped.carry(_carried(root))
+        await stopped.take([(1, _job("q0"))])
+        await asyncio.wait_for(stopped._has_done.wait(), 20)
+        await stopped.close()
+        [journal] = (await later.open(_opening(root, "ray2", is_shared=False))).handed.values()
+        assert parse_row(journal).query_id == "q0"
+        await later.close()
+
+    asyncio.run(go())
+
+
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_worker_in_the_place_of_another_finds_the_rows_that_are_wanted(root: Path, is_shared: bool) -> None:
     async def go() -> None:

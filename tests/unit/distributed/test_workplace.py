@@ -33,6 +33,8 @@ class Made:
         self.opening = opening
         if self.node in self.nodes.full:
             raise PrerequisiteError("it has no CPU free")
+        if self.node in self.nodes.slow:
+            await self.gone.wait()
         self.nodes.saw_token.append((self.nodes.journals / opening.token).is_file())
         return Opened()
 
@@ -59,6 +61,7 @@ class Nodes:
 
     def __init__(self, journals: Path) -> None:
         self.journals, self.there, self.full = journals, ["n1", "n2", "n3"], set[str]()
+        self.slow = set[str]()
         self.made: list[Made] = []
         self.saw_token: list[bool] = []
         self.ended: list[str] = []
@@ -81,6 +84,7 @@ class Nodes:
         return self.made[-1]
 
     def leave(self) -> None:
+        self.killed_when_left = sorted(worker.node for worker in self.made if worker.is_killed)
         self.ended.append("cluster")
 
 
@@ -145,6 +149,19 @@ def test_where_a_worker_cannot_start_nothing_is_left_open(nodes: Nodes, tmp_path
     asyncio.run(go())
     assert nodes.ended == ["ledger", "cluster"]
     assert not list(nodes.journals.iterdir())
+
+
+def test_where_a_worker_cannot_start_those_that_still_do_are_ended_before_the_cluster_is_left(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    nodes.full, nodes.slow = {"n2"}, {"n1", "n3"}
+
+    async def go() -> None:
+        with pytest.raises(PrerequisiteError, match="no CPU free"):
+            await _workplace(tmp_path).open()
+        assert nodes.killed_when_left == ["n1", "n1", "n2", "n3"]
+
+    asyncio.run(go())
 
 
 def test_of_full_nodes_one_is_tried_and_what_was_asked_for_is_taken_back(nodes: Nodes, tmp_path: Path) -> None:
