@@ -215,7 +215,8 @@ def _measure(field: Field, asked: argparse.Namespace) -> None:
     rows = []
     for name, found in took.items():
         wall, cpu = (statistics.median(getattr(each, value) for each in found) for value in ("wall", "cpu"))
-        rows.append([name, f"{wall:.1f}", f"{wall / one:.2f}", f"{cpu:.1f}", f"{found[0].texts:,}"])
+        texts = f"{found[0].texts:,}" if found[0].texts else ""
+        rows.append([name, f"{wall:.1f}", f"{wall / one:.2f}", f"{cpu:.1f}", texts])
     header = ["made ready", "median s", "over one process", "cpu s", "texts embedded"]
     show(f"{asked.chunks:,} chunks, {asked.nodes} nodes", header, rows)
 

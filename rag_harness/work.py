@@ -60,13 +60,17 @@ class WorkHeard:
     def __init__(self) -> None:
         # Replaced whole: it is read in another thread.
         self._heard: _Heard | None = None
+        self._begun: dict[tuple[str, int, str], _Heard] = {}
 
     def hear(self, what: str, done: int, total: int, unit: str) -> None:
-        """Take a report; work that is done is forgotten."""
-        last, now = self._heard, monotonic()
-        goes_on = last is not None and (last.what, last.total, last.unit) == (what, total, unit) and last.done <= done
+        """Take a report; work that is done is forgotten. Work that other work is a part of goes on meanwhile."""
+        key, now = (what, total, unit), monotonic()
+        last = self._begun.pop(key, None)
+        goes_on = last is not None and done and last.done <= done
         began, first = (last.began, last.first) if goes_on and last is not None else (now, done)
         self._heard = _Heard(what, done, total, unit, began, first, now) if done < total else None
+        if self._heard is not None:
+            self._begun[key] = self._heard
 
     def text(self) -> str:
         """Return what is being done, how fast, and how long it will take; empty where nothing is."""

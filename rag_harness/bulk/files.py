@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from rag_harness.bulk.values import Window
 from rag_harness.dataset.library import Source
+from rag_harness.errors import PrerequisiteError
 
 FILES, BYTES = 64, 4_000_000
 """A window has at most so many files, and no more after so many bytes."""
@@ -32,3 +36,25 @@ def probes(sources: Sequence[Source]) -> dict[str, int]:
     step = max(1, (len(sources) - 1) // (PROBES - 1))
     some = [*sources[::step][: PROBES - 1], *sources[-1:]]
     return {str(each.file.absolute()): each.file.stat().st_size for each in some if each.file.is_file()}
+
+
+def check_sees(probes: Mapping[str, int]) -> None:
+    """Check that this node has the files: by path, with their sizes in bytes.
+
+    Raises:
+        PrerequisiteError: it has not, or others of the same names.
+    """
+    for name, size in probes.items():
+        try:
+            with Path(name).open("rb") as file:
+                found = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise PrerequisiteError(
+                f"Node {socket.gethostname()} cannot read {name}: {error.strerror}. Give every node the folder at the "
+                f"same path, or hand in Parquet files: their rows are sent to the nodes."
+            ) from error
+        if found != size:
+            raise PrerequisiteError(
+                f"Node {socket.gethostname()} has {found:,} bytes in {name}, not {size:,}: it is another file. Give "
+                f"every node the same folder."
+            )

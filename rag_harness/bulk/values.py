@@ -27,11 +27,13 @@ class Opening:
         settings: of whoever asks.
         probes: files that it has to see, by path, with their sizes in bytes.
         held: digests of parts that are there already.
+        sends: whether it will send points to the Qdrant server of ``settings``.
     """
 
     settings: Settings
     probes: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
+    sends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

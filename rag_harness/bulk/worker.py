@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from rag_harness.bulk.about import about
+from rag_harness.bulk.files import check_sees
 from rag_harness.bulk.lent import LentStores
 from rag_harness.bulk.part_file import part_bytes
+from rag_harness.bulk.sending import Sender
+from rag_harness.bulk.slots import Sent, Slot, Surveyed, changed
 from rag_harness.bulk.values import Opening, Part, Read, Ready, Window
 from rag_harness.dataset.data import keeping_of
 from rag_harness.dataset.knowledge_base import digest_of
 from rag_harness.dataset.library import Library, read_library
-from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import json_digest
 from rag_harness.ingest.reading import parsed_by
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed
 from rag_harness.models.names import embedder_name
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import resolve
+from rag_harness.retrieval.content import said_of
+from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import access_of
 
@@ -37,8 +43,10 @@ class BulkWorker:
             PrerequisiteError: this node does not see the files, or lacks the model.
         """
         self.settings, self._held = opening.settings, opening.held
-        _check_sees(opening.probes)
+        check_sees(opening.probes)
         self.stores = LentStores(StoreRoom(self.settings))
+        if opening.sends:
+            _ = self._sender
         self._spec = spec_of(self.settings)
         cut = {name: value for name, value in asdict(self._spec).items() if name != "index"}
         self._made_by = self._retrieval([]).identity() | cut
@@ -66,6 +74,43 @@ class BulkWorker:
         _ = self._retrieval(library.documents).cut
         return Read(library.documents, library.unread, library.parsed, self.stores.taken())
 
+    def survey(self, window: Window) -> Surveyed:
+        """Read and cut a window, and say what came of it without the texts' vectors."""
+        library = self._library(window)
+        chunks = self._retrieval(library.documents).cut
+        failed = [*window.failed, *(each.line for each in library.unread)]
+        first = chunks[0].text if chunks else ""
+        points, told = len({chunk.chunk_id for chunk in chunks}), about(library.documents, chunks)
+        said = said_of(chunks)
+        counts = (len(chunks), points, first, told, library.parsed)
+        return Surveyed(len(window), said, _digest_of(said), *counts, failed, self.stores.taken())
+
+    def width(self, text: str) -> int:
+        """Return how many numbers the vector of a document's text has."""
+        vector = self._embedder.embed_documents([text])
+        self.stores.taken()  # whoever sends that chunk counts it
+        return int(vector.shape[1])
+
+    def send(self, window: Window, slot: Slot) -> Sent:
+        """Read and cut a window again, and embed and send what of it the server lacks.
+
+        Raises:
+            DataError: it was cut otherwise before.
+            CriticalError: the server does not take it.
+        """
+        chunks = self._retrieval(self._library(window).documents).cut
+        if _digest_of(said_of(chunks)) != slot.digest:
+            raise changed(chunks)
+        places, before = self._sender.lacking(chunks, slot), self._embedder.computed
+        if not places:
+            return Sent(len(chunks), 0, 0, None)  # without a model
+        new = [chunks[place] for place in places]
+        vectors = self._embedder.embed_documents([chunk.text for chunk in new])
+        self.stores.taken()
+        self._sender.send(new, vectors, slot, places)
+        last = point_id(new[-1]), vectors[-1].copy()
+        return Sent(len(chunks), len(new), self._embedder.computed - before, last)
+
     def embed(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
         """Return what the model makes of texts."""
         return self._embedder.compute(texts, role, with_tokens)
@@ -86,6 +131,10 @@ class BulkWorker:
         vectors = self.stores.open("vectors", inner.model, inner.revision)
         return CachedEmbedder(inner, vectors, refuse=refusal, may_cut=bool(settings.dataset))
 
+    @cached_property
+    def _sender(self) -> Sender:
+        return Sender(self.settings, f"{self._embedder.model}@{self._embedder.revision}")
+
     def _retrieval(self, documents: Sequence[Any]) -> Retrieval:
         return Retrieval(self._spec, lambda: documents, self.settings, self.stores, self._embedder)
 
@@ -103,19 +152,5 @@ class BulkWorker:
         return json_digest([digest_of(list(library.documents)), self._made_by])
 
 
-def _check_sees(probes: Mapping[str, int]) -> None:
-    """Refuse a node that has not the files, or others of the same names."""
-    for name, size in probes.items():
-        try:
-            with Path(name).open("rb") as file:
-                found = os.fstat(file.fileno()).st_size
-        except OSError as error:
-            raise PrerequisiteError(
-                f"Node {socket.gethostname()} cannot read {name}: {error.strerror}. Give every node the folder at the "
-                f"same path, or hand in Parquet files: their rows are sent to the nodes."
-            ) from error
-        if found != size:
-            raise PrerequisiteError(
-                f"Node {socket.gethostname()} has {found:,} bytes in {name}, not {size:,}: it is another file. Give "
-                f"every node the same folder."
-            )
+def _digest_of(said: bytes) -> bytes:
+    return blake2b(said, digest_size=16).digest()

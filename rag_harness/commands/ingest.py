@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ def ingest_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_ingest(chosen: argparse.Namespace) -> int:
     """Bring an index up to the documents, and say what came of them."""
-    from rag_harness.commands.ingest_bulk import asked_for, by_crew, to_index, to_parquet
+    from rag_harness.commands.ingest_bulk import asked_for, by_crew, by_nodes, to_index, to_parquet
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
@@ -62,6 +63,8 @@ def run_ingest(chosen: argparse.Namespace) -> int:
             lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
         print("\n".join([*lines, f"seconds   {monotonic() - began:.1f}"]))
         return 0 if is_whole else FOUND
+    if by_crew(chosen.paths, settings) and by_nodes(settings):
+        return _to_server(chosen.paths, settings)
     with listening(_Progress()), uncollected():
         if by_crew(chosen.paths, settings):
             library, retrieval = to_index(asked_for(chosen.paths), settings)
@@ -70,6 +73,17 @@ def run_ingest(chosen: argparse.Namespace) -> int:
             retrieval = _indexed(library, settings) if library.documents else None
     print("\n".join(summary_lines(library, retrieval, monotonic() - began)))
     return FOUND if library.unread else 0
+
+
+def _to_server(paths: Sequence[str], settings: Settings) -> int:
+    from rag_harness.commands.ingest_bulk import asked_for, to_server
+    from rag_harness.commands.ingested import sent_lines
+
+    began = monotonic()
+    with listening(_Progress()):
+        found, filled = to_server(asked_for(paths), settings)
+    print("\n".join(sent_lines(found, filled, monotonic() - began)))
+    return FOUND if found.failed else 0
 
 
 def _indexed(library: Library, settings: Settings) -> Retrieval:

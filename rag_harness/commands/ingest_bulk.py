@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from rag_harness.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rag_harness.bulk.values import Window
+    from rag_harness.bulk.survey import Survey, Windows
+    from rag_harness.bulk.to_server import Filled
     from rag_harness.dataset.library import Library, Unread
     from rag_harness.retrieval.retrieval import Retrieval
     from rag_harness.settings import Settings
@@ -22,7 +23,7 @@ class Asked:
 
     total: int
     unit: str
-    windows: Iterator[Window]
+    windows: Windows
     probes: dict[str, int]
     refused: Sequence[Unread] = ()
 
@@ -47,7 +48,7 @@ def _rows(paths: Sequence[str]) -> Asked:
     from rag_harness.bulk.places import found
 
     tables = looked_at(found(paths))
-    return Asked(sum(table.rows for table in tables), "rows", windows(tables), {})
+    return Asked(sum(table.rows for table in tables), "rows", lambda: windows(tables), {})
 
 
 def _files(paths: Sequence[Path]) -> Asked:
@@ -55,7 +56,7 @@ def _files(paths: Sequence[Path]) -> Asked:
     from rag_harness.dataset.collection import sources_of
 
     sources, refused = sources_of(paths)
-    return Asked(len(sources), "files", windows(sources), probes(sources), refused)
+    return Asked(len(sources), "files", lambda: windows(sources), probes(sources), refused)
 
 
 def by_crew(paths: Sequence[str], settings: Settings) -> bool:
@@ -76,7 +77,7 @@ def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | Non
     parts, spec = RunParts(settings), spec_of(settings)
     embedder = parts.embedder(spec.embedder)
     with crew_for(Opening(settings, asked.probes)) as (crew, _):
-        found = read_by(crew, asked.windows, asked.total, asked.unit, parts.stores)
+        found = read_by(crew, asked.windows(), asked.total, asked.unit, parts.stores)
         library = replace(found, unread=(*asked.refused, *found.unread))
         if not library.documents:
             return library, None
@@ -85,6 +86,29 @@ def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | Non
         made.prepare([])
         embedder.elsewhere = None
     return library, made
+
+
+def by_nodes(settings: Settings) -> bool:
+    """Return whether the crew can send its points to a server itself: what is left out is decided by all chunks."""
+    return bool(settings.qdrant_url) and settings.index == "qdrant" and not settings.near_duplicates
+
+
+def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
+    """Have the crew bring a collection of a Qdrant server up to the documents; None where there is no chunk."""
+    from rag_harness.bulk.kept_cuts import keeping_cuts
+    from rag_harness.bulk.survey import survey
+    from rag_harness.bulk.to_server import check, fill_by
+    from rag_harness.bulk.values import Opening
+    from rag_harness.commands.ingest_crew import crew_for
+
+    check(settings)
+    opening = Opening(settings, asked.probes, sends=True)
+    with keeping_cuts(settings) as keep, crew_for(opening) as (crew, ready):
+        model, revision = ready.made_by["embedded_by"]
+        found = survey(asked.windows, asked.total, asked.unit, crew, (model, revision), keep)
+        found.failed[:0] = [each.line for each in asked.refused]
+        filled = fill_by(crew, asked.windows, found, f"{model}@{revision}", settings) if found.chunks else None
+    return found, filled
 
 
 def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str], bool]:
@@ -98,6 +122,6 @@ def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str]
         raise SettingsError("--near-duplicates compares all documents, --to sees a part at a time: name one of them.")
     parts = PartsFolder(folder)
     with crew_for(Opening(settings, asked.probes, parts.held)) as (crew, ready):
-        written = write_parts(asked.windows, asked.total, asked.unit, crew, parts, ready.made_by)
+        written = write_parts(asked.windows(), asked.total, asked.unit, crew, parts, ready.made_by)
     written.failed[:0] = [each.line for each in asked.refused]
     return written.lines(), not written.failed

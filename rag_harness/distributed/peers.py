@@ -19,8 +19,9 @@ from rag_harness.models.meter import Meter
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 
-AHEAD = 4
-"""Parts that a home is asked for before the first is back: it does one, and a slow home holds up no other at first."""
+AHEAD = 2
+"""Parts that each home is asked for before the first is back, so that it has another when it has done one. All may be
+held at once where the first is slow: 0.5 MB each, and 20 MB with token vectors."""
 SILENCE = 60.0
 """Seconds that a worker may say nothing, beyond ``POLL``, until it is taken for gone."""
 STANDSTILL = 600.0

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
+HEARD_WITHIN = 30.0
+"""Seconds that a worker may take to hear of the others."""
 
 T = TypeVar("T")
 Describe = Callable[[Experiment], Carried]
@@ -52,6 +54,8 @@ class RayWorkplace:
         self._carried: dict[str, Carried] = {}
         self._started = 0
         self._node_of: dict[str, str] = {}
+        self._crew: list[RayWorker] = []
+        self._telling: list[asyncio.Future[None]] = []
         self._nodes = _nodes(settings)
         self._dispatch: Dispatch | None = None
         self.ledger: RayLedger | None = None
@@ -124,15 +128,15 @@ class RayWorkplace:
         """Put a worker where the lost one was; it is told at once, and the others while they work."""
         self._crew = [worker if each.name == lost else each for each in self._crew]
         others = [each for each in self._crew if each is not worker]
-        self._telling = asyncio.ensure_future(asyncio.gather(*map(self._introduce, others)))
+        self._telling += [asyncio.ensure_future(self._introduce(each)) for each in others]
         await self._introduce(worker)
 
     async def _introduce(self, worker: RayWorker) -> None:
         """Tell a worker whom it may ask for vectors; one that does not hear it makes them alone."""
         try:
-            await worker.meet([each.peer for each in self._crew])
+            await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), HEARD_WITHIN)
         except Exception as error:
-            log.warning("Worker %s has not heard of the others: %s", worker.name, error)
+            log.warning("Worker %s has not heard of the others: %s", worker.name, error or type(error).__name__)
 
     async def ask(self, material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         """Have the judge of a worker asked."""
@@ -160,6 +164,8 @@ class RayWorkplace:
 
     async def aclose(self) -> None:
         """Close the workers, and leave the cluster."""
+        for telling in self._telling:
+            telling.cancel()
         if self._dispatch is not None:
             await self._dispatch.close(CLOSE_WAIT)
         if self.ledger is not None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.chunking import Chunker, ChunkingSettings
@@ -17,6 +16,7 @@ from rag_harness.models.names import reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.building import alone
+from rag_harness.retrieval.content import ContentDigest, said_of
 from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.duplicates import source as duplicates_source
@@ -124,10 +124,10 @@ class Retrieval:
     @cached_property
     def content_digest(self) -> str:
         """Digest of what the index holds and of the embedding model: names an index with the same content."""
-        state = blake2b(f"{self.embedder.model}\0{self.embedder.revision}".encode(), digest_size=16)
+        digest = ContentDigest(self.embedder.model, self.embedder.revision)
         for chunk in self.indexed:
-            state.update(f"{chunk.chunk_id}\0{chunk.text}\0".encode("utf-8", "surrogatepass"))
-        return state.hexdigest()
+            digest.add(said_of([chunk]))
+        return digest.hexdigest()
 
     @cached_property
     def index(self) -> Index:

@@ -20,6 +20,7 @@ import pytest
 
 from tests.plugin.conftest import QUERIES, Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
+from tests.unit.retrieval.indexes.server.stub import ClusterStub, cluster_stub
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("cold_python")]
 TIMES = ("ms", "waited_ms", "ttft_ms", "finished_at", "timings_recorded")
@@ -279,11 +280,11 @@ def _wait_for_calls(server: CountingServer, count: int) -> None:
         time.sleep(0.05)
 
 
-def _documents(folder: Path, count: int) -> None:
+def _documents(folder: Path, count: int, repeated: int = 20) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    texts = [f"# Lamp {number}\n\nIt costs {number} euros.\n" * 20 for number in range(count)]
+    texts = [f"# Lamp {number}\n\nIt costs {number} euros.\n" * repeated for number in range(count)]
     table = pyarrow.table({"id": [f"d{number:05}" for number in range(count)], "text": texts})
     pyarrow.parquet.write_table(table, folder / "docs.parquet")
 
@@ -323,6 +324,40 @@ def test_an_ingest_outlives_a_node(tmp_path: Path, nodes: Any) -> None:
         _said(run)
     _said(_ingest(tmp_path, "--to=here"))
     assert _parts(tmp_path / "there") == _parts(tmp_path / "here")
+
+
+@pytest.mark.long
+def test_nodes_send_their_points_to_a_server_themselves(tmp_path: Path, nodes: Any) -> None:
+    _documents(tmp_path, 1100, repeated=1)
+    on_ray = ("--engine=ray", f"--ray-address={nodes.address}")
+    with cluster_stub() as stub:
+        to_server = f"--qdrant-url={stub.url}"
+        assert "sent      1,100 to rag_harness_" in _said(_ingest(tmp_path, to_server, *on_ray))
+        [name] = _sent(stub)
+        assert (sum(stub.batches(name)), stub.engine.count(name).count) == (1100, 1100)
+        assert f"sent      0 to {name}" in _said(_ingest(tmp_path, to_server))
+        assert sum(stub.batches(name)) == 1100
+
+
+@pytest.mark.long
+def test_points_of_a_node_that_dies_are_sent_by_others(tmp_path: Path, nodes: Any) -> None:
+    _documents(tmp_path, 6000, repeated=1)
+    node = nodes.add_node(num_cpus=2)
+    on_ray = ("--engine=ray", f"--ray-address={nodes.address}", "--ray-workers=3")
+    with cluster_stub() as stub, _ingest(tmp_path, f"--qdrant-url={stub.url}", *on_ray) as run:
+        end = time.monotonic() + 60
+        while not _sent(stub) and time.monotonic() < end:
+            time.sleep(0.02)
+        nodes.remove_node(node, allow_graceful=False)
+        assert "sent      6,000 to rag_harness_" in _said(run)
+        [name] = _sent(stub)
+        found, _ = stub.engine.scroll(name, limit=10_000, with_payload=["position"])
+        assert sorted(point.payload["position"] for point in found) == list(range(6000))
+
+
+def _sent(stub: ClusterStub) -> set[str]:
+    """Return the collections that points were sent to."""
+    return {call.collection for call in [*stub.calls] if call.what == "PUT /points"} - {"rag_harness_runs"}
 
 
 @pytest.mark.long

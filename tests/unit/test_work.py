@@ -87,3 +87,18 @@ def test_work_that_began_before_anybody_listened_is_timed_from_what_was_heard_fi
     now = 10.0
     work.hear("embedding", 600, 1000, "chunks")
     assert work.text() == "embedding 600/1,000 chunks, 10/s, 0:40 left"
+
+
+def test_work_is_timed_through_other_work_that_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(working, "monotonic", lambda: now)
+    work = WorkHeard()
+    work.hear("sending", 0, 4000, "chunks")
+    for done in (1000, 2000):
+        work.hear("embedding", 0, 1000, "chunks")
+        now += 10.0
+        work.hear("embedding", 1000, 1000, "chunks")
+        work.hear("sending", done, 4000, "chunks")
+        assert work.text().startswith(f"sending {done:,}/4,000 chunks, 100/s, ")
+    work.hear("sending", 0, 4000, "chunks")
+    assert work.text() == "sending 0/4,000 chunks"

@@ -14,16 +14,14 @@ from typing import Any
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
-from rag_harness.retrieval.indexes.server.collection import Collection, Content, collection_name
-from rag_harness.retrieval.indexes.server.connection import check_version, connect, speaking
+from rag_harness.retrieval.indexes.server.claiming import Claim
+from rag_harness.retrieval.indexes.server.collection import Collection, Content, collection_for
+from rag_harness.retrieval.indexes.server.connection import speaking
 from rag_harness.retrieval.indexes.server.filling import Filling, fill
-from rag_harness.retrieval.indexes.server.health import check_nodes, check_shards
-from rag_harness.retrieval.indexes.server.lease import Clock, Lease, run_name
+from rag_harness.retrieval.indexes.server.lease import Clock, Lease
 from rag_harness.retrieval.indexes.server.ledger import Ledger
-from rag_harness.retrieval.indexes.server.options import cluster_options, graph_options
 from rag_harness.retrieval.indexes.server.points import point_id
 from rag_harness.retrieval.indexes.server.search import Found, nearest
-from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
 from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 LOOKS_EACH = 30.0
@@ -110,34 +108,8 @@ class QdrantIndex:
         self._content = replace(self._content, chunks=len(self._positions), dimension=dimension)
 
     def _acquired(self) -> Lease | None:
-        """Return the right to write; None where nothing is left to write.
-
-        Everything that would stop the work is asked for here: before anybody has paid for vectors.
-        """
-        collection = self._collection
-        if collection.url:
-            check_version(collection.client, collection.url)
-            check_nodes(collection.client, collection.url, collection.cluster.replicas)
-        wanted = Wanted(collection.name, self._content.chunks, collection.cluster.wait)
-        return acquire(self._ledger, wanted, self._is_whole, self._clock)
-
-    def _is_whole(self) -> bool:
-        collection = self._collection
-        info = collection.info()
-        if info is None:
-            return False
-        if collection.url:
-            check_shards(collection, info)
-        if self._rewrites():
-            return False
-        collection.check(info, self._content)
-        return collection.count() == self._content.chunks
-
-    def _rewrites(self) -> bool:
-        if not self._overwrite:
-            return False
-        there = self._ledger.read(self._collection.name)
-        return there is None or there.run != run_name() or there.changing
+        """Return the right to write, before anybody has paid for vectors; None where nothing is left to write."""
+        return Claim(self._collection, self._content, self._ledger, self._overwrite, self._clock).acquired()
 
     def _pin(self) -> None:
         there = self._ledger.read(self._collection.name)
@@ -172,8 +144,5 @@ def create(parts: RetrievalParts) -> QdrantIndex:
         SettingsError: the URL is none, the key would be sent in clear, or an option has no such value.
     """
     settings, embedder = parts.settings, parts.embedder
-    cluster, graph = cluster_options(settings), graph_options(settings)
-    client = connect(settings.qdrant_url, settings.qdrant_api_key, cluster.timeout)
     content = Content(parts.content_digest, f"{embedder.model}@{embedder.revision}", 0)
-    name = collection_name(parts.content_digest, graph)
-    return QdrantIndex(Collection(client, name, settings.qdrant_url, cluster, graph), content, settings.overwrite)
+    return QdrantIndex(collection_for(settings, parts.content_digest), content, settings.overwrite)

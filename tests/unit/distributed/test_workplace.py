@@ -164,6 +164,23 @@ def test_where_a_worker_cannot_start_those_that_still_do_are_ended_before_the_cl
     asyncio.run(go())
 
 
+def test_a_worker_that_does_not_hear_of_the_others_holds_up_nobody(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(made: Made, _: list[str]) -> None:
+        if made.name == "run7-ray2":
+            await asyncio.sleep(3600)
+
+    async def go() -> None:
+        workplace = _workplace(tmp_path)
+        await asyncio.wait_for(workplace.open(), 10)
+        await workplace.aclose()
+
+    monkeypatch.setattr(Made, "meet", never)
+    monkeypatch.setattr(workplace_module, "HEARD_WITHIN", 0.01)
+    asyncio.run(go())
+
+
 def test_of_full_nodes_one_is_tried_and_what_was_asked_for_is_taken_back(nodes: Nodes, tmp_path: Path) -> None:
     async def go() -> None:
         workplace = _workplace(tmp_path)

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_harness.errors import CriticalError
-from rag_harness.retrieval.indexes.server.connection import quiet, status_of
-from rag_harness.retrieval.indexes.server.options import ClusterOptions, GraphOptions
+from rag_harness.retrieval.indexes.server.connection import connect, quiet, status_of
+from rag_harness.retrieval.indexes.server.options import ClusterOptions, GraphOptions, cluster_options, graph_options
+from rag_harness.settings import Settings
 
 PREFIX = "rag_harness_"
 OURS = "rag_harness"
@@ -139,6 +140,17 @@ class Collection:
             f"Collection {self.name} at {self.url or 'memory'} {found}. It was made by something else, or by another "
             f"version. Remove it (rag-harness index drop {self.name}), and the next run makes it anew."
         )
+
+
+def collection_for(settings: Settings, digest: str) -> Collection:
+    """Return the collection of this content on the server that the settings name.
+
+    Raises:
+        SettingsError: the URL is none, the key would be sent in clear, or an option has no such value.
+    """
+    cluster, graph = cluster_options(settings), graph_options(settings)
+    client = connect(settings.qdrant_url, settings.qdrant_api_key, cluster.timeout)
+    return Collection(client, collection_name(digest, graph), settings.qdrant_url, cluster, graph)
 
 
 def told_of(info: Any) -> Content | None:

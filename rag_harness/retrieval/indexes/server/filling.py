@@ -38,27 +38,36 @@ def fill(collection: Collection, filling: Filling, lease: Lease, clock: Clock) -
     Raises:
         CriticalError: what is there is another thing, another run has taken over, or it is not ready in time.
     """
-    resumes = _make(collection, filling) and not filling.anew
+    resumes = make_room(collection, filling.content, filling.anew)
     with quiet():
         _send(collection, filling, lease, resumes)
     last = (point_id(filling.chunks[-1]), filling.vectors[-1]) if filling.chunks else None
     wait_until_ready(collection, filling.content.chunks, last, clock)
 
 
-def _make(collection: Collection, filling: Filling) -> bool:
-    """Return whether there may be points already."""
+def make_room(collection: Collection, content: Content, anew: bool) -> bool:
+    """Make the collection where it is not there, and return whether points of it that are there can stay.
+
+    Args:
+        collection: that is this process's to change.
+        content: what it is to hold.
+        anew: whether points that are there are written again.
+
+    Raises:
+        CriticalError: what is there is another thing.
+    """
     info: Any = collection.info()
-    if info is not None and collection.count() > filling.content.chunks:
+    if info is not None and collection.count() > content.chunks:
         collection.drop()  # it has points that are no chunks
         info = None
     if info is None:
-        collection.make(filling.content)
+        collection.make(content)
         return False
-    if filling.anew:
-        collection.claim(filling.content)
+    if anew:
+        collection.claim(content)
         info = collection.info()
-    collection.check(info, filling.content)
-    return True
+    collection.check(info, content)
+    return not anew
 
 
 def _send(collection: Collection, filling: Filling, lease: Lease, resumes: bool) -> None:

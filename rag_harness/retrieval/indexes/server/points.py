@@ -44,7 +44,9 @@ def point_id(chunk: Chunk) -> str:
     return str(UUID(bytes=blake2b(chunk.chunk_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
-def batches(chunks: Sequence[Chunk], vectors: Matrix, model: str, size: int) -> Iterator[Points]:
+def batches(
+    chunks: Sequence[Chunk], vectors: Matrix, model: str, size: int, positions: Sequence[int] | None = None
+) -> Iterator[Points]:
     """Yield the points of chunks, made when they are asked for: no more than those in flight are in memory.
 
     Args:
@@ -52,10 +54,12 @@ def batches(chunks: Sequence[Chunk], vectors: Matrix, model: str, size: int) -> 
         vectors: shape (n, d), row i belongs to chunk i.
         model: names model and revision that made the vectors.
         size: points a batch.
+        positions: of each chunk among all that are indexed; the default is that these are all.
     """
+    places = range(len(chunks)) if positions is None else positions
     for start in range(0, len(chunks), size):
-        some = chunks[start : start + size]
-        payloads = [payload(chunk, position, model) for position, chunk in enumerate(some, start)]
+        some, there = chunks[start : start + size], places[start : start + size]
+        payloads = [payload(chunk, position, model) for chunk, position in zip(some, there, strict=True)]
         yield Points([point_id(chunk) for chunk in some], vectors[start : start + size], payloads)
 
 

@@ -72,15 +72,27 @@ class Upload:
 
         The next batch is made when a request has come back: what waits in memory is what is in flight.
         """
-        began, sent, done = monotonic(), 0, 0
+
+        def told(done: int) -> None:
+            heard(done)
+            work.report("uploading", min(done, total), total, "chunks")
+
         work.report("uploading", 0, total, "chunks")
+        made = self.send(batches, told)
+        log.info("Collection %s: %s", self._collection, made.line())
+        return made
+
+    def send(self, batches: Iterable[Points], heard: Callable[[int], None] = lambda _: None) -> Uploaded:
+        """Do the same and tell nobody else: for whoever sends a part of what there is."""
+        began, sent, done = monotonic(), 0, 0
         for size, new in self._sent(batches):
             sent, done = sent + new, done + size
             heard(done)
-            work.report("uploading", min(done, total), total, "chunks")
-        made = Uploaded(sent, done - sent, monotonic() - began)
-        log.info("Collection %s: %s", self._collection, made.line())
-        return made
+        return Uploaded(sent, done - sent, monotonic() - began)
+
+    def lacking(self, points: Points) -> Points:
+        """Return those of ``points`` that are not there with the same digest."""
+        return points.but(self._again(lambda: self._there(points)))
 
     def _sent(self, batches: Iterable[Points]) -> Iterator[tuple[int, int]]:
         numbered = _with_last(batches)
@@ -102,7 +114,7 @@ class Upload:
     def _send(self, number: int, points: Points, last: bool) -> tuple[int, int]:
         size = len(points)
         if self._resumes:
-            points = points.but(self._again(lambda: self._there(points)))
+            points = self.lacking(points)
         if len(points):
             waits = last or number % WAITS_EACH == 0
             self._again(lambda: self._upsert(points, waits))

@@ -15,10 +15,9 @@ from qdrant_client.models import Distance
 
 from rag_harness.errors import CriticalError
 from rag_harness.protocols import PersistentIndex
-from rag_harness.retrieval.indexes import qdrant_server
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex
 from rag_harness.retrieval.indexes.qdrant_server import LOOKS_EACH, QdrantIndex
-from rag_harness.retrieval.indexes.server import taking
+from rag_harness.retrieval.indexes.server import claiming, taking
 from rag_harness.retrieval.indexes.server.collection import Collection, Content
 from rag_harness.retrieval.indexes.server.connection import connect
 from rag_harness.retrieval.indexes.server.lease import Clock
@@ -257,9 +256,7 @@ def patched_holders() -> Any:
     class Holders:
         def __enter__(self) -> None:
             wanted = taking.Wanted
-            patch.setattr(
-                qdrant_server, "Wanted", lambda name, total, wait: wanted(name, total, wait, holder=next(names))
-            )
+            patch.setattr(claiming, "Wanted", lambda name, total, wait: wanted(name, total, wait, holder=next(names)))
 
         def __exit__(self, *error: object) -> None:
             patch.undo()
