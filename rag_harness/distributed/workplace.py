@@ -23,7 +23,8 @@ from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 
 if TYPE_CHECKING:
-    from rag_harness.distributed.ray_nodes import RayLedger, RayNodes, RayWorker
+    from rag_harness.distributed.ray_actors import RayLedger, RayWorker
+    from rag_harness.distributed.ray_nodes import RayNodes
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
