@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
-HEARD_WITHIN = 30.0
+MEET_WAIT = 30.0
 """Seconds that a worker may take to hear of the others."""
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class RayWorkplace:
     async def _introduce(self, worker: RayWorker) -> None:
         """Tell a worker whom it may ask for vectors; one that does not hear it makes them alone."""
         try:
-            await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), HEARD_WITHIN)
+            await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), MEET_WAIT)
         except Exception as error:
             log.warning("Worker %s has not heard of the others: %s", worker.name, error or type(error).__name__)
 

@@ -177,7 +177,7 @@ def test_a_worker_that_does_not_hear_of_the_others_holds_up_nobody(
         await workplace.aclose()
 
     monkeypatch.setattr(Made, "meet", never)
-    monkeypatch.setattr(workplace_module, "HEARD_WITHIN", 0.01)
+    monkeypatch.setattr(workplace_module, "MEET_WAIT", 0.01)
     asyncio.run(go())
 
 
