@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,19 +26,21 @@ class ScoreFile:
     def __init__(self, file: Path, overwrite: bool = False) -> None:
         self.file, self._overwrite = file, overwrite
         self._stream: BinaryIO | None = None
-        self._known: set[tuple[str, ...]] = set()
+        self._known: set[bytes] = set()
         self._rows: dict[str, str] = {}
         self._is_mixed = False
 
     def append(self, line: bytes) -> ScoreLine | None:
         """Add a score and return it; None where the line is no score, or has come before."""
         score = parse_score(line)
-        if score is None or score.key in self._known:
+        key = b"" if score is None else _short(score.key)
+        if score is None or key in self._known:
             return None
         if self._stream is None:
             self._open()
-        self._known.add(score.key)
-        self._rows[score.query_id] = score.row
+        self._known.add(key)
+        if self._is_mixed:
+            self._rows[score.query_id] = score.row
         assert self._stream is not None
         self._stream.write(line)
         self._stream.flush()
@@ -73,6 +76,11 @@ class ScoreFile:
                 stale.append(line)
         keep_aside(self.file.parent.parent / PREVIOUS / f"{SCORES}-{self.file.stem}.jsonl", stale)
         write_atomically(self.file, b"".join(kept.values()))
+
+
+def _short(key: tuple[str, ...]) -> bytes:
+    """Return a key in 12 bytes: a run may have millions."""
+    return blake2b(repr(key).encode(), digest_size=12).digest()
 
 
 def take_over_scores(file: Path, scores: Sequence[tuple[ScoreLine, bytes]]) -> int:

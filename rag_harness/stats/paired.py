@@ -11,6 +11,7 @@ from rag_harness.stats.distributions import t_outside, t_quantile
 from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, differences_of, pairs_of, positive
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.permutation import permutation_test
+from rag_harness.stats.quantiles_drawn import MANY, drawn_differences
 from rag_harness.stats.resampling import by_chunks
 
 _SAME = 1e-12
@@ -79,11 +80,16 @@ def quantile_difference(
         raise UndefinedError(f"the {share:.0%} quantile of {len(first)} cases is their largest value")
     if _is_flat(first - second, max(np.abs(first).max(), np.abs(second).max())):
         raise UndefinedError(ALL_EQUAL)
-    rng = np.random.default_rng(seed)
-    drawn = by_chunks(positive(resamples), len(first), lambda rows: _drawn(first, second, place, rows, rng))
+    drawn = _all_drawn(first, second, place, positive(resamples), np.random.default_rng(seed))
     tail = (1 - checked(confidence)) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return float(np.sort(first)[place] - np.sort(second)[place]), Interval(float(low), float(high))
+
+
+def _all_drawn(first: Floats, second: Floats, place: int, resamples: int, rng: np.random.Generator) -> Floats:
+    if len(first) >= MANY:
+        return drawn_differences(first, second, place, resamples, rng)
+    return by_chunks(resamples, len(first), lambda rows: _drawn(first, second, place, rows, rng))
 
 
 def _drawn(first: Floats, second: Floats, place: int, rows: int, rng: np.random.Generator) -> Floats:

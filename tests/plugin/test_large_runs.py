@@ -1,4 +1,4 @@
-"""A run with many trials: what its tables are made of is kept while the rows come."""
+"""A run with many trials: what its tables are made of is kept while rows and scores come."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from rag_harness.report.blocks.segments import segments
 from tests.plugin.conftest import Suite
 
 SMALL = """
@@ -17,7 +18,7 @@ keeping.LEAST, segments.SEGMENT, tables.SEGMENT = 2, 1500, 1500
 
 
 def read_again(*args):
-    raise AssertionError("a row was read again after the last test")
+    raise AssertionError("a line was read again after the last test")
 
 
 reading.made_of = read_again
@@ -25,13 +26,16 @@ reading.made_of = read_again
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
-def test_after_the_last_test_no_row_is_read_again(suite: Suite, workers: tuple[str, ...]) -> None:
+def test_after_the_last_test_no_row_and_no_score_is_read_again(suite: Suite, workers: tuple[str, ...]) -> None:
     suite.pytester.makeconftest(SMALL)
-    result = suite.run("--rag-gate=e3: error_rate <= 0", "--rag-gate=e3: p95(total_ms) <= 1e9", *workers)
+    gates = [f"--rag-gate=e3: {gate}" for gate in ("error_rate <= 0", "p95(total_ms) <= 1e9", "faithfulness >= 0")]
+    result = suite.run("--rag-measures=context_precision,faithfulness,answer_relevancy", *gates, *workers)
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["passed * e3: error_rate <= 0 *", "passed * e3: p95(total_ms) <= 1000000000 *"])
+    result.stdout.fnmatch_lines(["passed * e3: faithfulness >= 0 * n=4*"])
     output = suite.path / "output"
-    assert len(list((output / "columns" / "e3_filtered_rag").iterdir())) > 1
+    for file in (output / "e3_filtered_rag.jsonl", output / "scores" / "e3_filtered_rag.jsonl"):
+        assert len(list((file.parent / "columns" / file.stem).iterdir())) == len(segments(file, 1500)) > 1
     assert json.loads((output / "summary.json").read_text())["e3"]["n"] == 4
 
 

@@ -19,7 +19,8 @@ _INTERVALS = (
 )
 _TESTS = (
     "Experiments are compared case by case, over the cases that both have a value of: Student's paired t-test (1908) "
-    "with its interval, and Fisher's randomization test beside it, 10,000 sign flips, seed 0, exact for few cases.",
+    "with its interval, and Fisher's randomization test beside it, 10,000 sign flips, seed 0, exact for few cases; "
+    "of 50,000 differences or more the normal distribution of their sum.",
     "The interval of a gate that sets two experiments against each other is a paired bootstrap: a little different.",
     "d_z is the mean difference in standard deviations of the differences (Lakens 2013).",
     "p-values are adjusted by Holm's step-down method (1979) over a family of tests: the study's (G_mean and risk), "

@@ -35,6 +35,11 @@ def test_what_is_no_score_is_none(line: bytes) -> None:
     assert parse_score(line) is None
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999", "1" + "0" * 400, '"half"', "[]"])
+def test_a_value_that_is_no_finite_number_makes_no_score(value: str) -> None:
+    assert parse_score(LINE.line().replace(b'"value":0.5', f'"value":{value}'.encode())) is None
+
+
 def test_a_reader_ignores_keys_of_a_newer_release() -> None:
     assert parse_score(json.dumps({**json.loads(LINE.line()), "more": 1})) == LINE
 
@@ -96,6 +101,18 @@ def test_a_torn_line_swallows_no_score(tmp_path: Path) -> None:
     path.write_bytes(LINE.line()[:40])
     assert take_over_scores(path, [(LINE, LINE.line())]) == 1
     assert list(read_scores(path)) == [LINE]
+
+
+def test_what_is_added_leaves_what_was_there_to_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / "scores" / "e3.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(LINE.line())
+    file = ScoreFile(path)
+    file.append(replace(LINE, query_id="q2").line())
+    assert path.read_bytes().splitlines(keepends=True) == [LINE.line(), replace(LINE, query_id="q2").line()]
+    file.close()
+    assert take_over_scores(path, [(each := replace(LINE, query_id="q3"), each.line())]) == 1
+    assert path.read_bytes().count(b"\n") == 3
 
 
 def test_overwriting_starts_anew(tmp_path: Path) -> None:

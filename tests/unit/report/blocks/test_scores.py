@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from rag_harness.measures import Measure, Score, measure_named
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.report import tables
 from rag_harness.report.blocks import reading
+from rag_harness.report.blocks.keeping import Keeper
+from rag_harness.report.blocks.kinds import score_kind
 from rag_harness.report.blocks.segments import segments
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest, write_manifest
 from rag_harness.results.score import CHECKED, SCORES, Author, ScoreLine, row_digest
 from tests.unit.report.blocks.large_run import all_of
@@ -41,7 +45,8 @@ ROWS = [
     make_row(query_id="q7"),
 ]
 JUDGED = ["context_precision", "faithfulness", "answer_relevancy", "factuality"]
-MEASURES = [*JUDGED, "token_f1", "g_mean", "hri", "hri_gold", "metamorphic_typos", "injection_resisted"]
+CHECKED_ON = ["metamorphic_typos", "injection_resisted"]
+MEASURES = [*JUDGED, "token_f1", "g_mean", "hri", "hri_gold", *CHECKED_ON]
 
 
 class Forgiving(CompositeMeasure):
@@ -59,19 +64,21 @@ class Forgiving(CompositeMeasure):
         return values["faithfulness"] + 2 * values["factuality"] + 4 * values["token_f1"]
 
 
-class OfNobody(Forgiving):
+class OfNobody(CompositeMeasure):
     """A part of it was not asked for."""
 
     called = "of_nobody"
-    parts = ("faithfulness", "nugget_recall")
-    score = CompositeMeasure.score
+    parts = ("faithfulness", "self_knowledge")
+
+    def combine(self, values: Mapping[str, float]) -> float:
+        return values["faithfulness"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a run whose scores are written anew by each example."""
     output = tmp_path_factory.mktemp("run")
-    cases = [case_of(row) for row in {row.query_id: row for row in ROWS}.values()]
+    cases = [case_of(row) for _, row in sorted({row.query_id: row for row in ROWS}.items())]
     lines = [line for author in OURS for line in [ScoreLine("faithfulness", 1, "e3", "q0", "", "", author, 1.0)]]
     write_run(output, ROWS, [*cases, case("q8")], scores=lines)
     manifest = read_manifest(output)
@@ -81,35 +88,43 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-values = st.one_of(st.none(), st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]), st.floats(-1, 2))
-digests = st.sampled_from([*(row_digest(row) for row in ROWS[:5]), row_digest(ROWS[0]).upper(), "of an older row"])
-scores = st.builds(
-    ScoreLine,
-    measure=st.sampled_from([*JUDGED, "metamorphic_typos", "injection_resisted", "token_f1", "unknown"]),
-    version=st.sampled_from([1, 1, 1, 2]),
-    experiment=st.just("e3"),
-    query_id=st.sampled_from([*(f"q{number}" for number in range(9)), "nobody"]),
-    row=digests,
-    gold=st.just(""),
-    author=st.sampled_from([*OURS, *AUTHORS]),
-    value=values,
-    reason=st.sampled_from(["", "away", "no context", "half a JSON"]),
-    undefined=st.booleans(),
-    repeat=st.sampled_from([0, 0, 0, 1, 2]),
-)
-torn = st.sampled_from([b"\n", b"  \n", b"{}\n", b'{"measure":\n', b"null\n", b"[1]\n"])
+OF_ROW = {row.query_id: row_digest(row) for row in reversed(ROWS)}
+"""The digest of the first row of each case."""
+OTHER_ROWS = [row_digest(ROWS[4]), row_digest(ROWS[0]), row_digest(ROWS[0]).upper(), "of an older row"]
+NO_SCORES = [b"\n", b"  \n", b"{}\n", b'{"measure":\n', b"null\n", b"[1]\n"]
+ENDS = [b"", b'{"measure":"faithfulness"', b"\xff"]
 
 
-def of_its_row(score: ScoreLine) -> ScoreLine:
-    """Return the score of the first row of its case."""
-    rows = {row.query_id: row_digest(row) for row in reversed(ROWS)}
-    return ScoreLine(**{name: getattr(score, name) for name in score.__slots__} | {"row": rows.get(score.query_id, "")})
+def _is_rare(source: random.Random) -> bool:
+    return source.random() < 0.1
 
 
-lines = st.lists(
-    st.one_of(scores.map(ScoreLine.line), *[scores.map(of_its_row).map(ScoreLine.line)] * 4, torn), max_size=40
-)
-ends = st.sampled_from([b"", b'{"measure":"faithfulness"', b"\xff"])
+def score(source: random.Random, authors: Sequence[Author]) -> ScoreLine:
+    """Return a score that counts, more often than not."""
+    query_id = source.choice([*OF_ROW, "q8", "nobody"])
+    measure = source.choice([*JUDGED, *JUDGED, *CHECKED_ON, "token_f1", "unknown"])
+    least = -1 if measure == "answer_relevancy" else 0
+    value = source.choice([None, 0.0, 0.3, 0.5, 0.9, 1.0, source.uniform(least, 1)])
+    return ScoreLine(
+        measure,
+        2 if _is_rare(source) else 1,
+        "e3",
+        query_id,
+        source.choice(OTHER_ROWS) if _is_rare(source) else OF_ROW.get(query_id, OTHER_ROWS[0]),
+        "",
+        source.choice(AUTHORS if _is_rare(source) else authors),
+        value,
+        source.choice(["", "away", "no context", "half a JSON"]) if value is None else "",
+        undefined=value is None and source.random() < 0.5,
+        repeat=source.choice([0, 0, 0, 1, 2]),
+    )
+
+
+def lines(source: random.Random, authors: Sequence[Author]) -> bytes:
+    """Return a file of some scores, with lines that are none, and often torn at its end."""
+    count = source.choice([0, 3, 60, 150, 300])
+    each = [source.choice(NO_SCORES) if _is_rare(source) else score(source, authors).line() for _ in range(count)]
+    return b"".join(each) + source.choice(ENDS)
 
 
 def everything(table: SuiteTable) -> dict[str, Any]:
@@ -145,12 +160,11 @@ def write(output: Path, judged: bytes, checked: bytes) -> None:
         (output / folder / "e3.jsonl").write_bytes(content)
 
 
-@settings(max_examples=60, derandomize=True)
-@given(judged=lines, checked=lines, end=ends)
-def test_the_scores_that_count_are_those_of_the_lines_one_by_one(
-    run: Path, judged: list[bytes], checked: list[bytes], end: bytes
-) -> None:
-    write(run, b"".join(judged) + end, b"".join(checked))
+@settings(max_examples=40, derandomize=True)
+@given(seed=st.integers(0, 1 << 32))
+def test_the_scores_that_count_are_those_of_the_lines_one_by_one(run: Path, seed: int) -> None:
+    source = random.Random(seed)
+    write(run, lines(source, OURS), lines(source, [CHECKS]))
     expected = everything(plain_table(run))
     assert everything(table_in(run)) == expected
     with pytest.MonkeyPatch.context() as patch:
@@ -160,3 +174,63 @@ def test_the_scores_that_count_are_those_of_the_lines_one_by_one(
         assert everything(table_in(run)) == expected
         pieces = [len(segments(run / folder / "e3.jsonl", PIECE)) for folder in (SCORES, CHECKED)]
         assert len(counted) == pieces.count(1)  # of which nothing is kept
+
+
+def many() -> list[ScoreLine]:
+    """Return scores of every row, several a measure."""
+    said = [(name, author, number) for number, author in enumerate(OURS) for name in JUDGED]
+    return [
+        ScoreLine(name, 1, "e3", row.query_id, row_digest(row), "", author, number / 2, repeat=number % 2)
+        for row in ROWS
+        for name, author, number in said
+    ]
+
+
+def keep(run: Path, lines: list[ScoreLine], before: int, spoilt_at: int = -1) -> None:
+    """Write scores that are looked at as they come, but for those ``before``."""
+    write(run, b"".join(line.line() for line in lines[:before]), b"")
+    file, cases = run / SCORES / "e3.jsonl", CaseFile(run, "queries")
+    keeper = Keeper(file, score_kind(cases.position, lambda: cases.digest), PIECE)
+    for number, score in enumerate(lines[before:]):
+        with file.open("ab") as stream:
+            stream.write(b"{}\n" * (number == spoilt_at) + score.line())
+        keeper.add(score, score.line())
+    keeper.seal()
+    cases.close()
+
+
+@pytest.mark.parametrize(("before", "again"), [(0, 0), (1, 0), (9, 2)])
+def test_after_the_last_score_nothing_is_read_again(
+    run: Path, monkeypatch: pytest.MonkeyPatch, before: int, again: int
+) -> None:
+    keep(run, many(), before)
+    expected = everything(plain_table(run))
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    table_in(run)  # the rows are kept by now
+    keep(run, many(), before)
+    counted = made_again(monkeypatch)
+    assert everything(table_in(run)) == expected
+    # What stood in the file before is made by its first reader, but for the piece that scores were added to.
+    assert len(counted) == again
+
+
+def test_a_file_of_scores_that_others_write_to_gets_no_wrong_block(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(run, many(), 0, spoilt_at=20)
+    expected = everything(plain_table(run))
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    assert everything(table_in(run)) == expected
+
+
+def test_a_changed_score_makes_its_block_anew_and_no_other(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SEGMENT", PIECE)
+    keep(run, many(), 0)
+    before = everything(table_in(run))
+    file = run / SCORES / "e3.jsonl"
+    content = file.read_bytes()
+    place = content.index(b'"value":0.0', 3 * PIECE)
+    file.write_bytes(content[:place] + b'"value":0.9' + content[place + 11 :])
+    counted = made_again(monkeypatch)
+    after = everything(table_in(run))
+    assert len(counted) == 1
+    assert after != before
+    assert after == everything(plain_table(run))
