@@ -84,7 +84,7 @@ class Worker:
         try:
             with self._parts.spread.preparing():
                 return built(carried, self._parts, self._settings)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PrerequisiteError(
                 f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
             ) from None  # a cause may be one that cannot travel
@@ -124,12 +124,10 @@ class Worker:
         try:
             result = await (self._answer(job) if isinstance(job, TrialJob) else self._ask(job))
             self._tell(Done(number, result))
-        except asyncio.CancelledError as error:
+        except BaseException as error:
             if self._is_closing:
                 raise
-            # A pipeline may cancel itself; whoever waits for its trial must not wait for ever.
-            self._tell(Done(number, error=travelling(error)))
-        except Exception as error:
+            # A pipeline may cancel itself, or call pytest.fail; whoever waits for its trial must not wait for ever.
             self._tell(Done(number, error=travelling(error)))
 
     def _tell(self, done: Done) -> None:

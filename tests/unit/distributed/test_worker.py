@@ -59,6 +59,10 @@ class Mine:
             raise Mute
         if query.query_id == "cancel":
             raise asyncio.CancelledError
+        if query.query_id == "fail":
+            pytest.fail("no answer")
+        if query.query_id == "exit":
+            sys.exit(3)
         return f"about {query.query_id}"
 
 
@@ -220,11 +224,22 @@ def test_an_error_that_cannot_travel_is_told_by_its_words(root: Path, query: str
     _with(_opening(root), work)
 
 
-def test_a_pipeline_that_cancels_itself_lets_nobody_wait(root: Path) -> None:
+@pytest.mark.parametrize(("query", "said"), [("cancel", "CancelledError"), ("fail", "Failed: no answer")])
+def test_a_pipeline_that_cancels_itself_or_fails_its_test_lets_nobody_wait(root: Path, query: str, said: str) -> None:
     async def work(worker: Worker) -> None:
         await worker.carry(_carried(root))
-        [done] = (await _told(worker, [_job("cancel")])).values()
-        assert "CancelledError" in str(done.error)
+        [done] = (await _told(worker, [_job(query)])).values()
+        assert said in str(done.error)
+
+    _with(_opening(root), work)
+
+
+def test_a_pipeline_that_exits_ends_its_trial_and_not_the_worker(root: Path) -> None:
+    async def work(worker: Worker) -> None:
+        await worker.carry(_carried(root))
+        told = await _told(worker, [_job("exit"), _job("q0")])
+        assert _row_of(told[0]).why == "pipeline: RuntimeError: Mine.answer asked Python to exit, with 3"
+        assert _row_of(told[1]).llm_answer == "about q0"
 
     _with(_opening(root), work)
 
