@@ -17,8 +17,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -81,13 +81,21 @@ class Field:
         made, began, before = experiment("e2", parts), time.perf_counter(), time.process_time()
         assert made.prepare is not None
         made.prepare(_queries())
-        return Took(time.perf_counter() - began, time.process_time() - before, self._texts())
+        return Took(time.perf_counter() - began, time.process_time() - before, self.texts())
 
     def on_ray(self, spread: bool, shared: bool) -> Took:
         """Make it ready on all nodes at once."""
         return asyncio.run(self._on_ray(spread, shared))
 
     async def _on_ray(self, spread: bool, shared: bool) -> Took:
+        async with self.workers(spread, shared) as workers:
+            carried, before, began = self.carried(), _processor_time(), time.perf_counter()
+            await asyncio.gather(*(worker.carry(carried) for worker in workers))
+            return Took(time.perf_counter() - began, _processor_time() - before, self.texts())
+
+    @asynccontextmanager
+    async def workers(self, spread: bool, shared: bool) -> AsyncIterator[list[Any]]:
+        """Start a worker a node; they know of each other where they are to spread what they do."""
         from rag_harness.distributed.ray_nodes import RayNodes
         from rag_harness.distributed.values import Opening
 
@@ -98,18 +106,16 @@ class Field:
         for number, worker in enumerate(workers):
             settings = self._settings("shared" if shared else f"own{number}")
             await worker.open(Opening(settings, len(workers), "run", worker.name, "run.shared", ledger))
-            if spread:
-                await worker.meet([each.peer for each in workers])
-        carried, before, began = self._carried(), _processor_time(), time.perf_counter()
-        await asyncio.gather(*(worker.carry(carried) for worker in workers))
-        took = Took(time.perf_counter() - began, _processor_time() - before, self._texts())
+        for worker in workers if spread else ():
+            await worker.meet([each.peer for each in workers])
+        yield workers
         for worker in workers:
             worker.kill()
         ledger.end()
         nodes.leave()
-        return took
 
-    def _carried(self) -> Any:
+    def carried(self) -> Any:
+        """Return the experiment on its way, with its questions."""
         from rag_harness.distributed.carrying import carry
         from rag_harness.pipelines import experiment
         from rag_harness.pipelines.parts import RunParts
@@ -123,7 +129,8 @@ class Field:
         (self.folder / f"cache/{self.rounds}").mkdir(parents=True, exist_ok=True)
         return replace(self.settings, cache_dir=f"cache/{self.rounds}/{cache}")
 
-    def _texts(self) -> int:
+    def texts(self) -> int:
+        """Return how many texts the models were asked for since this was last asked."""
         counts = self.folder / "counts"
         if not counts.is_file():
             return 0
@@ -160,7 +167,7 @@ def _processor_time() -> float:
     return found
 
 
-def _let_import(folder: Path, seconds: float) -> None:
+def let_import(folder: Path, seconds: float) -> None:
     """Have this process, and all that it starts, find an embedder that sleeps."""
     (folder / "slow_embedder.py").write_text(EMBEDDER.format(seconds=seconds))
     (folder / "slow-1.dist-info").mkdir()
@@ -170,7 +177,8 @@ def _let_import(folder: Path, seconds: float) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
 
 
-def _cluster(nodes: int) -> Any:
+def cluster_of(nodes: int) -> Any:
+    """Start a cluster of nodes with one CPU each."""
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -190,8 +198,8 @@ def main() -> None:
     parser.add_argument("--real", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        _let_import(Path(folder), asked.seconds)
-        cluster = _cluster(asked.nodes)
+        let_import(Path(folder), asked.seconds)
+        cluster = cluster_of(asked.nodes)
         try:
             _measure(Field(Path(folder), asked, cluster.address), asked)
         finally:
