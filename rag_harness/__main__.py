@@ -82,7 +82,9 @@ _RECORDED = "; a model's answers that were recorded are not asked for again"
 _GOES_ON = "what was written is in {folder}. The same command goes on from here"
 ALONE: dict[str, Command] = {
     "ingest": Command(
-        "read documents of any kind, cut, embed and index them, and say what came of it", "commands.ingest"
+        "read documents of any kind, cut, embed and index them, and say what came of it",
+        "commands.ingest",
+        "the same command goes on from what was kept",
     ),
     "compare": Command("set two runs against each other, case by case", "report.compared"),
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),

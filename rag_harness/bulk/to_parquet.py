@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,6 @@ def write_parts(
     crew: Crew,
     folder: PartsFolder,
     about: Mapping[str, Any],
-    heard: Callable[[Part], None] = lambda _: None,
 ) -> Written:
     """Have each window cut and embedded, and keep what comes of it, in their order.
 
@@ -61,16 +60,12 @@ def write_parts(
         crew: does the work.
         folder: gets the parts.
         about: what made them; is written down with the last.
-        heard: is told of each part.
     """
-    written, sizes = Written(), _Sizes(windows)
+    written = Written()
     folder.begin()
     report("ingesting", 0, total, unit)
-    for part in crew.ordered("part", ((window,) for window in sizes)):
-        chunks = folder.take(part)
-        _count(written, part, chunks)
-        written.asked += sizes.taken()
-        heard(part)
+    for part in crew.ordered("part", ((window,) for window in windows)):
+        _count(written, part, folder.take(part))
         report("ingesting", min(written.asked, total), total, unit)
     report("ingesting", total, total, unit)
     summary = {"documents": written.asked - len(written.failed), "chunks": written.chunks, "made_by": dict(about)}
@@ -79,24 +74,9 @@ def write_parts(
 
 
 def _count(written: Written, part: Part, chunks: int) -> None:
+    written.asked += part.asked
     written.failed += part.failed
     written.chunks += chunks
     written.embedded += part.embedded
     written.kept += part.held
     written.parts += bool(chunks) and not part.held
-
-
-class _Sizes:
-    """Passes windows on, and remembers how large those under way are: they come back in their order."""
-
-    def __init__(self, windows: Iterable[Window]) -> None:
-        self._windows = windows
-        self._sizes: list[int] = []
-
-    def __iter__(self) -> Any:
-        for window in self._windows:
-            self._sizes.append(len(window))
-            yield window
-
-    def taken(self) -> int:
-        return self._sizes.pop(0)

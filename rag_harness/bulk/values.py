@@ -68,14 +68,15 @@ class Window:
 class Part:
     """What came of a window: a Parquet file of its chunks, as bytes.
 
-    ``content`` is empty where there is no chunk in it, and where ``digest`` was one of those that are held.
+    ``asked`` files or rows are in the window. ``content`` is empty where there is no chunk in it, and where ``digest``
+    was one of those that are held.
     """
 
     number: int
+    asked: int
     digest: str
     content: bytes = b""
     held: bool = False
-    documents: int = 0
     chunks: int = 0
     embedded: int = 0
     failed: Sequence[str] = ()

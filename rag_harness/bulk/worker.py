@@ -58,7 +58,7 @@ class BulkWorker:
         failed = [*window.failed, *(each.line for each in library.unread)]
         digest = self._digest(library)
         if digest in self._held or not library.documents:
-            return Part(window.number, digest, held=digest in self._held, failed=failed)
+            return Part(window.number, len(window), digest, held=digest in self._held, failed=failed)
         retrieval, before = self._retrieval(library.documents), self._embedder.computed
         chunks = retrieval.cut
         vectors = self._embedder.embed_documents([chunk.text for chunk in chunks])
@@ -66,7 +66,7 @@ class BulkWorker:
         about = {"documents": len(library.documents), "digest": digest, "made_by": self._made_by}
         content = part_bytes(chunks, vectors, about) if chunks else b""
         embedded = self._embedder.computed - before
-        return Part(window.number, digest, content, False, len(library.documents), len(chunks), embedded, failed)
+        return Part(window.number, len(window), digest, content, False, len(chunks), embedded, failed)
 
     def read(self, window: Window) -> Read:
         """Read and cut a window."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -60,13 +61,13 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     began = monotonic()
     settings = load_settings(said(chosen, _OPTIONS))
     if chosen.to:
-        with listening(_Progress()):
+        with _progress():
             lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
         print("\n".join([*lines, f"seconds   {monotonic() - began:.1f}"]))
         return 0 if is_whole else FOUND
     if by_crew(chosen.paths, settings) and by_nodes(settings):
         return _to_server(chosen.paths, settings)
-    with listening(_Progress()), uncollected():
+    with _progress(), uncollected():
         if by_crew(chosen.paths, settings):
             library, retrieval = to_index(asked_for(chosen.paths), settings)
         else:
@@ -81,7 +82,7 @@ def _to_server(paths: Sequence[str], settings: Settings) -> int:
     from rag_harness.commands.ingested import sent_lines
 
     began = monotonic()
-    with listening(_Progress()):
+    with _progress():
         found, filled = to_server(asked_for(paths), settings)
     print("\n".join(sent_lines(found, filled, monotonic() - began)))
     return FOUND if found.failed else 0
@@ -95,6 +96,16 @@ def _indexed(library: Library, settings: Settings) -> Retrieval:
     made = Retrieval(spec, lambda: library.documents, settings, parts.stores, parts.embedder(spec.embedder))
     made.prepare([])
     return made
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    said = _Progress()
+    try:
+        with listening(said):
+            yield
+    finally:
+        said.end()
 
 
 class _Progress:
@@ -115,3 +126,8 @@ class _Progress:
         elif done < total:
             print(line, file=sys.stderr, flush=True)
         self._said = monotonic()
+
+    def end(self) -> None:
+        """Leave an empty line: for what is said of an error, or of Ctrl-C."""
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

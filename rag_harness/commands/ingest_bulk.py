@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_harness.errors import SettingsError
+from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
     from rag_harness.bulk.survey import Survey, Windows
@@ -32,7 +32,7 @@ def asked_for(paths: Sequence[str]) -> Asked:
     """Look at what paths, URLs and patterns name; no document is read.
 
     Raises:
-        DataError: they name nothing, or Parquet files that are none of documents.
+        DataError: they name nothing, Parquet files without a row, or Parquet files that are none of documents.
         SettingsError: Parquet files and others are mixed.
     """
     from rag_harness.bulk.places import is_parquet
@@ -48,7 +48,10 @@ def _rows(paths: Sequence[str]) -> Asked:
     from rag_harness.bulk.places import found
 
     tables = looked_at(found(paths))
-    return Asked(sum(table.rows for table in tables), "rows", lambda: windows(tables), {})
+    total = sum(table.rows for table in tables)
+    if not total:
+        raise DataError(f"No row in {', '.join(paths)}: documents are rows with id and text.")
+    return Asked(total, "rows", lambda: windows(tables), {})
 
 
 def _files(paths: Sequence[Path]) -> Asked:

@@ -33,7 +33,7 @@ def sent_lines(found: Survey, filled: Filled | None, seconds: float) -> list[str
     """Return the summary of an ingest whose workers sent their points themselves; ``filled`` None is no chunk."""
     return [
         *_about_files(found.about, found.parsed, found.failed),
-        *(_about_points(found.about, filled) if filled else ()),
+        *(_about_points(found.about, filled) if filled else ("chunks    0: no collection is made",)),
         f"seconds   {seconds:.1f}",
     ]
 

@@ -47,7 +47,16 @@ def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions import EMBEDDED, Collection, ask, lines, planned_facts, rejected_beside, rows
+    from rag_harness.questions import (
+        EMBEDDED,
+        Collection,
+        ask,
+        lines,
+        planned_facts,
+        rejected_beside,
+        rejected_ids,
+        rows,
+    )
 
     file = chosen.file or chosen.folder / "queries.jsonl"
     wanted = _wanted(chosen)
@@ -61,7 +70,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
         by, found = EMBEDDED, ask(collection, wanted, chosen.seed, chosen.most_shared, rejected)
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
-    write_atomically(file, lines(rows(found.drafts, collection, by)).encode())
+    write_atomically(file, lines(rows(found.drafts, collection, by, rejected_ids(file))).encode())
     print("\n".join([*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file)]))
     return FOUND if found.short and _is_asked(chosen) else 0
 

@@ -4,6 +4,7 @@ Collection(documents, planned)   what is asked of, and what is near a question i
 planned_facts(folder)            those of ``structure.json``
 ask(collection, wanted, seed)    drafts that pass the filters, and what was dropped
 rejected_beside(file)            what a person rejected of them, for ``ask`` to leave out
+rejected_ids(file)               ids that its rows are not to have again
 rows(drafts, collection)         rows of ``queries.jsonl``; ``lines`` writes them
 """
 
@@ -13,7 +14,7 @@ from rag_harness.questions.asking import KINDS, Found, ask
 from rag_harness.questions.collection import Collection
 from rag_harness.questions.draft import Draft
 from rag_harness.questions.planned import planned_facts
-from rag_harness.questions.rejected import rejected_beside
+from rag_harness.questions.rejected import rejected_beside, rejected_ids
 from rag_harness.questions.written import EMBEDDED, lines, rows
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "lines",
     "planned_facts",
     "rejected_beside",
+    "rejected_ids",
     "rows",
 ]

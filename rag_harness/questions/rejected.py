@@ -24,6 +24,15 @@ def rejected_beside(file: Path) -> list[Draft]:
     return [_draft(row, each) for each in files for row in rejected_rows(each)]
 
 
+def rejected_ids(file: Path) -> set[str]:
+    """Return the ids of what was rejected of ``file``: a review may bring these questions back into it.
+
+    Raises:
+        DataError: what was rejected cannot be read.
+    """
+    return {row["query_id"] for row in rejected_rows(file.resolve())}
+
+
 def _draft(row: Row, file: Path) -> Draft:
     try:
         evidence = tuple(Evidence(each["filename"], each["quote"]) for each in row.get("evidence") or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from rag_harness.questions.collection import Collection
@@ -18,14 +18,16 @@ EMBEDDED = "embedded/templates"
 """What rows say of who wrote them, where no model did."""
 
 
-def rows(drafts: Iterable[Draft], collection: Collection, by: str = EMBEDDED) -> Iterator[dict[str, Any]]:
-    """Yield a row a draft, numbered by kind, as ``dataset.queries`` reads them."""
+def rows(
+    drafts: Iterable[Draft], collection: Collection, by: str = EMBEDDED, taken: Container[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield a row a draft, numbered by kind, as ``dataset.queries`` reads them; none gets an id that is ``taken``."""
     numbers: Counter[str] = Counter()
     for draft in drafts:
-        numbers[draft.kind] += 1
+        name = _name(draft.kind, numbers, taken)
         shared = overlap(draft, collection)
         yield {
-            "query_id": f"q_{draft.kind}_{numbers[draft.kind]:03d}",
+            "query_id": name,
             "query_type": draft.kind,
             "query": draft.text,
             "ground_truth": draft.ground_truth,
@@ -41,6 +43,14 @@ def rows(drafts: Iterable[Draft], collection: Collection, by: str = EMBEDDED) ->
                 "reviewed": "no",
             },
         }
+
+
+def _name(kind: str, numbers: Counter[str], taken: Container[str]) -> str:
+    while True:
+        numbers[kind] += 1
+        name = f"q_{kind}_{numbers[kind]:03d}"
+        if name not in taken:
+            return name
 
 
 def _distractors(draft: Draft, collection: Collection) -> dict[str, int]:

@@ -65,6 +65,7 @@ class ReviewFile:
         for line in _lines(apart):
             row = _row(line, rejected_file(self.file))
             if row["query_id"] not in known:
+                known[row["query_id"]] = row["query"]
                 self._lines.append(line)
                 self.rows.append(row)
             elif known[row["query_id"]] != row["query"]:

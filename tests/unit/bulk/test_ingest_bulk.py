@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -84,9 +85,8 @@ class Node:
             return getattr(self.worker, method)(*given)
 
 
-@pytest.fixture
-def nodes(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
-    """Two nodes in place of a cluster; the first dies in its second call."""
+def two_nodes(monkeypatch: pytest.MonkeyPatch, first: Callable[[Opening, str], Node]) -> list[Node]:
+    """Put two nodes in the place of a cluster; the list has those of the last crew, and who came for one that died."""
     made: list[Node] = []
 
     @contextmanager
@@ -95,11 +95,17 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
             made.append(Node(opening, f"after {lost.name}"))
             return made[-1]
 
-        made[:] = [Node(opening, "first", lives=1), Node(opening, "second")]
+        made[:] = [first(opening, "first"), Node(opening, "second")]
         yield Crew(made[:2], replace), made[0].ready
 
     monkeypatch.setattr(ingest_crew, "crew_for", crew)
     return made
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
+    """Two nodes, of which the first dies in its second call."""
+    return two_nodes(monkeypatch, partial(Node, lives=1))
 
 
 def parts(folder: str) -> dict[str, bytes]:
@@ -237,12 +243,15 @@ def test_a_node_that_would_make_other_vectors_is_refused(folder: Path, monkeypat
         (["docs.parquet", "--to", "out", "--near-duplicates", "0.9"], "--near-duplicates compares all documents"),
         (["gone", "--to", "out"], "No file or folder gone"),
         (["out", "--to", "out"], "No page in out"),
+        (["rowless.parquet", "--to", "out"], "No row in rowless.parquet"),
+        (["rowless.parquet"], "No row in rowless.parquet"),
     ],
 )
 def test_what_cannot_be_is_refused(
     folder: Path, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "out").mkdir()
+    pq.write_table(pq.read_table("docs.parquet").slice(0, 0), "rowless.parquet")
     assert main(["ingest", *given, "--profile", "mock"]) == 2
     assert message in capsys.readouterr().err
     assert not any(Path("out").iterdir())

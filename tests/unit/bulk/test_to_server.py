@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,9 @@ pq = pytest.importorskip("pyarrow.parquet")
 from rag_harness.__main__ import main  # noqa: E402
 from rag_harness.bulk import files, parquet_rows  # noqa: E402
 from rag_harness.bulk.about import About, about  # noqa: E402
-from rag_harness.bulk.crew import Crew, Hand  # noqa: E402
 from rag_harness.bulk.kept_cuts import keeping_cuts  # noqa: E402
-from rag_harness.bulk.values import Opening, Ready  # noqa: E402
+from rag_harness.bulk.values import Opening  # noqa: E402
 from rag_harness.bulk.worker import BulkWorker  # noqa: E402
-from rag_harness.commands import ingest_crew  # noqa: E402
 from rag_harness.dataset.collection import read_paths  # noqa: E402
 from rag_harness.dataset.library import Keeping  # noqa: E402
 from rag_harness.errors import PrerequisiteError  # noqa: E402
@@ -31,12 +28,12 @@ from rag_harness.recording.store import key_of  # noqa: E402
 from rag_harness.registry import resolve  # noqa: E402
 from rag_harness.retrieval.indexes.server import lease as lease_module  # noqa: E402
 from rag_harness.retrieval.indexes.server.connection import connect  # noqa: E402
-from rag_harness.retrieval.indexes.server.ledger import LEDGER, Ledger  # noqa: E402
+from rag_harness.retrieval.indexes.server.ledger import LEDGER, Entry, Ledger  # noqa: E402
 from rag_harness.retrieval.indexes.server.status import states  # noqa: E402
 from rag_harness.retrieval.retrieval import Retrieval, spec_of  # noqa: E402
 from rag_harness.settings import Settings  # noqa: E402
 from rag_harness.types import Chunk, Document  # noqa: E402
-from tests.unit.bulk.test_ingest_bulk import Node  # noqa: E402
+from tests.unit.bulk.test_ingest_bulk import Node, two_nodes  # noqa: E402
 from tests.unit.retrieval.indexes.server.stub import Answer, Call, ClusterStub, cluster_stub  # noqa: E402
 
 TEXT = "# Returns {n}\n\nYou can return lamp {n} within {n} days of delivery.\n\n## Costs\n\nIt costs {n} euros.\n"
@@ -82,20 +79,8 @@ def ingest(capsys: pytest.CaptureFixture[str], stub: ClusterStub) -> Run:
 
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
-    """Two nodes in place of a cluster; the first dies when it has sent a window."""
-    made: list[Node] = []
-
-    @contextmanager
-    def crew(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
-        def replace(lost: Hand) -> Node:
-            made.append(Node(opening, f"after {lost.name}"))
-            return made[-1]
-
-        made[:] = [_Dying(opening, "first"), Node(opening, "second")]
-        yield Crew(made[:2], replace), made[0].ready
-
-    monkeypatch.setattr(ingest_crew, "crew_for", crew)
-    return made
+    """Two nodes, of which the first dies when it has sent a window."""
+    return two_nodes(monkeypatch, _Dying)
 
 
 class _Dying(Node):
@@ -113,6 +98,13 @@ def collection(stub: ClusterStub) -> str:
     """Return the name of the one collection beside the ledger."""
     [name] = [each.name for each in stub.engine.get_collections().collections if each.name != LEDGER]
     return str(name)
+
+
+def entry(stub: ClusterStub) -> Entry:
+    """Return what is known of that collection's last change."""
+    found = Ledger(connect(stub.url, "")).read(collection(stub))
+    assert found
+    return found
 
 
 def points(stub: ClusterStub) -> tuple[str, dict[str, Any]]:
@@ -285,7 +277,7 @@ def test_the_asking_process_alone_holds_the_right_to_change_it(
     ingest("docs.parquet")
     entries = [points[0].payload for points in held]
     assert {(entry["turn"], entry["changing"], entry["total"]) for entry in entries} == {(0, True, CHUNKS)}
-    [last] = Ledger(connect(stub.url, "")).entries()
+    last = entry(stub)
     assert (last.turn, last.changing, last.done) == (1, False, CHUNKS)
 
 
@@ -295,7 +287,7 @@ def test_a_collection_that_another_run_is_changing_is_not_sent_to(
     monkeypatch.setenv("RAG_QDRANT_CLUSTER", "wait=0")
     name = ingest("docs.parquet")["sent"].split()[-1]
     ledger = Ledger(connect(stub.url, ""))
-    [last] = ledger.entries()
+    last = entry(stub)
     other = replace(last, turn=last.turn + 1, holder="another", who="far:7", changing=True, done=5)
     assert ledger.write(other, last.turn)
     stub.engine.delete_collection(name)
@@ -366,7 +358,7 @@ def test_documents_that_change_between_the_passes_are_named(
     said = ingest("docs.parquet", status=2)
     [line] = [line for line in said.values() if "were changed while they were ingested" in line]
     assert ("among d06.md to d07.md" in line) == (count == 12)
-    assert not [entry for entry in Ledger(connect(stub.url, "")).entries() if entry.changing]
+    assert not entry(stub).changing
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -423,7 +415,7 @@ def test_documents_without_a_chunk_make_no_collection(folder: Path, ingest: Run,
     pq.write_table(pa.table({"id": ["a", "b"], "text": ["", " \n"]}), "docs.parquet")
     said = ingest("docs.parquet")
     assert (said["read"], said["empty"]) == ("read      2 (0 parsed now)", "empty     2: a, b")
-    assert "chunks" not in said
+    assert said["chunks"] == "chunks    0: no collection is made"
     assert not stub.engine.get_collections().collections
 
 

@@ -152,11 +152,27 @@ def test_killed_anywhere_the_old_index_answers_and_the_next_run_ends_the_work(
     assert "(0 parsed now)" in run(capsys, "kb")["read"]
 
 
-def test_the_line_of_progress_says_how_fast_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_ctrl_c_is_not_said_behind_the_line_of_progress(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        work.report("reading", 3, 9, "files")
+        raise KeyboardInterrupt
+
+    terminal = Terminal()
+    monkeypatch.setattr("rag_harness.dataset.collection.read_paths", stopped)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["ingest", "kb"]) == 130
+    assert terminal.getvalue().split("\r\x1b[K")[1:] == [
+        "reading 3/9 files",
+        "stopped; the same command goes on from what was kept\n",
+    ]
+
+
+def test_the_line_of_progress_says_how_fast_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
     now, terminal = 100.0, Terminal()
     monkeypatch.setattr(ingest, "monotonic", lambda: now)
     monkeypatch.setattr(work, "monotonic", lambda: now)

@@ -12,7 +12,7 @@ from rag_harness.commands import FOUND
 from rag_harness.dataset.queries import read_queries
 from rag_harness.kb.validation import validate
 from rag_harness.questions.review.file import ReviewFile
-from rag_harness.questions.review.rows import rejected
+from rag_harness.questions.review.rows import accepted, rejected
 from tests.unit.questions.shop import DELIVERY, RETURNS, folder
 
 JAPANESE = "# 返品\n\n商品は30日以内に返品できます。送料は500円です。\n\n| 品名 | 価格 |\n|---|---|\n| 灯籠 | 900円 |\n"
@@ -83,6 +83,18 @@ def test_what_was_rejected_is_not_asked_again_and_others_take_its_place(
     now = {query.query.text for query in read_queries(made / more)}
     assert len(now) == 5
     assert now & before == before - set(gone)
+
+
+def test_what_was_rejected_can_be_brought_back_beside_what_took_its_place(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    file, asking = made / "queries.jsonl", ["kb", "queries", str(made), "--direct", "2"]
+    assert main(asking) == 0
+    reject(file, 0)
+    assert main(asking) == 0
+    reject(file, 0)
+    questions = ReviewFile(file)
+    questions.put({number: accepted(row, "Ada") for number, row in enumerate(questions.rows)})
+    assert len(read_queries(file)) == 3
 
 
 def test_where_all_were_rejected_others_are_asked(tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ def explained(error: Exception, url: str) -> str:
         return f"{where} took too long ({kind}). Raise rag_qdrant_cluster timeout=, or look at the server's load."
     if kind in ("ConnectError", "RemoteProtocolError", "ReadError", "WriteError", "ConnectionError"):
         return f"{where} cannot be reached ({kind}: {source}). Is it running, and is rag_qdrant_url right?"
+    if kind == "JSONDecodeError" or (kind == "ValidationError" and source is not error):
+        return f"{where} answers, and not as Qdrant does ({kind}). Is rag_qdrant_url right?"
     return f"{kind}: {source}"
 
 

@@ -15,11 +15,8 @@ from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 
-BEAT, SILENCE, POLL = 10.0, 60.0, 2.0
-"""Seconds: between two signs of life; without one until a holder counts as dead; between two looks at a holder."""
-
-_AGAIN = 0.05
-"""Seconds after another was quicker."""
+BEAT, SILENCE = 10.0, 60.0
+"""Seconds: between two signs of life; without one until a holder counts as dead."""
 
 _SEED = uuid4().hex
 

@@ -7,7 +7,6 @@ held against another's: who waits watches whether the turn goes on, by a clock o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
@@ -69,15 +68,6 @@ class Ledger:
         unchanged = Filter(must=[FieldCondition(key="turn", match=MatchValue(value=seen))])
         self._client.upsert(LEDGER, [point], wait=True, ordering=WriteOrdering.STRONG, update_filter=unchanged)
         return self.read(entry.collection) == entry
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield what is known of every collection."""
-        after: Any = None
-        while self._exists():
-            points, after = self._client.scroll(LEDGER, limit=256, offset=after, with_payload=True)
-            yield from (Entry(**point.payload) for point in points)
-            if after is None:
-                return
 
     def forget(self, collection: str) -> None:
         """Remove what is known of a collection that is gone."""

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import ssl
+from json import JSONDecodeError
 
 import pytest
 from httpx import ConnectError, Headers, ReadTimeout
+from pydantic_core import ValidationError
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
@@ -40,6 +42,14 @@ def answer(status: int, content: bytes = b'{"status": {"error": "Wrong input: no
         (
             ResponseHandlingException(ConnectError("Connection refused")),
             f"{URL} cannot be reached (ConnectError: Connection refused). Is it running, and is rag_qdrant_url right?",
+        ),
+        (
+            JSONDecodeError("Expecting value", "<html>", 0),
+            f"{URL} answers, and not as Qdrant does (JSONDecodeError). Is rag_qdrant_url right?",
+        ),
+        (
+            ResponseHandlingException(ValidationError.from_exception_data("VersionInfo", [])),
+            f"{URL} answers, and not as Qdrant does (ValidationError). Is rag_qdrant_url right?",
         ),
         (KeyError("x"), "KeyError: 'x'"),
     ],
