@@ -52,6 +52,6 @@ def _said(source: random.Random, row: ExperimentResult) -> Mapping[str, Any]:
         return {"value": None, "reason": "an abstention, which claims nothing", "undefined": True}
     if source.random() < 0.005:
         return {"value": None, "reason": "the judge is away"}
-    said = [(_CLAIM[: source.randrange(20, 90)], source.random()) for _ in range(2)]
-    claims = [{"text": text, "value": value} for text, value in said]
-    return {"value": sum(value for _, value in said) / len(said), "detail": {"claims": claims}}
+    values = source.random(), source.random()
+    claims = [{"text": _CLAIM[: source.randrange(20, 90)], "value": value} for value in values]
+    return {"value": sum(values) / len(values), "detail": {"claims": claims}}

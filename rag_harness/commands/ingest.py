@@ -25,6 +25,7 @@ _OPTIONS = {
     "cache_dir": "folder of what was parsed, cut, embedded and indexed",
     "qdrant_url": "Qdrant server or cluster that gets the index; default: an index in the cache folder",
     "embed_model": "embedding model; default: the profile's",
+    "device": "where a local model runs: cpu, or cuda or mps, a GPU that torch knows",
     "chunker": "how documents are cut",
     "chunk_size": "longest chunk in tokens",
     "chunk_overlap": "tokens repeated between pieces of a long section",

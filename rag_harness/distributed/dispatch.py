@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Sequence
 from operator import attrgetter
 
 from rag_harness.distributed.remote import Remote, Replace, UnsentError, WorkerLostError
-from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
-from rag_harness.engine.trial import Outcome
+from rag_harness.distributed.under_way import Place, Sent, fail, give_up, take_left, wanted
+from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, Wanted
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
-from rag_harness.results.row import ExperimentResult, row_or_none
-from rag_harness.types import TrialId
 
 MOST_DEATHS = 3
 """Workers that may die while a job is under way before it is taken for the reason."""
@@ -23,34 +20,6 @@ LAST_WORDS = 1.0
 """Seconds for calls that a worker answers when it is closed; to cut one off is noisy by ``ray://``."""
 HEARD_WITHIN = 300.0
 """Seconds that a worker may be silent: it answers within a fraction of that, whether it has done something or not."""
-
-
-@dataclass(eq=False)
-class _Sent:
-    number: int
-    job: Job
-    carried: Carried | None
-    came: asyncio.Future[Answered | Asked]
-    place: _Place | None = None
-    deaths: int = 0
-
-
-@dataclass(eq=False)
-class _Place:
-    """A worker, and what it has."""
-
-    remote: Remote
-    sent: dict[int, _Sent] = field(default_factory=dict)
-    outbox: list[_Sent] = field(default_factory=list)
-    carried: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    load: int = 0
-    is_sending: bool = False
-    is_listening: bool = False
-
-    def knows(self, sent: _Sent) -> bool:
-        """Return whether the worker has learned the experiment of a job."""
-        learned = self.carried.get(sent.carried.name) if sent.carried else None
-        return sent.carried is None or (learned is not None and learned.done() and learned.exception() is None)
 
 
 _by_load = attrgetter("load")
@@ -66,8 +35,8 @@ class Dispatch:
 
     def __init__(self, remotes: Sequence[Remote], replace: Replace) -> None:
         self._replace = replace
-        self._places: list[_Place] = []
-        self._homeless: list[_Sent] = []
+        self._places: list[Place] = []
+        self._homeless: list[Sent] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._number = 0
         self._closing, self._replacing = False, 0
@@ -82,7 +51,7 @@ class Dispatch:
             CriticalError: no worker is left. Any other error is the job's own.
         """
         self._number += 1
-        sent = _Sent(self._number, job, carried, asyncio.get_running_loop().create_future())
+        sent = Sent(self._number, job, carried, asyncio.get_running_loop().create_future())
         self._send(sent)
         try:
             return await sent.came
@@ -90,7 +59,7 @@ class Dispatch:
             self._forget(sent)
 
     def _add(self, remote: Remote) -> None:
-        place = _Place(remote)
+        place = Place(remote)
         self._places.append(place)
         self._spawn(self._listen(place))
 
@@ -99,7 +68,7 @@ class Dispatch:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _send(self, sent: _Sent) -> None:
+    def _send(self, sent: Sent) -> None:
         if not self._places and self._replacing:
             self._homeless.append(sent)
             return
@@ -112,23 +81,23 @@ class Dispatch:
         if place.is_listening:
             self._start_flush(place)
 
-    def _start_flush(self, place: _Place) -> None:
+    def _start_flush(self, place: Place) -> None:
         if place.outbox and not place.is_sending:
             place.is_sending = True
             self._spawn(self._flush(place))
 
-    async def _flush(self, place: _Place) -> None:
+    async def _flush(self, place: Place) -> None:
         try:
             # Whatever is submitted in the same breath, or while a call is under way, goes in one call.
             await asyncio.sleep(0)
             while place.outbox:
                 await self._flush_once(place)
-        except WorkerLostError:
-            await self._bury(place)
+        except WorkerLostError as error:
+            await self._bury(place, error)
         finally:
             place.is_sending = False
 
-    async def _flush_once(self, place: _Place) -> None:
+    async def _flush_once(self, place: Place) -> None:
         # From here on they are under way: what comes meanwhile goes with the next, after its own experiment, and a
         # worker that dies of learning one is counted against the jobs that need it.
         batch, place.outbox = [each for each in place.outbox if not each.came.done()], []
@@ -136,15 +105,23 @@ class Dispatch:
         for carried in {each.carried.name: each.carried for each in batch if each.carried}.values():
             await self._carry(place, carried, batch)
         ready = [each for each in batch if not each.came.done()]
+        if ready:
+            await self._take(place, ready)
+
+    async def _take(self, place: Place, jobs: Sequence[Sent]) -> None:
+        """Have a worker begin jobs, in one call; where one of them cannot be sent, each in a call of its own."""
         try:
-            if ready:
-                await place.remote.take([(each.number, each.job) for each in ready])
+            await place.remote.take([(each.number, each.job) for each in jobs])
         except WorkerLostError:
             raise
         except Exception as error:
-            _fail(ready, error)
+            if len(jobs) == 1 or not isinstance(error, UnsentError):
+                fail(jobs, error)
+                return
+            for each in jobs:
+                await self._take(place, [each])
 
-    async def _carry(self, place: _Place, carried: Carried, batch: Sequence[_Sent]) -> None:
+    async def _carry(self, place: Place, carried: Carried, batch: Sequence[Sent]) -> None:
         """Have a worker learn an experiment once; where it cannot, the jobs that need it fail with its reason."""
         if carried.name not in place.carried:
             place.carried[carried.name] = asyncio.ensure_future(place.remote.carry(carried))
@@ -153,27 +130,21 @@ class Dispatch:
         except WorkerLostError:
             raise
         except Exception as error:
-            _fail([each for each in batch if each.carried is carried], error)
+            fail([each for each in batch if each.carried is carried], error)
 
-    async def _listen(self, place: _Place) -> None:
+    async def _listen(self, place: Place) -> None:
         try:
             while not self._closing:
                 for done in await self._exchange(place):
                     self._settle(place.sent.pop(done.number, None), done)
                 await asyncio.sleep(LINGER)
-        except WorkerLostError:
-            await self._bury(place)
         except asyncio.TimeoutError:
-            log.error("Worker %s has not been heard of for %.0f s, and is ended", place.remote.name, HEARD_WITHIN)
-            place.remote.kill()
-            await self._bury(place)
+            await self._bury(place, f"not heard of for {HEARD_WITHIN:.0f} s")
         except Exception as error:
-            # What it has done since it was last asked is lost on the way: it must not go on, nor may its jobs wait.
-            log.error("Worker %s cannot be understood, and is ended", place.remote.name, exc_info=error)
-            place.remote.kill()
-            await self._bury(place)
+            # Where it cannot be understood, what it has done since it was last asked is lost on the way.
+            await self._bury(place, error)
 
-    async def _exchange(self, place: _Place) -> list[Done]:
+    async def _exchange(self, place: Place) -> list[Done]:
         """Wait for what a worker has done; jobs that came since it was last asked go there in the same call."""
         batch = [each for each in place.outbox if place.knows(each) and not each.came.done()]
         place.outbox = [each for each in place.outbox if not place.knows(each)]
@@ -183,13 +154,13 @@ class Dispatch:
         try:
             asked = place.remote.finished([(each.number, each.job) for each in batch])
             return await asyncio.wait_for(asked, HEARD_WITHIN)
-        except UnsentError as error:
-            _fail(batch, error)
+        except UnsentError:
+            await self._take(place, batch)
             return []
         finally:
             place.is_listening = False
 
-    def _settle(self, sent: _Sent | None, done: Done) -> None:
+    def _settle(self, sent: Sent | None, done: Done) -> None:
         if sent is None or sent.came.done():
             return
         if done.error is not None:
@@ -197,42 +168,43 @@ class Dispatch:
         elif done.result is not None:
             sent.came.set_result(done.result)
 
-    async def _bury(self, place: _Place) -> None:
+    async def _bury(self, place: Place, why: object) -> None:
         """Start another worker, take what the dead one has kept, and send the rest again."""
         if self._closing or place not in self._places:
             return
         self._places.remove(place)
+        _end(place.remote)
         under_way = [each for each in place.sent.values() if not each.came.done()]
         waiting = [each for each in place.outbox if not each.came.done()]
-        log.warning("Worker %s is gone; %d jobs were under way", place.remote.name, len(under_way))
-        replaced = await self._replaced(place.remote.name, _wanted(under_way))
+        log.warning("Worker %s is gone, %d jobs were under way: %s", place.remote.name, len(under_way), why)
+        replaced = await self._replaced(place.remote.name, wanted(under_way))
         if replaced is not None:
             self._add(replaced[0])
-            _take_left(under_way, replaced[1].left)
+            take_left(under_way, replaced[1].left)
         self._again([each for each in under_way if not each.came.done()], waiting)
 
-    async def _replaced(self, lost: str, wanted: Wanted) -> tuple[Remote, Opened] | None:
+    async def _replaced(self, lost: str, rows: Wanted) -> tuple[Remote, Opened] | None:
         self._replacing += 1
         try:
-            return await self._replace(lost, wanted)
+            return await self._replace(lost, rows)
         except Exception as error:
             log.error("No worker could be started for %s", lost, exc_info=error)
             return None
         finally:
             self._replacing -= 1
 
-    def _again(self, under_way: Sequence[_Sent], waiting: Sequence[_Sent]) -> None:
+    def _again(self, under_way: Sequence[Sent], waiting: Sequence[Sent]) -> None:
         for each in under_way:
             each.deaths += 1
             self.lost += 1
             if each.deaths >= MOST_DEATHS:
-                each.came.set_result(Answered(Outcome(None, not_run=_deadly(each.deaths))))
+                give_up(each)
         homeless, self._homeless = self._homeless, []
         for each in (*under_way, *waiting, *homeless):
             if not each.came.done():
                 self._send(each)
 
-    def _forget(self, sent: _Sent) -> None:
+    def _forget(self, sent: Sent) -> None:
         if sent.place is not None:
             sent.place.load -= 1
             sent.place.sent.pop(sent.number, None)
@@ -251,31 +223,9 @@ class Dispatch:
         await asyncio.gather(*tasks, *closing, return_exceptions=True)
 
 
-def _fail(jobs: Sequence[_Sent], error: Exception) -> None:
-    for each in jobs:
-        if not each.came.done():
-            each.came.set_exception(error)
-
-
-def _wanted(jobs: Sequence[_Sent]) -> Wanted:
-    trials = [each.job for each in jobs if isinstance(each.job, TrialJob)]
-    return frozenset((job.trial.id, job.fingerprint) for job in trials)
-
-
-def _take_left(under_way: Sequence[_Sent], lines: Sequence[bytes]) -> None:
-    """Answer jobs with the rows that their worker had kept before it died."""
-    rows = _rows(lines)
-    for each in under_way:
-        if isinstance(each.job, TrialJob):
-            row = rows.get((each.job.trial.id, each.job.fingerprint))
-            if row is not None and not each.came.done():
-                each.came.set_result(Answered(Outcome(row)))
-
-
-def _rows(lines: Sequence[bytes]) -> Mapping[tuple[TrialId, str], ExperimentResult]:
-    found = [row for row in map(row_or_none, lines) if row is not None and row.ok]
-    return {(row.trial, row.fingerprint): row for row in found}
-
-
-def _deadly(deaths: int) -> str:
-    return f"{deaths} workers have died while it was under way: it may need more memory than a node has"
+def _end(remote: Remote) -> None:
+    """End a worker that is taken for dead: one that only cannot be reached would go on, and pay for what it does."""
+    try:
+        remote.kill()
+    except Exception as error:  # the cluster itself may be gone
+        log.debug("Worker %s cannot be ended", remote.name, exc_info=error)

@@ -14,7 +14,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from rag_harness.bulk.crew import Crew, Hand, LostError
 from rag_harness.bulk.values import Opening, Ready
 from rag_harness.bulk.worker import BulkWorker
-from rag_harness.distributed.ray_nodes import START_WAIT, RayNodes
+from rag_harness.distributed.ray_actors import START_WAIT
+from rag_harness.distributed.ray_nodes import RayNodes
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
 

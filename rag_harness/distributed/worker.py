@@ -84,7 +84,7 @@ class Worker:
         try:
             with self._parts.spread.preparing():
                 return built(carried, self._parts, self._settings)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PrerequisiteError(
                 f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
             ) from None  # a cause may be one that cannot travel
@@ -107,7 +107,7 @@ class Worker:
 
     async def close(self) -> None:
         """Drop what is under way, and let go of models, stores and the journal."""
-        self._is_closing = True
+        self._is_closing, is_all_told = True, not (self._tasks or self._done)
         self._has_done.set()  # whoever waits for more need not be cut off
         for task in self._tasks:
             task.cancel()
@@ -117,18 +117,17 @@ class Worker:
         await self._meter.aclose()
         self._parts.flush()
         self._journal.close()
-        self._journals.clear(self._journal.file)
+        if is_all_told:
+            self._journals.clear(self._journal.file)
 
     async def _finish(self, number: int, job: Job) -> None:
         try:
             result = await (self._answer(job) if isinstance(job, TrialJob) else self._ask(job))
             self._tell(Done(number, result))
-        except asyncio.CancelledError as error:
+        except BaseException as error:
             if self._is_closing:
                 raise
-            # A pipeline may cancel itself; whoever waits for its trial must not wait for ever.
-            self._tell(Done(number, error=travelling(error)))
-        except Exception as error:
+            # A pipeline may cancel itself, or call pytest.fail; whoever waits for its trial must not wait for ever.
             self._tell(Done(number, error=travelling(error)))
 
     def _tell(self, done: Done) -> None:

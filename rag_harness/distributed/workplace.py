@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.distributed.dispatch import Dispatch
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Opened, Opening, TrialJob, Wanted
@@ -23,13 +23,15 @@ from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 
 if TYPE_CHECKING:
-    from rag_harness.distributed.ray_nodes import RayLedger, RayNodes, RayWorker
+    from rag_harness.distributed.ray_actors import RayLedger, RayWorker
+    from rag_harness.distributed.ray_nodes import RayNodes
 
 CLOSE_WAIT = 10.0
 """Seconds that workers get to write what is waiting."""
-HEARD_WITHIN = 30.0
+MEET_WAIT = 30.0
 """Seconds that a worker may take to hear of the others."""
 
+T = TypeVar("T")
 Describe = Callable[[Experiment], Carried]
 
 
@@ -81,10 +83,10 @@ class RayWorkplace:
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
-        workers = await asyncio.gather(*(self._start(node) for node in nodes))
+        workers = await _all([self._start(node) for node in nodes])
         self._crew = [worker for worker, _ in workers]
         await asyncio.gather(*map(self._introduce, self._crew))
-        self._dispatch = Dispatch([worker for worker, _ in workers], self._replace)
+        self._dispatch = Dispatch(self._crew, self._replace)
 
     @property
     def _token(self) -> str:
@@ -133,7 +135,7 @@ class RayWorkplace:
     async def _introduce(self, worker: RayWorker) -> None:
         """Tell a worker whom it may ask for vectors; one that does not hear it makes them alone."""
         try:
-            await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), HEARD_WITHIN)
+            await asyncio.wait_for(worker.meet([each.peer for each in self._crew]), MEET_WAIT)
         except Exception as error:
             log.warning("Worker %s has not heard of the others: %s", worker.name, error or type(error).__name__)
 
@@ -172,6 +174,20 @@ class RayWorkplace:
         self._ledger_file.unlink(missing_ok=True)
         self._shared.unlink(missing_ok=True)
         await asyncio.to_thread(self._nodes.leave)
+
+
+async def _all(starting: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what all come to; where one fails, the others have ended: Ray starts a cluster for a call after the last.
+
+    Raises whatever the first that fails raises.
+    """
+    tasks = [asyncio.ensure_future(each) for each in starting]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _fewest(settings: Settings) -> int:

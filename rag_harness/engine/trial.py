@@ -75,12 +75,7 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
 
 
 async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
-    if inspect.iscoroutinefunction(pipeline.answer):
-        answered = await pipeline.answer(query)
-    else:
-        answered = await in_a_thread(lambda: _call(pipeline, query))
-        if inspect.isawaitable(answered):
-            answered = await answered
+    answered = await _asked(pipeline, query)
     if isinstance(answered, str):
         return PipelineOutput(Answer(answered, raw=answered))
     if not isinstance(answered, PipelineOutput):
@@ -89,6 +84,17 @@ async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
             f"the answer as a string."
         )
     return answered
+
+
+async def _asked(pipeline: Any, query: Query) -> Any:
+    try:
+        if inspect.iscoroutinefunction(pipeline.answer):
+            return await pipeline.answer(query)
+        answered = await in_a_thread(lambda: _call(pipeline, query))
+        return await answered if inspect.isawaitable(answered) else answered
+    except SystemExit as error:
+        # It would end the event loop, and whoever waits for a trial would wait for ever.
+        raise RuntimeError(f"{type(pipeline).__name__}.answer asked Python to exit, with {error.code!r}") from error
 
 
 def _call(pipeline: Any, query: Query) -> Any:

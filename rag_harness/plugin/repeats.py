@@ -100,6 +100,8 @@ class Repeats:
         if stored is not None and not measures:
             return _taken(*stored, left)  # without a workplace: a cluster would be opened for nothing
         repeating = self._repeating.get()
+        # What nodes had of it is in the files since the workplace was opened.
+        stored = stored or self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
 
         async def job() -> Again:
             row, earlier = stored or (await repeating.answer(trial, repeat, experiment, fingerprint), False)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Mode = Literal["auto", "replay", "record", "live"]
 Precision = Literal["float32", "bfloat16"]
+Device = Literal["cpu", "cuda", "mps"]
 VerdictBy = Literal["point", "evidence"]
 Inconclusive = Literal["warn", "fail"]
 Unreadable = Literal["stop", "skip"]
@@ -103,6 +104,8 @@ class Settings:
     precision: Precision = option(
         "float32", "of local models' weights: float32, or bfloat16 where the CPU knows it", "retrieval"
     )
+    # What it changes, the last digits of vectors and scores, stands in the revision of the model.
+    device: Device = option("cpu", "where local models run: cpu, or cuda or mps, a GPU that torch knows", "nothing")
     embed_base_url: str = option("", "endpoint for embeddings; default: the profile's", "retrieval")
     rerank_model: str = option("", "reranker; default: the profile's", "reranking")
     chunker: str = option("sections", "how pages are cut, by its registered name", "retrieval")

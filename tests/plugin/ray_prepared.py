@@ -10,7 +10,8 @@ from safetensors.numpy import load_file
 
 from rag_harness.distributed.carrying import carry
 from rag_harness.distributed.homes import Part, Waiting
-from rag_harness.distributed.ray_nodes import RayNodes, RayWorker
+from rag_harness.distributed.ray_actors import RayWorker
+from rag_harness.distributed.ray_nodes import RayNodes
 from rag_harness.distributed.remote import WorkerLostError
 from rag_harness.distributed.values import Carried, Opening
 from rag_harness.pipelines import experiment

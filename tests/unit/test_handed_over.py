@@ -10,6 +10,7 @@ import pytest
 
 from rag_harness import distributed
 from rag_harness.engine.journal import JOURNALS
+from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.rows import Trial
 from rag_harness.plugin.trials import Trials
 from rag_harness.protocols import Experiment
@@ -18,11 +19,12 @@ from rag_harness.types import Case, Query
 from tests.unit.rows import make_row
 
 ROW = make_row(experiment="mine", query_id="q1", fingerprint="print")
+AGAIN = make_row(experiment="mine+repeat2", query_id="q1", fingerprint=repeat_fingerprint("print", 2))
 MINE = Experiment("mine", object())
 
 
 class Cluster:
-    """Has kept a row, on the disk of a node."""
+    """Has kept rows, on the disk of a node."""
 
     is_here, ask = False, None
 
@@ -30,7 +32,7 @@ class Cluster:
         self._journals = Path(settings.output) / JOURNALS
 
     async def open(self) -> None:
-        (self._journals / "earlier-run-ray1.jsonl").write_text(ROW.line())
+        (self._journals / "earlier-run-ray1.jsonl").write_text(ROW.line() + AGAIN.line())
 
     async def answer(self, *_: object) -> Any:
         raise AssertionError("it was paid for already")
@@ -64,3 +66,16 @@ def test_a_row_that_was_on_a_node_is_not_made_again(
     assert trials.stored(Trial("mine", Case(Query("q1", "?"))), MINE) == (ROW, True)
     trials.equipment.close()
     assert (tmp_path / "mine.jsonl").read_text() == ROW.line()
+
+
+def test_a_repeat_that_was_on_a_node_is_not_made_again_where_the_first_answer_was_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributed, "RayWorkplace", Cluster)
+    (tmp_path / "mine.jsonl").write_text(ROW.line())
+    trials = Trials(_session(Settings(engine="ray", output=str(tmp_path), repeats=2)))
+    trial = Trial("mine", Case(Query("q1", "?")))
+    assert trials._submit_if_new(trial, MINE)
+    assert trials.answered_again(trial.id) == []
+    trials.equipment.close()
+    assert (tmp_path / "derived" / "mine+repeat2.jsonl").read_text() == AGAIN.line()

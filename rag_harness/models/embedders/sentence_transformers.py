@@ -13,6 +13,7 @@ import numpy as np
 
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.files.sources import file_sha256
+from rag_harness.models.device import there
 from rag_harness.models.embedders.windows import windows
 from rag_harness.models.token_batches import token_batches
 from rag_harness.once import IMPORTING
@@ -63,18 +64,24 @@ class SentenceTransformersEmbedder:
         max_tokens: longest input. MiniLM was trained on 256 and has positions for 512: docs/validation.md says what
             retrieves better.
         precision: of the weights and of what is computed with them, ``float32`` or ``bfloat16``; vectors are float32.
+        device: as torch names it. Another than the processor is part of the revision: sums differ in the last digits.
     """
 
     def __init__(
-        self, model: str = DEFAULT_MODEL, max_tokens: int = DEFAULT_MAX_TOKENS, precision: str = "float32"
+        self,
+        model: str = DEFAULT_MODEL,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        precision: str = "float32",
+        device: str = "cpu",
     ) -> None:
         self.model = model
-        self._max_tokens, self._precision = max_tokens, precision
+        self._max_tokens, self._precision, self._device = max_tokens, precision, device
 
     @property
     def revision(self) -> str:
         weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else file_sha256(self._file("model.safetensors"))
-        return f"{weights[:12]}-{self.max_tokens}-{self._precision}"
+        where = "" if self._device == "cpu" else f"-{self._device}"
+        return f"{weights[:12]}-{self.max_tokens}-{self._precision}{where}"
 
     @property
     def max_tokens(self) -> int:
@@ -106,7 +113,7 @@ class SentenceTransformersEmbedder:
         tokens: dict[int, TokenVectors] = {}
         for positions, batch in self._batches(texts):
             rows = self._loaded.encode(batch, batch_size=len(batch), output_value=None, show_progress_bar=False)
-            vectors[positions] = _unit(np.stack([row["sentence_embedding"].float().numpy() for row in rows]))
+            vectors[positions] = _unit(np.stack([row["sentence_embedding"].float().cpu().numpy() for row in rows]))
             tokens |= zip(positions, map(_token_vectors, rows), strict=True)
         return vectors, [tokens[position] for position in range(len(texts))]
 
@@ -125,10 +132,10 @@ class SentenceTransformersEmbedder:
         import torch
 
         first, last = self._tokenizer.framed()
-        framed = torch.tensor([[first, *ids, last]])
+        framed = torch.tensor([[first, *ids, last]], device=self._loaded.device)
         with torch.inference_mode():
             said = self._loaded[0].auto_model(input_ids=framed, attention_mask=torch.ones_like(framed))
-        states: Matrix = said.last_hidden_state[0, 1:-1].float().numpy()
+        states: Matrix = said.last_hidden_state[0, 1:-1].float().cpu().numpy()
         return states
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
@@ -182,10 +189,11 @@ class SentenceTransformersEmbedder:
             from transformers.utils import logging as transformers_logging
         except ImportError as error:
             raise PrerequisiteError(missing_package(f"embedder {self.model!r}", error)) from error
+        device = there(self._device)
         try:
             # Its bar would be drawn into pytest's output.
             transformers_logging.disable_progress_bar()
-            loaded = SentenceTransformer(str(self._folder), device="cpu", local_files_only=True)
+            loaded = SentenceTransformer(str(self._folder), device=device, local_files_only=True)
         except Exception as error:
             # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
             raise PrerequisiteError(f"The model {self.model!r} in {self._folder} cannot be loaded: {error}") from error
@@ -195,7 +203,7 @@ class SentenceTransformersEmbedder:
 
 def _token_vectors(row: dict[str, Any]) -> TokenVectors:
     kept = row["attention_mask"].bool()
-    return _unit(row["token_embeddings"][kept].float().numpy()).astype(np.float16)
+    return _unit(row["token_embeddings"][kept].float().cpu().numpy()).astype(np.float16)
 
 
 def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -239,4 +247,5 @@ def create(parts: Parts) -> SentenceTransformersEmbedder:
     """Return the embedder that the settings name."""
     settings = parts.settings
     name = model_name("embedders", settings.embed_model)
-    return SentenceTransformersEmbedder(name, settings.embed_max_tokens or DEFAULT_MAX_TOKENS, settings.precision)
+    longest = settings.embed_max_tokens or DEFAULT_MAX_TOKENS
+    return SentenceTransformersEmbedder(name, longest, settings.precision, settings.device)

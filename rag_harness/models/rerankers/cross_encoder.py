@@ -12,6 +12,7 @@ import numpy as np
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.files.sources import file_sha256
+from rag_harness.models.device import there
 from rag_harness.models.token_batches import token_batches
 from rag_harness.once import IMPORTING
 from rag_harness.protocols import RetrievalParts, Store
@@ -35,13 +36,20 @@ class CrossEncoderReranker:
         refuse: empty, or the reason why the model may not be asked in this mode.
         revision: of the model; see ``revision_of``.
         precision: of the weights and of what is computed with them: ``float32`` or ``bfloat16``.
+        device: as torch names it.
     """
 
     def __init__(
-        self, model: str, pairs: Store, refuse: str = "", revision: str = "1", precision: str = "float32"
+        self,
+        model: str,
+        pairs: Store,
+        refuse: str = "",
+        revision: str = "1",
+        precision: str = "float32",
+        device: str = "cpu",
     ) -> None:
         self.model, self.revision = model, revision
-        self._pairs, self._refuse, self._precision = pairs, refuse, precision
+        self._pairs, self._refuse, self._precision, self._device = pairs, refuse, precision, device
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return self.rerank_many([(query, hits)])[0]
@@ -96,8 +104,9 @@ class CrossEncoderReranker:
             from sentence_transformers import CrossEncoder
         except ImportError as error:
             raise PrerequisiteError(missing_package(f"reranker {self.model!r}", error)) from error
+        device = there(self._device)
         try:
-            loaded = CrossEncoder(self.model, device="cpu", local_files_only=Path(self.model).is_dir())
+            loaded = CrossEncoder(self.model, device=device, local_files_only=Path(self.model).is_dir())
         except Exception as error:
             # A damaged folder makes transformers, safetensors and torch each raise errors of their own.
             why = next(iter(str(error).splitlines()), type(error).__name__)
@@ -118,21 +127,22 @@ def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     return [hits[i].reranked(scores[i], rank) for rank, i in enumerate(best, 1)]
 
 
-def revision_of(model: str, precision: str = "float32") -> str:
+def revision_of(model: str, precision: str = "float32", device: str = "cpu") -> str:
     """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1.
 
     ``logit`` behind it keeps scores apart that were kept when some of them had a sigmoid.
     """
     weights = Path(model) / "model.safetensors"
     digest = file_sha256(weights)[:12] if weights.is_file() else "1"
-    return f"{digest}-logit" if precision == "float32" else f"{digest}-logit-{precision}"
+    unusual = [each for each in (precision, device) if each not in ("float32", "cpu")]
+    return "-".join([digest, "logit", *unusual])
 
 
 def create(parts: RetrievalParts) -> CrossEncoderReranker:
     """Return the cross-encoder that the settings name."""
     settings = parts.settings
     model = model_name("rerankers", settings.rerank_model)
-    revision = revision_of(model, settings.precision)
+    revision = revision_of(model, settings.precision, settings.device)
     refuse = access_of(settings).refusal(local=True)
     pairs = parts.stores.open("pairs", model, revision)
-    return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision)
+    return CrossEncoderReranker(model, pairs, refuse, revision, settings.precision, settings.device)

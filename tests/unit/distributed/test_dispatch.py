@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from rag_harness.distributed.dispatch import HEARD_WITHIN, Dispatch
 from rag_harness.distributed.remote import UnsentError, WorkerLostError
-from rag_harness.distributed.values import Answered, Asked, Carried, Done, Job, Opened, TrialJob, Wanted
+from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import Outcome
-from rag_harness.errors import CriticalError, PrerequisiteError
+from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
+from rag_harness.measures.judged import Material
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Case, PipelineOutput, Query
@@ -35,6 +36,10 @@ def _row(trial: Trial) -> ExperimentResult:
     return make_row(trial, PipelineOutput(Answer("yes")), None, 1.0, SETTINGS, "print")
 
 
+def _asks(job: Job, query: str) -> bool:
+    return isinstance(job, TrialJob) and job.trial.case.query.query_id == query
+
+
 class Cluster:
     """Workers in this process. What one has kept, the next can read."""
 
@@ -48,7 +53,10 @@ class Cluster:
         self.deadly = ""
         self.garbled = 0
         self.unsendable: Exception | None = None
+        self.heavy = ""
         self.cannot_start: Exception | None = None
+        self.cannot_end: Exception | None = None
+        self.ended: list[str] = []
         self.wanted: list[Wanted] = []
         self.refusal: Exception | None = None
 
@@ -98,17 +106,19 @@ class Fake:
         self._check()
         if self.cluster.unsendable:
             raise self.cluster.unsendable
+        if any(_asks(job, self.cluster.heavy) for _, job in jobs):
+            raise UnsentError("it holds a lock")
         self.cluster.batches += 1
         for number, job in jobs:
             self.tasks.add(asyncio.create_task(self._answer(number, job)))
 
     async def _answer(self, number: int, job: Job) -> None:
-        assert isinstance(job, TrialJob)
-        query = job.trial.case.query.query_id
+        query = job.trial.case.query.query_id if isinstance(job, TrialJob) else job.material.question
         self.cluster.calls[query] += 1
         if query == self.cluster.deadly:
             self.die()
             return
+        assert isinstance(job, TrialJob)
         await asyncio.sleep(self.cluster.seconds)
         row = _row(job.trial)
         if self.cluster.keeps:
@@ -137,7 +147,10 @@ class Fake:
         self._check()
 
     def kill(self) -> None:
+        self.cluster.ended.append(self.name)
         self.die()
+        if self.cluster.cannot_end:
+            raise self.cluster.cannot_end
 
 
 async def _all(dispatch: Dispatch, count: int) -> list[str]:
@@ -203,6 +216,34 @@ def test_a_trial_that_kills_its_workers_is_given_up_and_says_so() -> None:
         assert found[0] == "q0" or "3 workers have died" in found[0]
         assert "3 workers have died while it was under way" in found[1]
         assert cluster.calls["q1"] == 3
+        await dispatch.close(1)
+
+    run(go())
+
+
+def test_an_answer_that_kills_its_judges_is_given_up_and_says_so() -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.deadly = "Is it free?"
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        with pytest.raises(RagHarnessError, match="3 workers have died while it was under way"):
+            await dispatch.do(AskJob(Material("Is it free?", "Yes."), ("faithfulness",), 0))
+        await dispatch.close(1)
+
+    run(go())
+
+
+@pytest.mark.parametrize("cannot_end", [None, ConnectionError("the cluster is gone")])
+def test_a_worker_that_cannot_be_reached_is_ended_for_it_may_live_on(cannot_end: Exception | None) -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.cannot_end = cannot_end
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        every = asyncio.ensure_future(_all(dispatch, 3))
+        await asyncio.sleep(0.5)
+        cluster.kill(0)
+        assert len(await every) == 3
+        assert cluster.ended == ["w0"]
         await dispatch.close(1)
 
     run(go())
@@ -327,6 +368,24 @@ def test_jobs_that_cannot_be_sent_with_a_call_fail_and_the_worker_goes_on() -> N
             await dispatch.do(_job(1), CARRIED)
         cluster.unsendable = None
         assert _query(await dispatch.do(_job(2), CARRIED)) == "q2"
+        assert len(cluster.workers) == 1
+        await dispatch.close(1)
+
+    run(go())
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_job_that_cannot_be_sent_takes_none_with_it_that_went_in_the_same_call(knows: bool) -> None:
+    async def go() -> None:
+        cluster = Cluster()
+        cluster.heavy = "q1"
+        dispatch = Dispatch([cluster.start()], cluster.replace)
+        if knows:
+            await dispatch.do(_job(9), CARRIED)
+        jobs = [dispatch.do(_job(number), CARRIED) for number in range(3)]
+        first, heavy, last = await asyncio.gather(*jobs, return_exceptions=True)
+        assert isinstance(heavy, UnsentError)
+        assert [_query(each) for each in (first, last) if isinstance(each, Answered)] == ["q0", "q2"]
         assert len(cluster.workers) == 1
         await dispatch.close(1)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from itertools import count
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rag_harness.distributed.values import Carried
 from rag_harness.errors import PrerequisiteError
 from rag_harness.settings import Settings
 
@@ -57,47 +53,3 @@ def test_a_cluster_that_does_not_answer_may_want_a_token(said_by_ray: list[Excep
     said_by_ray.append(ConnectionError("Failed to connect to Ray cluster at 10.0.0.1:6379"))
     with pytest.raises(PrerequisiteError, match=r"RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/\.ray/auth_token"):
         ray_nodes.RayNodes(Settings(ray_address="10.0.0.1:6379"))
-
-
-def test_a_worker_that_ends_while_it_starts_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def go() -> None:
-        def gone(*_: Any) -> None:
-            raise ray_nodes.RayActorError
-
-        dying: Any = SimpleNamespace(open=SimpleNamespace(remote=gone))
-        await ray_nodes.RayWorker("run-ray1", "0123456789abcdef", dying, {}).open(None)
-
-    with pytest.raises(PrerequisiteError, match="A Ray worker ended while it was starting: run-ray1"):
-        asyncio.run(go())
-
-
-def test_a_worker_that_finds_no_cpu_says_what_to_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def go() -> None:
-        never: Any = SimpleNamespace(remote=lambda *_: asyncio.get_running_loop().create_future())
-        await ray_nodes.RayWorker("run-ray1", "0123456789abcdef", SimpleNamespace(open=never), {}).open(None)
-
-    monkeypatch.setattr(ray_nodes, "START_WAIT", 0.01)
-    with pytest.raises(PrerequisiteError, match=r"run-ray1 on node 01234567 .* no CPU or GPU free.*--rag-ray-workers"):
-        asyncio.run(go())
-
-
-def test_an_experiment_is_written_down_once_for_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = count(1)
-    monkeypatch.setattr(ray_nodes.ray, "put", lambda _: f"reference {next(numbers)}")
-
-    class Actor:
-        def __init__(self) -> None:
-            self.got: list[Any] = []
-            self.carry = SimpleNamespace(remote=self._carry)
-
-        async def _carry(self, given: Any) -> None:
-            self.got.append(given)
-
-    async def go() -> None:
-        shared: dict[str, Any] = {}
-        actors = [Actor(), Actor()]
-        carried = Carried("e3", b"", "", (), "", {})
-        await asyncio.gather(*(ray_nodes.RayWorker("w", "n", actor, shared).carry(carried) for actor in actors))
-        assert [actor.got for actor in actors] == [["reference 1"], ["reference 1"]]
-
-    asyncio.run(go())

@@ -59,6 +59,10 @@ class Mine:
             raise Mute
         if query.query_id == "cancel":
             raise asyncio.CancelledError
+        if query.query_id == "fail":
+            pytest.fail("no answer")
+        if query.query_id == "exit":
+            sys.exit(3)
         return f"about {query.query_id}"
 
 
@@ -174,6 +178,21 @@ def test_what_lies_on_the_disk_of_a_node_is_handed_over_whole_and_then_removed(r
     asyncio.run(go())
 
 
+def test_a_row_that_was_kept_and_not_told_when_the_run_ends_is_handed_to_the_next(root: Path) -> None:
+    async def go() -> None:
+        stopped, later = Worker(), Worker()
+        await stopped.open(_opening(root, is_shared=False))
+        await stopped.carry(_carried(root))
+        await stopped.take([(1, _job("q0"))])
+        await asyncio.wait_for(stopped._has_done.wait(), 20)
+        await stopped.close()
+        [journal] = (await later.open(_opening(root, "ray2", is_shared=False))).handed.values()
+        assert parse_row(journal).query_id == "q0"
+        await later.close()
+
+    asyncio.run(go())
+
+
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_worker_in_the_place_of_another_finds_the_rows_that_are_wanted(root: Path, is_shared: bool) -> None:
     async def go() -> None:
@@ -205,11 +224,22 @@ def test_an_error_that_cannot_travel_is_told_by_its_words(root: Path, query: str
     _with(_opening(root), work)
 
 
-def test_a_pipeline_that_cancels_itself_lets_nobody_wait(root: Path) -> None:
+@pytest.mark.parametrize(("query", "said"), [("cancel", "CancelledError"), ("fail", "Failed: no answer")])
+def test_a_pipeline_that_cancels_itself_or_fails_its_test_lets_nobody_wait(root: Path, query: str, said: str) -> None:
     async def work(worker: Worker) -> None:
         await worker.carry(_carried(root))
-        [done] = (await _told(worker, [_job("cancel")])).values()
-        assert "CancelledError" in str(done.error)
+        [done] = (await _told(worker, [_job(query)])).values()
+        assert said in str(done.error)
+
+    _with(_opening(root), work)
+
+
+def test_a_pipeline_that_exits_ends_its_trial_and_not_the_worker(root: Path) -> None:
+    async def work(worker: Worker) -> None:
+        await worker.carry(_carried(root))
+        told = await _told(worker, [_job("exit"), _job("q0")])
+        assert _row_of(told[0]).why == "pipeline: RuntimeError: Mine.answer asked Python to exit, with 3"
+        assert _row_of(told[1]).llm_answer == "about q0"
 
     _with(_opening(root), work)
 

@@ -33,6 +33,8 @@ class Made:
         self.opening = opening
         if self.node in self.nodes.full:
             raise PrerequisiteError("it has no CPU free")
+        if self.node in self.nodes.slow:
+            await self.gone.wait()
         self.nodes.saw_token.append((self.nodes.journals / opening.token).is_file())
         return Opened()
 
@@ -59,6 +61,7 @@ class Nodes:
 
     def __init__(self, journals: Path) -> None:
         self.journals, self.there, self.full = journals, ["n1", "n2", "n3"], set[str]()
+        self.slow = set[str]()
         self.made: list[Made] = []
         self.saw_token: list[bool] = []
         self.ended: list[str] = []
@@ -81,6 +84,7 @@ class Nodes:
         return self.made[-1]
 
     def leave(self) -> None:
+        self.killed_when_left = sorted(worker.node for worker in self.made if worker.is_killed)
         self.ended.append("cluster")
 
 
@@ -147,6 +151,19 @@ def test_where_a_worker_cannot_start_nothing_is_left_open(nodes: Nodes, tmp_path
     assert not list(nodes.journals.iterdir())
 
 
+def test_where_a_worker_cannot_start_those_that_still_do_are_ended_before_the_cluster_is_left(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    nodes.full, nodes.slow = {"n2"}, {"n1", "n3"}
+
+    async def go() -> None:
+        with pytest.raises(PrerequisiteError, match="no CPU free"):
+            await _workplace(tmp_path).open()
+        assert nodes.killed_when_left == ["n1", "n1", "n2", "n3"]
+
+    asyncio.run(go())
+
+
 def test_a_worker_that_does_not_hear_of_the_others_holds_up_nobody(
     nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +177,7 @@ def test_a_worker_that_does_not_hear_of_the_others_holds_up_nobody(
         await workplace.aclose()
 
     monkeypatch.setattr(Made, "meet", never)
-    monkeypatch.setattr(workplace_module, "HEARD_WITHIN", 0.01)
+    monkeypatch.setattr(workplace_module, "MEET_WAIT", 0.01)
     asyncio.run(go())
 
 
@@ -202,5 +219,5 @@ def test_the_files_of_actors_import_ray_and_the_others_when_they_need_it() -> No
         at_import = ast.parse(file.read_text(encoding="utf-8")).body
         names = [alias.name for node in at_import if isinstance(node, ast.Import) for alias in node.names]
         names += [str(node.module) for node in at_import if isinstance(node, ast.ImportFrom)]
-        found = [name for name in names if name.partition(".")[0] == "ray" or name.endswith(".ray_nodes")]
-        assert bool(found) == (file.name in ("ray_nodes.py", "ray_hands.py")), f"{file.name}: {found}"
+        found = [name for name in names if name.partition(".")[0] == "ray" or ".ray_" in name]
+        assert bool(found) == (file.name in ("ray_actors.py", "ray_nodes.py", "ray_hands.py")), f"{file.name}: {found}"

@@ -179,6 +179,12 @@ def test_stop_iteration_does_not_hang() -> None:
     assert why(Async(lambda _: next(iter(())))) == "pipeline: RuntimeError: coroutine raised StopIteration"
 
 
+@pytest.mark.parametrize("kind", [Sync, Async])
+def test_a_pipeline_that_exits_does_not_end_the_loop(kind: Any) -> None:
+    reason = f"pipeline: RuntimeError: {kind.__name__}.answer asked Python to exit, with 3"
+    assert why(kind(raising(SystemExit(3)))) == reason
+
+
 def test_an_object_that_is_no_pipeline() -> None:
     assert why(object()) == "pipeline: AttributeError: 'object' object has no attribute 'answer'"
 

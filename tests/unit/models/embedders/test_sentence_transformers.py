@@ -119,6 +119,19 @@ def test_folder_without_weights_or_tokenizer(tmp_path: Path) -> None:
 
 
 @needs_weights
+def test_a_device_that_is_not_there_is_named_and_one_that_is_keeps_vectors_apart(
+    embedder: SentenceTransformersEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    on_gpu = create(SimpleNamespace(settings=Settings(embed_model=embedder.model, device="cuda")))
+    assert on_gpu.revision == f"{embedder.revision}-cuda"
+    with pytest.raises(PrerequisiteError, match=r"--rag-device=cuda, and torch .* sees no such GPU.*--rag-ray-gpus"):
+        on_gpu.embed_documents(["a"])
+
+
+@needs_weights
 def test_damaged_folder_is_explained(embedder: SentenceTransformersEmbedder, tmp_path: Path) -> None:
     folder = shutil.copytree(embedder._folder, tmp_path / "model")
     weights = folder / "model.safetensors"

@@ -175,6 +175,20 @@ def test_bfloat16_scores_alike_and_is_kept_apart(folder: Path, tmp_path: Path) -
     assert [scores[hit.chunk.text] for hit in exact] != pytest.approx([hit.rerank_score for hit in exact], abs=1e-6)
 
 
+def test_a_device_that_is_not_there_is_named_and_one_that_is_keeps_scores_apart(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    settings = Settings(rerank_model=f"cross-encoder:{folder}", rootdir=str(tmp_path), device="cuda")
+    parts: Any = SimpleNamespace(settings=settings, stores=StoreRoom(settings))
+    on_gpu = create(parts)
+    assert on_gpu.revision == f"{revision_of(str(folder))}-cuda"
+    with pytest.raises(PrerequisiteError, match="--rag-device=cuda, and torch"):
+        on_gpu.rerank("return a lamp", hits_of(TEXTS))
+
+
 def test_no_hits(tmp_path: Path) -> None:
     assert CrossEncoderReranker("not/loaded", ArrayStore([], tmp_path)).rerank("q", []) == []
 

@@ -1,0 +1,22 @@
+"""Where local models run."""
+
+from __future__ import annotations
+
+from rag_harness.errors import PrerequisiteError
+
+
+def there(device: str) -> str:
+    """Return ``device``, which torch has to know on this machine.
+
+    Raises:
+        PrerequisiteError: it has none.
+    """
+    import torch
+
+    known = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not known[device]:
+        raise PrerequisiteError(
+            f"--rag-device={device}, and torch {torch.__version__} sees no such GPU in this process. Install a build "
+            f"of torch that has it; workers of a Ray cluster see the GPUs that --rag-ray-gpus gives them."
+        )
+    return device
