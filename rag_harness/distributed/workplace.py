@@ -83,7 +83,9 @@ class RayWorkplace:
         self.ledger = await asyncio.to_thread(self._nodes.ledger, self._ledger_file)
         nodes = await asyncio.to_thread(self._nodes.plan, _fewest(self._settings))
         self._workers = len(nodes)
-        workers = await _all([self._start(node) for node in nodes])
+        # All are made before one is opened: a thread that makes one cannot be called back.
+        made = [await self._made(node) for node in nodes]
+        workers = await _all([self._opened(worker) for worker in made])
         self._crew = [worker for worker, _ in workers]
         await asyncio.gather(*map(self._introduce, self._crew))
         self._dispatch = Dispatch(self._crew, self._replace)
@@ -92,18 +94,26 @@ class RayWorkplace:
     def _token(self) -> str:
         return f"{self._run}.shared"
 
-    async def _start(self, node: str, replaces: str = "", wanted: Wanted = frozenset()) -> tuple[RayWorker, Opened]:
+    async def _start(self, node: str, replaces: str, wanted: Wanted) -> tuple[RayWorker, Opened]:
+        return await self._opened(await self._made(node), replaces, wanted)
+
+    async def _made(self, node: str) -> RayWorker:
         self._started += 1
-        name = f"{self._run}-ray{self._started}"
-        worker = await asyncio.to_thread(self._nodes.worker, name, node)
+        return await asyncio.to_thread(self._nodes.worker, f"{self._run}-ray{self._started}", node)
+
+    async def _opened(
+        self, worker: RayWorker, replaces: str = "", wanted: Wanted = frozenset()
+    ) -> tuple[RayWorker, Opened]:
         assert self.ledger is not None
-        opening = Opening(self._settings, self._workers, self._run, name, self._token, self.ledger, replaces, wanted)
+        opening = Opening(
+            self._settings, self._workers, self._run, worker.name, self._token, self.ledger, replaces, wanted
+        )
         try:
             opened = await worker.open(opening)
         except BaseException:
             worker.kill()  # or it would start when nobody waits for it any more, and keep its CPU
             raise
-        self._node_of[name] = node
+        self._node_of[worker.name] = worker.node
         if opened.handed:
             results = self._settings.path(self._settings.output)
             await asyncio.to_thread(_write, results, opened.handed)

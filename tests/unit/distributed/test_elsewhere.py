@@ -68,8 +68,8 @@ class Pickle:
 class Node:
     """A worker in this process; what goes there and what comes back is pickled, as on its way to another."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.worker = name, Worker()
+    def __init__(self, name: str, node: str) -> None:
+        self.name, self.node, self.worker = name, node, Worker()
         self.carried: list[str] = []
 
     async def open(self, opening: Opening) -> Opened:
@@ -102,8 +102,8 @@ class Nodes:
     def plan(self, _: int) -> list[str]:
         return ["n1"]
 
-    def worker(self, name: str, _: str) -> Node:
-        self.made.append(Node(name))
+    def worker(self, name: str, node: str) -> Node:
+        self.made.append(Node(name, node))
         return self.made[-1]
 
     def leave(self) -> None: ...

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rag_harness.distributed import node_journal
+from rag_harness.distributed import worker as worker_module
 from rag_harness.distributed.carrying import carry
 from rag_harness.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opening, TrialJob, Wanted
 from rag_harness.distributed.worker import Worker
@@ -247,7 +248,7 @@ def test_a_pipeline_that_exits_ends_its_trial_and_not_the_worker(root: Path) -> 
 def test_a_worker_that_has_done_nothing_says_after_a_while_that_it_is_there(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_harness.distributed.worker.SILENT", 0.01)
+    monkeypatch.setattr(worker_module, "SILENT", 0.01)
 
     async def work(worker: Worker) -> None:
         assert await asyncio.wait_for(worker.finished([]), 20) == []
