@@ -278,6 +278,7 @@ def _wait_for_calls(server: CountingServer, count: int) -> None:
     end = time.monotonic() + 60
     while server.calls.total() < count and time.monotonic() < end:
         time.sleep(0.05)
+    assert server.calls.total() >= count, f"{server.calls.total()} of {count} calls came within a minute"
 
 
 def _documents(folder: Path, count: int, repeated: int = 20) -> None:
