@@ -42,14 +42,16 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
     from rag_harness.plugin.report_file import ReportFile
+    from rag_harness.plugin.run_gates import RunGates
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.slices import Slices
     from rag_harness.plugin.summary_section import SummarySection
 
     config.stash[RECORDER] = recorder = Recorder(session)
     record = RunRecord(session, recorder)
-    early = EarlyStopping(session, recorder, trials, lambda: gates.gates)
-    gates = GateKeeper(session, recorder, record, early.rules_for, affected.is_all_of)
+    early = EarlyStopping(session, recorder, trials, lambda: run.gates)
+    run = RunGates(session, recorder, record, early.rules_for, affected.is_all_of)
+    gates = GateKeeper(session, recorder, record, run)
     progress = Progress(session, lambda: trials.equipment.in_flight, recorder.is_resumed)
     recording = RecordingReport(session, recorder, trials)
     keeping = Keeping(session, record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -10,15 +10,14 @@ import pytest
 from rag_harness.plugin.afterwards import after_tests
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
-from rag_harness.plugin.run_gates import RulesFor, RunGates
 
 if TYPE_CHECKING:
-    from rag_harness.gates import Gate, Verdict
+    from rag_harness.gates import Verdict
     from rag_harness.plugin.collected import Collected
     from rag_harness.plugin.recorder import Recorder
+    from rag_harness.plugin.run_gates import RunGates
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
-    from rag_harness.results.manifest import Some
 
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
@@ -30,28 +29,11 @@ _CATEGORIES = {"inconclusive": "gates inconclusive", "not judged": "gates not ju
 class GateKeeper:
     """Judges when the tests are done, and says so in the last lines."""
 
-    def __init__(
-        self,
-        session: RagSession,
-        recorder: Recorder,
-        record: RunRecord,
-        rules_for: RulesFor,
-        is_all_affected: Callable[[str, Some], bool],
-    ) -> None:
-        self._session, self._recorder, self._record = session, recorder, record
-        self._run = RunGates(session, recorder, record, rules_for, is_all_affected)
+    def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
+        self._session, self._recorder, self._record, self._run = session, recorder, record, run
         self._used = False
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
-
-    @property
-    def gates(self) -> list[Gate]:
-        """The gates that are judged in this run.
-
-        Raises:
-            SettingsError: a gate cannot be read, or names what does not exist.
-        """
-        return self._run.gates
 
     def collection_done(self, selected: Collected) -> None:
         """Note the trials and golden entries that were selected."""
@@ -65,7 +47,7 @@ class GateKeeper:
         from rag_harness.plugin.gate_rules import check_clusters
 
         try:
-            gates, _ = self.gates, self._run.baseline
+            gates, _ = self._run.gates, self._run.baseline
             check_clusters(gates, self._session)
             self._session.wanted.check_judge(experiments)
         except PrerequisiteError as error:
