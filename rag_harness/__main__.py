@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from rag_harness.errors import RagHarnessError
+from rag_harness.installed import COMMAND, strangers
 
 CANNOT_RUN = 2
 """Exit status when the command could not do its work; argparse uses the same."""
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that ``argv`` names and return its exit status."""
     given = sys.argv[1:] if argv is None else argv
     chosen = argparse.Namespace(stopped="")
+    for line in strangers(by_entry_points=False):
+        print(f"WARNING: {line}", file=sys.stderr)
     try:
         _parser(given).parse_args(given, chosen)
         status = int(chosen.run(chosen))
@@ -57,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("rag-harness", description="Data and results of RAG evaluations.")
+    parser = argparse.ArgumentParser(COMMAND, description="Data and results of RAG evaluations.")
     groups = parser.add_subparsers(required=True, metavar="GROUP")
     for name, command in ALONE.items():
         _add(groups, name, command, given[:1])

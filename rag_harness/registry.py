@@ -7,11 +7,11 @@ Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
+from rag_harness import installed
 from rag_harness.errors import PrerequisiteError, RegistryError, unknown
 
 _EXTRA_OF = {
@@ -40,13 +40,7 @@ _ONE = {
 @lru_cache
 def registered(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of ``rag_harness.<group>`` by name."""
-    return {point.name: point for point in _chosen()(group=f"rag_harness.{group}")}
-
-
-@lru_cache
-def _chosen() -> Callable[..., Any]:
-    # Asked for one group at a time, it reads the files of all installed packages each time.
-    return entry_points().select
+    return {point.name: point for point in installed.entry_points_by()(group=f"rag_harness.{group}")}
 
 
 def resolve(group: str, name: str) -> Any:
@@ -87,5 +81,5 @@ def missing_package(wanted_by: str, error: ImportError) -> str:
     """Say which package is missing and what to install."""
     package = (error.name or str(error)).partition(".")[0]
     extra = _EXTRA_OF.get(package)
-    remedy = f"pip install 'rag-harness[{extra}]'" if extra else f"pip install {package}"
+    remedy = installed.install(extra) if extra else f"pip install {package}"
     return f"The {wanted_by} needs the package {package!r}, which is not installed. Install it: {remedy}"

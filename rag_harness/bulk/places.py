@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.installed import install
 
 _WILD = frozenset("*?[")
 
@@ -41,7 +42,7 @@ def place_of(said: str) -> Place:
     try:
         from pyarrow import fs
     except ImportError as error:
-        raise PrerequisiteError("Parquet needs pyarrow: pip install 'rag-harness[parquet]'") from error
+        raise PrerequisiteError(f"Parquet needs pyarrow: {install('parquet')}") from error
     if "://" not in said:
         return Place(fs.LocalFileSystem(), Path(said).absolute().as_posix(), said)
     head, wild = _parted(said)

@@ -11,6 +11,7 @@ from rag_harness.bulk.crew import Crew
 from rag_harness.bulk.here import crew_here
 from rag_harness.bulk.values import Opening, Ready
 from rag_harness.errors import PrerequisiteError
+from rag_harness.installed import install
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def crew_for(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
         from rag_harness.distributed.ray_hands import crew_on_ray
         from rag_harness.distributed.ray_nodes import RayNodes
     except ImportError as error:
-        raise PrerequisiteError("--engine ray needs Ray: pip install 'rag-harness[ray]'") from error
+        raise PrerequisiteError(f"--engine ray needs Ray: {install('ray')}") from error
     there = replace(settings, rootdir=str(Path(settings.rootdir).absolute()))
     nodes = RayNodes(there)
     with crew_on_ray(nodes, replace(opening, settings=there), settings.ray_workers, settings.ray_gpus) as found:

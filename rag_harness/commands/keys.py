@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import PrerequisiteError, SettingsError
+from rag_harness.installed import install
 from rag_harness.service.access.principal import COLLECTION, SCOPES
 from rag_harness.service.options import Options
 
@@ -112,9 +113,7 @@ def _check_rate(rate: str) -> None:
     try:
         parsed(rate)
     except ImportError as error:
-        raise PrerequisiteError(
-            f"--rate needs the package {error.name!r}. Install it: pip install 'rag-harness[service]'"
-        ) from error
+        raise PrerequisiteError(f"--rate needs the package {error.name!r}. Install it: {install('service')}") from error
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands.with_settings import add_settings, said
 from rag_harness.errors import PrerequisiteError
+from rag_harness.installed import install
 from rag_harness.service.options import MIB, Options
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def run_serve(chosen: argparse.Namespace) -> int:
     except ImportError as error:
         package = str(error.name).partition(".")[0]
         raise PrerequisiteError(
-            f"rag-harness serve needs the package {package!r}. Install it: pip install 'rag-harness[service]'"
+            f"rag-harness serve needs the package {package!r}. Install it: {install('service')}"
         ) from error
     return serve(options_of(chosen), settings_of(chosen), chosen.log_format, chosen.log_level)
 

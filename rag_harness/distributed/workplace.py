@@ -16,6 +16,7 @@ from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.log import log
+from rag_harness.installed import install
 from rag_harness.judges.spent import count_elsewhere
 from rag_harness.measures import Score
 from rag_harness.measures.judged import JudgedMeasure, Material
@@ -209,7 +210,7 @@ def _nodes(settings: Settings) -> RayNodes:
     try:
         from rag_harness.distributed.ray_nodes import RayNodes
     except ImportError as error:
-        raise PrerequisiteError("--rag-engine=ray needs Ray: pip install rag-harness[ray]") from error
+        raise PrerequisiteError(f"--rag-engine=ray needs Ray: {install('ray')}") from error
     return RayNodes(settings)
 
 

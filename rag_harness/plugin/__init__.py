@@ -72,6 +72,15 @@ def pytest_configure(config: pytest.Config) -> None:
         _check_usage(config)
 
 
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Warn of another distribution that brings this package or its command, in a suite that uses the plugin."""
+    if not is_used(config):
+        return []
+    from rag_harness.installed import strangers
+
+    return [f"rag: WARNING: {line}" for line in strangers()]
+
+
 def _share_cores(config: pytest.Config) -> None:
     """Leave a worker's matrix products to one thread: four workers with a pool each would wait for each other."""
     if hasattr(config, "workerinput"):

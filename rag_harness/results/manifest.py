@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.installed import NAME
 from rag_harness.results.row import ExperimentResult, first_problem
 
 MANIFEST = "run.json"
 QUERIES = "queries"
 """Name of the data that experiments are run on."""
-_PACKAGES = ("rag-harness", "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
+_PACKAGES = (NAME, "numpy", "qdrant-edge-py", "qdrant-client", "openai", "PyStemmer")
 
 Some = Literal["all"] | list[str]
 """Ids of cases; ``all`` where none of the data is missing."""

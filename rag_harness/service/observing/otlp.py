@@ -11,6 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.installed import NAME, install
 from rag_harness.service.observing import names
 from rag_harness.service.observing.observed import Observed
 from rag_harness.service.observing.spans import Span
@@ -47,7 +48,7 @@ def check_export(to: str) -> None:
     except ImportError as error:
         raise PrerequisiteError(
             f"Traces cannot be exported to {to}: {error.name} is not installed. Install it with "
-            f'pip install "rag-harness[service,otlp]", or serve without --otlp.'
+            f"{install('service', 'otlp')}, or serve without --otlp."
         ) from error
 
 
@@ -72,7 +73,7 @@ class Exporter:
 
         own = {"service.name": os.environ.get("OTEL_SERVICE_NAME", "rag-harness")}
         self._resource = Resource.create(own)
-        self._scope = InstrumentationScope("rag_harness", version("rag-harness"), names.SCHEMA_URL)
+        self._scope = InstrumentationScope("rag_harness", version(NAME), names.SCHEMA_URL)
         self._exporter = OTLPSpanExporter(endpoint=to, timeout=_SECONDS)
         self._batches = BatchSpanProcessor(self._exporter)
 

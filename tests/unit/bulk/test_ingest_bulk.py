@@ -288,7 +288,7 @@ def test_without_ray_it_says_how_to_get_it(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["ingest", "kb", "--to", "out", "--engine", "ray", "--profile", "mock"]) == 2
-    assert "--engine ray needs Ray: pip install 'rag-harness[ray]'" in capsys.readouterr().err
+    assert "--engine ray needs Ray: pip install 'pytest-rag-harness[ray]'" in capsys.readouterr().err
 
 
 def test_ray_is_not_imported_where_nobody_asks_for_it(folder: Path) -> None:

@@ -209,7 +209,7 @@ def test_no_more_workers_start_than_a_service_may_be_asked_at_once(nodes: Nodes,
 def test_without_ray_the_run_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "rag_harness.distributed.ray_nodes", raising=False)
-    with pytest.raises(PrerequisiteError, match=r"--rag-engine=ray needs Ray: pip install rag-harness\[ray\]"):
+    with pytest.raises(PrerequisiteError, match=r"--rag-engine=ray needs Ray: pip install 'pytest-rag-harness\[ray\]'"):
         _workplace(Path("nowhere"))
 
 

@@ -134,10 +134,10 @@ def test_a_part_that_one_measure_lacks_is_no_end_of_the_others() -> None:
 
 def test_a_judge_that_cannot_be_made_leaves_the_reason() -> None:
     def missing() -> Judge:
-        raise PrerequisiteError("pip install 'rag-harness[local]'")
+        raise PrerequisiteError("pip install 'pytest-rag-harness[local]'")
 
     judged = judge(Judging(missing, lambda *_: PAGES, 5), "faithfulness")
-    assert lines(judged)[0].reason == "pip install 'rag-harness[local]'"
+    assert lines(judged)[0].reason == "pip install 'pytest-rag-harness[local]'"
     assert judged.author.judge == "nobody"
 
 

@@ -189,7 +189,7 @@ def test_polars_is_taken_where_pandas_is_not(output: Path, monkeypatch: pytest.M
 
 def test_without_pyarrow_parquet_says_what_brings_it(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(PrerequisiteError, match=re.escape("pip install 'rag-harness[parquet]'")):
+    with pytest.raises(PrerequisiteError, match=re.escape("pip install 'pytest-rag-harness[parquet]'")):
         write_parquet(output, output / "t.parquet")
     assert not (output / "t.parquet").exists()
 

