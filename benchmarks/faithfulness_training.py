@@ -369,7 +369,7 @@ def main() -> None:
     wrong = np.array([int(bool(response.marked)) for response in found])
     groups = np.array([response.source for response in found])
     pieces_of = cached(SentenceTransformersEmbedder().pieces, options.cache / "pieces")
-    model = TwoModels(table(found, pieces_of, options.cache / f"{code_digest()}.npz"), wrong, groups)
+    model = TwoModels(table(found, pieces_of, options.cache / f"{features_digest()}.npz"), wrong, groups)
     judged = cross_validated(model, groups, wrong)
     rows = [
         line("control: never reads the source", cross_validated(control(found, wrong), groups, wrong), found, wrong),
@@ -381,11 +381,11 @@ def main() -> None:
         write(model, found, judged.p, options.folder)
 
 
-def code_digest() -> str:
+def features_digest() -> str:
     """Return what the features depend on beside the data."""
-    from rag_harness.files.sources import source_digest
+    from rag_harness.identity import code_digest
 
-    return source_digest("rag_harness.judges.embedded.features")
+    return code_digest("rag_harness.judges.embedded.features")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.installed import VERSION
+
 if TYPE_CHECKING:
     from rag_harness.errors import RagHarnessError
     from rag_harness.measures import Measure, RankingMeasure, RowMeasure, Score
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
         Usage,
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _TYPES = (
     "Answer",

@@ -15,6 +15,7 @@ from typing import Any
 
 NAME = "pytest-rag-harness"
 """On the package index. The package is ``rag_harness``, the command is ``rag-harness``."""
+VERSION = "0.1.0"
 COMMAND = "rag-harness"
 _STRANGER = re.compile(r"rag[-_.]harness-(?P<version>[^-]+)\.(dist|egg)-info", re.IGNORECASE)
 """The folder that an installer makes for the project that is known to bring both."""

@@ -5,7 +5,7 @@ A local, CPU-bound verb is sync and is run off the event loop; a network-bound v
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -288,7 +288,9 @@ class Experiment:
         id: its name, e.g. ``e3``: of its marker, its rows and its gates.
         pipeline: answers queries; any object with a method ``answer``.
         data: the named data that it is asked about; empty is the run's own knowledge base and queries.
-        ingredients: what decides its answers, by name, as plain JSON: the fingerprint is made from it.
+        ingredients: what decides its answers, by name, as plain JSON: the fingerprint is made from it. Parts that it is
+            built of note theirs themselves; what it sets in their place stands here.
+        code: the modules that its parts run, by part; noted in the same way. What they import is found.
         retriever: the retrieve step on its own, for the golden suite; None where it retrieves nothing.
         prepare: makes ready, once and for all workers, what queries need before the first trial: index, vectors.
         answer_from: answers a query from given hits, otherwise as the pipeline does; lets --rag-attribute change one
@@ -300,6 +302,7 @@ class Experiment:
     pipeline: Any
     data: str = ""
     ingredients: Mapping[str, Any] = field(default_factory=dict)
+    code: Mapping[str, Collection[str]] = field(default_factory=dict)
     retriever: Retriever | None = None
     prepare: Callable[[Sequence[Query]], None] | None = None
     answer_from: Callable[[Query, Sequence[Hit]], Awaitable[PipelineOutput]] | None = None

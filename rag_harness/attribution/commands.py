@@ -87,11 +87,10 @@ def settings_of(said: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
 def bench_of(parts: RunParts, as_run: Settings) -> Bench:
     """Return a bench of the registered experiments; ``as_run`` are the settings that the rows were made with."""
     from rag_harness.engine.fingerprint import fingerprint_of
-    from rag_harness.pipelines import builder, experiment, known_experiments
+    from rag_harness.pipelines import experiment, known_experiments
 
     def fingerprint(found: Experiment) -> str:
-        digest = parts.data(found.data).queries_digest
-        return fingerprint_of(found, as_run, digest, builder(found.id, parts.settings).__module__)
+        return fingerprint_of(found, as_run, parts.data(found.data).queries_digest)
 
     def build(name: str) -> Experiment | None:
         return experiment(name, parts) if name in known_experiments(parts.settings) else None

@@ -12,7 +12,7 @@ from rag_harness.distributed.values import Carried
 from rag_harness.engine.fingerprint import fingerprint_of, fingerprint_parts
 from rag_harness.errors import RecordingMissError
 from rag_harness.golden.suite import GoldenSuite
-from rag_harness.pipelines import builder, experiment
+from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
@@ -42,8 +42,8 @@ def built(carried: Carried, parts: RunParts, settings: Settings) -> Experiment:
 
 
 def _registered(carried: Carried, parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:
-    made, module = experiment(carried.name, parts), builder(carried.name, settings).__module__
-    return made, fingerprint_parts(made, settings, carried.queries_digest, module)
+    made = experiment(carried.name, parts)
+    return made, fingerprint_parts(made, settings, carried.queries_digest)
 
 
 def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[str, Any]]:
@@ -51,8 +51,7 @@ def _golden(parts: RunParts, settings: Settings) -> tuple[Experiment, Mapping[st
     registered = cache(lambda name: experiment(name, parts))
 
     def fingerprint(of: Experiment) -> str:
-        digest = parts.data(of.data).queries_digest
-        return fingerprint_of(of, settings, digest, builder(of.id, settings).__module__)
+        return fingerprint_of(of, settings, parts.data(of.data).queries_digest)
 
     suite = GoldenSuite(parts, registered, fingerprint)
     return suite.experiment, fingerprint_parts(suite.experiment, settings, suite.digest)

@@ -12,7 +12,6 @@ from rag_harness.distributed.values import Carried
 from rag_harness.engine.fingerprint import fingerprint_parts
 from rag_harness.errors import PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
-from rag_harness.pipelines import builder
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 from rag_harness.types import GOLDEN, Query
@@ -29,8 +28,7 @@ def carry(
         PrerequisiteError: the pipeline cannot be pickled; names the attribute.
     """
     pipeline = b"" if is_registered or experiment.id == GOLDEN else pickled(experiment)
-    built_by = builder(experiment.id, settings).__module__ if is_registered else ""
-    parts = fingerprint_parts(experiment, settings, queries_digest, built_by)
+    parts = fingerprint_parts(experiment, settings, queries_digest)
     return Carried(experiment.id, pipeline, experiment.data, queries, queries_digest, parts)
 
 

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from rag_harness.files.sources import json_digest, source_digest
+from rag_harness.files.sources import json_digest
+from rag_harness.identity import reach, versions
+from rag_harness.installed import VERSION
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 
 
-def fingerprint_parts(
-    experiment: Experiment, settings: Settings, queries_digest: str, built_by: str = ""
-) -> dict[str, Any]:
+def fingerprint_parts(experiment: Experiment, settings: Settings, queries_digest: str) -> dict[str, Any]:
     """Return what decides the results of ``experiment``, by name, ready for JSON.
 
-    That is what it declares; the source of its pipeline's module, and of the module ``built_by`` that put it together;
-    and what the pipeline says of itself in an attribute ``fingerprint``.
+    That is what it is asked, what it declares and its parts have noted; the code of each part with all that it imports;
+    the versions of this package and of the libraries that the code imports; and what the pipeline says of itself in an
+    attribute ``fingerprint``.
     """
-    pipeline = experiment.pipeline
+    found = {part: reach(modules) for part, modules in experiment.code.items()}
+    libraries = {name for each in found.values() for name in each.libraries}
     return {
         "queries": queries_digest,
         "profile": settings.profile,
         "mode": settings.mode,
-        "source": [source_digest(module) for module in (type(pipeline).__module__, built_by) if module],
-        "own": str(getattr(pipeline, "fingerprint", "")),
+        "version": VERSION,
+        "code": {part: each.digest for part, each in found.items()},
+        "libraries": versions(libraries),
+        "own": str(getattr(experiment.pipeline, "fingerprint", "")),
         "ingredients": dict(experiment.ingredients),
     }
 
 
-def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str, built_by: str = "") -> str:
+def fingerprint_of(experiment: Experiment, settings: Settings, queries_digest: str) -> str:
     """Return the digest that stands in every row of ``experiment``; see ``fingerprint_parts``."""
-    return json_digest(fingerprint_parts(experiment, settings, queries_digest, built_by))
+    return json_digest(fingerprint_parts(experiment, settings, queries_digest))

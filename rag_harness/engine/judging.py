@@ -10,6 +10,7 @@ from rag_harness.deadline import Deadline
 from rag_harness.engine.workplace import Ask
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
+from rag_harness.identity import code_digest
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import Spent, spending
 from rag_harness.local_work import inline
@@ -198,9 +199,9 @@ class Judging:
 
 
 def _gold_digest(measure: JudgedMeasure, material: Material) -> str:
-    """Return the digest of the texts beside the row that ``measure`` looks at."""
+    """Return the digest of what decides a score beside the row and the judge: texts, and the code of ``measure``."""
     pages = material.gold_pages if _needs_pages(measure) else ()
-    return text_digest([*material.quotes, "", *pages])
+    return text_digest([*material.quotes, "", *pages, "", code_digest(type(measure).__module__)])
 
 
 def _needs_pages(measure: JudgedMeasure) -> bool:

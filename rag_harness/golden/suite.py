@@ -12,6 +12,7 @@ from rag_harness.golden.cases import check_cutoff, golden_cases, golden_ids, gol
 from rag_harness.golden.pipeline import GoldenPipeline
 from rag_harness.golden.retrievers import RETRIEVERS, retriever_named
 from rag_harness.golden.run import RetrievalCase, RetrievalResult, retrieval_result
+from rag_harness.identity import noting
 from rag_harness.once import Once
 from rag_harness.pipelines import known_experiments
 from rag_harness.pipelines.parts import RunParts
@@ -107,23 +108,23 @@ class GoldenSuite:
         settings, retrieval = self._parts.settings, self._parts.retrieval()
         check_cutoff(retrieval)
         name = settings.retriever
-        retriever = retriever_named(name, retrieval, self._registered, known_experiments(settings))
+        with noting() as made:
+            retriever = retriever_named(name, retrieval, self._registered, known_experiments(settings))
+        pipeline = GoldenPipeline(retriever, name, settings.k, self.cases)
         return Experiment(
             GOLDEN,
-            GoldenPipeline(retriever, name, settings.k, self.cases),
-            ingredients=self._ingredients(name),
+            pipeline,
+            ingredients={**made.of, **self._ingredients(name)},
+            code={"pipeline": (__name__, type(pipeline).__module__), **made.code},
             retriever=retriever,
             prepare=self._prepare(name),
         )
 
     def _ingredients(self, name: str) -> dict[str, Any]:
-        """Return what decides which hits come first; an experiment's retrieve step is made of what it is made of."""
-        parts = self._parts
-        cut = affecting(parts.settings, "golden")
+        """Return what decides which hits come first, beside what the retriever has noted."""
+        cut = affecting(self._parts.settings, "golden")
         if name in RETRIEVERS:
-            retrieval = parts.retrieval()
-            reranker = retrieval.reranker() if name == "reranked" else None
-            return {**parts.made_of_retrieval(retrieval, reranker), **cut}
+            return {"documents": self._parts.data().digest, **cut}
         return {"retrieve_step_of": self._fingerprint(self._registered(name)), **cut}
 
     def _prepare(self, name: str) -> Callable[[Sequence[Query]], None] | None:

@@ -17,7 +17,8 @@ from uuid import uuid4
 from zlib import crc32
 
 from rag_harness.files.atomic import write_atomically
-from rag_harness.files.sources import source_digest
+from rag_harness.identity import code_digest
+from rag_harness.ingest.child import KINDS
 from rag_harness.ingest.isolated import Child
 from rag_harness.ingest.parsed import Parsed, Passing, PassingError, passing, unpacked
 from rag_harness.ingest.places import read_bytes
@@ -139,8 +140,9 @@ def parsed_by() -> str:
 
 @lru_cache
 def _parser() -> str:
-    """Name what decides what comes of a file: this room's source, and whose parsers it calls."""
-    made_by = [source_digest("rag_harness.ingest"), platform.python_version(), *map(_version, _LIBRARIES)]
+    """Name what decides what comes of a file: the code of the parsers, and the libraries that they call."""
+    parsers = [f"rag_harness.ingest.{module}" for module in ("child", *KINDS.values())]
+    made_by = [code_digest(*parsers), platform.python_version(), *map(_version, _LIBRARIES)]
     return blake2b("\0".join(made_by).encode(), digest_size=8).hexdigest()
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from rag_harness.identity import note
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
 from rag_harness.models.names import judge_name
 from rag_harness.protocols import ChatModel, JudgeParts, TextEmbedder
 from rag_harness.recording.store import ArrayStore
-from rag_harness.registry import resolve
+from rag_harness.registry import module_of, resolve
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
 
@@ -25,7 +26,9 @@ def judge_of(parts: JudgeParts) -> Judge:
         RegistryError: no judge has the name that the settings say.
         PrerequisiteError: it needs a package that is not installed.
     """
-    return cast("Judge", resolve("judges", judge_name(parts.settings))(CountedParts(parts)))
+    name = judge_name(parts.settings)
+    note("judge", module_of("judges", name), CountedParts.__module__)
+    return cast("Judge", resolve("judges", name)(CountedParts(parts)))
 
 
 def asked_anew(parts: JudgeParts, repeat: int) -> Judge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from rag_harness.identity import code_digest
 from rag_harness.measures.judged import Ask, Claim, Material, Relevancy, Source, Text, Usefulness, Verdict, Verdicts
 from rag_harness.protocols import JudgeParts
 
@@ -17,7 +18,7 @@ class MockJudge:
 
     name = "mock"
     model = "mock/word-overlap"
-    revision = "1"
+    revision = code_digest(__name__)
 
     def opinion(self, material: Material, asks: Collection[Ask]) -> MockOpinion:  # noqa: ARG002 - nothing is put together
         return MockOpinion(material)

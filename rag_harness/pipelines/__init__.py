@@ -102,24 +102,28 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
 
 
 def experiment(name: str, parts: Any) -> Experiment:
-    """Build the experiment ``name`` of ``parts``. A builder may return the pipeline alone: it then declares nothing.
+    """Build the experiment ``name`` of ``parts``, which note what it is made of. A builder may return a pipeline alone.
 
     Raises:
         RegistryError: there is no such experiment, or it declares other data than it is asked about.
     """
+    from dataclasses import replace
+
     from rag_harness.errors import RegistryError
+    from rag_harness.identity import noting
     from rag_harness.protocols import Experiment
 
-    built = builder(name, parts.settings)(parts)
-    asked_about = data_of(name, parts.settings)
-    if not isinstance(built, Experiment):
-        return Experiment(name, built, data=asked_about)
+    build, asked_about = builder(name, parts.settings), data_of(name, parts.settings)
+    with noting() as made:
+        answers = build(parts)
+    built = answers if isinstance(answers, Experiment) else Experiment(name, answers, data=asked_about)
     if built.data != asked_about:
         raise RegistryError(
             f"Experiment {name!r} declares the data {built.data!r}, but its module's DATA or pyproject.toml say "
             f"{asked_about!r}. Pass data=DATA to Experiment and to parts.retrieval."
         )
-    return built
+    code = {"pipeline": (__name__, build.__module__, type(built.pipeline).__module__), **made.code, **built.code}
+    return replace(built, ingredients={**made.of, **built.ingredients}, code=code)
 
 
 def data_of(name: str, settings: Settings) -> str:

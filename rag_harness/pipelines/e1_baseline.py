@@ -23,5 +23,4 @@ class Baseline:
 
 def build(parts: RunParts) -> Experiment:
     """Return this experiment."""
-    prompts = parts.prompts("e1")
-    return Experiment("e1", Baseline(Generator(parts.chat(), prompts)), ingredients=parts.made_of_generation(prompts))
+    return Experiment("e1", Baseline(Generator(parts.chat(), parts.prompts("e1"))))

@@ -28,12 +28,10 @@ class StandardRag:
 
 def build(parts: RunParts) -> Experiment:
     """Return this experiment."""
-    retrieval, prompts = parts.retrieval(), parts.prompts("e2")
-    generator = Generator(parts.chat(), prompts)
+    retrieval, generator = parts.retrieval(), Generator(parts.chat(), parts.prompts("e2"))
     return Experiment(
         "e2",
         StandardRag(retrieval.dense, generator, parts.settings.top_k),
-        ingredients={**parts.made_of_retrieval(retrieval), **parts.made_of_generation(prompts)},
         retriever=retrieval.dense,
         prepare=parts.prepared(retrieval),
         answer_from=generator.answer_from,

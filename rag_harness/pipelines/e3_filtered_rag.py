@@ -41,12 +41,12 @@ def filtered(
 
     Its prompts are its own, or those of the experiment ``prompted_as``.
     """
-    settings, retrieval, prompts = parts.settings, parts.retrieval(spec), parts.prompts(prompted_as or name)
-    reranker, generator = retrieval.reranker(), Generator(parts.chat(), prompts, reasoning)
+    settings, retrieval = parts.settings, parts.retrieval(spec)
+    generator = Generator(parts.chat(), parts.prompts(prompted_as or name), reasoning)
+    reranker = retrieval.reranker()
     return Experiment(
         name,
         FilteredRag(retrieval.dense, reranker, generator, settings.candidates, settings.top_k),
-        ingredients={**parts.made_of_retrieval(retrieval, reranker), **parts.made_of_generation(prompts)},
         retriever=RerankedRetriever(retrieval.dense, reranker, settings.candidates),
         prepare=parts.prepared(retrieval),
         answer_from=generator.answer_from,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rag_harness.files.sources import source_digest
 from rag_harness.pipelines.e3_filtered_rag import FilteredRag, filtered
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.planning import planned
@@ -62,16 +61,10 @@ def build(parts: RunParts) -> Experiment:
     def prepare(queries: Sequence[Query]) -> None:
         retrieval.prepare([search for query in queries for search in subquestions(query.text)])
 
-    own = {
-        **parts.made_of_rewriting(),
-        # What this file imports of the pipelines counts already; these two are of other rooms.
-        "planning": [source_digest("rag_harness.models.replies"), source_digest("rag_harness.retrieval.retrievers")],
-    }
     planned_first = PlannedRetriever(retrieval.dense)
     return replace(
         e4,
         pipeline=PlannedRag(e4.pipeline, parts.rewriter()),
-        ingredients={**e4.ingredients, **own},
         retriever=RerankedRetriever(planned_first, retrieval.reranker(), settings.candidates),
         prepare=prepare,
     )

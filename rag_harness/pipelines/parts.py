@@ -10,29 +10,29 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_harness.dataset.data import Data, DataSets
-from rag_harness.files.sources import json_digest, source_digest
+from rag_harness.files.sources import json_digest
+from rag_harness.identity import is_noting, note
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.meter import Meter
-from rag_harness.models.names import embedder_name, reranker_name
+from rag_harness.models.names import chat_name, embedder_name, reranker_name
 from rag_harness.once import Once
 from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.prompts import Prompts, load_prompts
-from rag_harness.protocols import ChatModel, Reranker
+from rag_harness.protocols import ChatModel
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.recording.stores import StoreRoom
-from rag_harness.registry import resolve
+from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import Settings, access_of, affecting
-from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.types import IndexSpec, Query
 
 T = TypeVar("T")
 
 
 class RunParts:
-    """The parts of one run in one process."""
+    """The parts of one run in one process. What is handed out notes what it is made of, for who builds of it."""
 
     def __init__(
         self,
@@ -82,7 +82,13 @@ class RunParts:
         temperature: float | None = None,
         max_output_tokens: int | None = None,
     ) -> ChatModel:
-        """Return the chat model of ``role``; sampling that an experiment sets is one of its ingredients."""
+        """Return the chat model of ``role``, with the sampling of the settings where none is named."""
+        asked = self.endpoints.settings_of(role, temperature=temperature, max_output_tokens=max_output_tokens)
+        sampled = [asked.temperature, asked.max_output_tokens, asked.seed]
+        decides = {f"{role}_by": [asked.chat_model, asked.chat_base_url, *sampled]}
+        note(f"chat {role}", module_of("chat", chat_name(asked)), Endpoints.__module__, **decides)
+        if role == "answer":
+            note("", **affecting(asked, "generation"))
         return self.endpoints.chat(role, temperature=temperature, max_output_tokens=max_output_tokens)
 
     def rewriter(self) -> ChatModel | None:
@@ -97,7 +103,9 @@ class RunParts:
     def prompts(self, experiment: str) -> Prompts:
         """Return the templates of an experiment."""
         folder = self.settings.path(self.settings.prompts) if self.settings.prompts else None
-        return load_prompts(experiment, folder)
+        found = load_prompts(experiment, folder)
+        note("prompts", load_prompts.__module__, prompt_files=json_digest([found.system, found.user]))
+        return found
 
     def data(self, name: str = "") -> Data:
         """Return the data called ``name``; the run's own where it has no name.
@@ -118,6 +126,8 @@ class RunParts:
         if key not in self._retrievals:
             embedder = self.embedder(spec.embedder)
             self._retrievals[key] = Retrieval(spec, lambda: documents.documents, self.settings, self.stores, embedder)
+        if is_noting():
+            note("", documents=documents.digest)
         return self._retrievals[key]
 
     def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:
@@ -143,35 +153,20 @@ class RunParts:
             inner,
             self.stores.open("vectors", inner.model, inner.revision),
             self.stores.open("tokens", inner.model, inner.revision) if wants_tokens else None,
-            refuse=access_of(settings).refusal(local=embedder_name(settings) != "openai"),
+            refuse=_refusal(settings, inner),
             may_cut=bool(settings.dataset),
         )
-
-    def made_of_retrieval(
-        self, retrieval: Retrieval, reranker: Reranker | None = None, data: str = "", **own: Any
-    ) -> dict[str, Any]:
-        """Return the ingredients of a retrieve step; ``own`` is what an experiment sets in place of options."""
-        kinds = ("retrieval", "reranking") if reranker else ("retrieval",)
-        described = affecting(retrieval.settings, *kinds)
-        ranked = {"reranked_by": [reranker.model, reranker.revision]} if reranker else {}
-        return {"documents": self.data(data).digest, **described, **retrieval.identity(), **ranked, **own}
-
-    def made_of_generation(self, prompts: Prompts, **own: Any) -> dict[str, Any]:
-        """Return the ingredients of a generate step."""
-        settings = self.settings
-        reader = source_digest("rag_harness.reader") if settings.chat_base_url == EMBEDDED_URL else ""
-        written = [json_digest([prompts.system, prompts.user]), source_digest("rag_harness.prompts")]
-        return {"prompt_files": written, "reader": reader, **affecting(settings, "generation"), **own}
-
-    def made_of_rewriting(self) -> dict[str, Any]:
-        """Return the ingredients of a step that ``rewriter`` takes, where there is one."""
-        settings = self.settings
-        named = [settings.rewrite_model, settings.rewrite_base_url] if settings.rewrite_model else []
-        return {"rewritten_by": named}
 
     def prepared(self, retrieval: Retrieval) -> Callable[[Sequence[Query]], None]:
         """Return what makes ``retrieval`` ready for queries."""
         return lambda queries: retrieval.prepare([query.text for query in queries])
+
+
+def _refusal(settings: Settings, embedder: Any) -> str:
+    """Return why an embedder may not be asked; one that asks no model always may, and needs no recording."""
+    if getattr(embedder, "needs_no_model", False):
+        return ""
+    return access_of(settings).refusal(local=embedder_name(settings) != "openai")
 
 
 class _Adapting:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, PrerequisiteError
 from rag_harness.plugin.batches import plan
-from rag_harness.plugin.items import is_skipped, own_fixture, trial_id_of, trial_of
+from rag_harness.plugin.items import is_skipped, made_in, own_fixture, trial_id_of, trial_of
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ class Ahead:
             return trial, self._session.experiment(trial.experiment)
         # A fixture of the user's own has yet to make it, but for one that made the current test's.
         shared = fixture.params is None and fixture.scope == "session" and fixture is own_fixture(current)
-        return (trial, self._session.experiment(trial.experiment, experiment.pipeline)) if shared else None
+        if not shared:
+            return None
+        return trial, self._session.experiment(trial.experiment, experiment.pipeline, made_in(fixture))
 
     def _after(self, item: pytest.Item) -> Iterable[pytest.Item]:
         """Return tests whose trials this process may now run ahead of time, in their order."""

@@ -75,10 +75,13 @@ def rag_result(
     rag_scrub: Scrub | None,
 ) -> ExperimentResult:
     """Return the result of the trial that this test is about; a failed trial is a result too."""
+    from rag_harness.plugin.items import made_in, own_fixture
+
     if rag_scrub is not rag_session.scrub:
         raise pytest.UsageError("rag_scrub has two definitions, but trials share one: define it beside the ini file.")
     with _halting(request):
-        experiment = rag_session.experiment(rag_trial.experiment, rag_pipeline)
+        module = made_in(own_fixture(request.node))
+        experiment = rag_session.experiment(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
         request.session.shouldstop = f"rag_harness: {shipped.row.why}"

@@ -38,6 +38,11 @@ def own_fixture(item: pytest.Item) -> Any:
     return fixtures[-1] if len(fixtures) > 1 else None
 
 
+def made_in(fixture: Any) -> str:
+    """Return the module of a fixture; empty where there is none."""
+    return str(getattr(getattr(fixture, "func", None), "__module__", ""))
+
+
 def is_skipped(item: pytest.Item) -> bool:
     """Return whether a mark will skip the test, so that nobody pays for its trial."""
     try:

@@ -55,12 +55,14 @@ class RagSession:
         return self._settings.get()
 
     def _read_settings(self) -> Settings:
+        from rag_harness.identity import remember_in
         from rag_harness.settings import access_of, masked
 
         settings = read_settings(self.config)
         open_log(settings.path(settings.logs))
         self.closing.callback(close_log)
         log.info("Settings: %s", masked(settings))
+        remember_in(settings.path(settings.cache_dir))
         for spec in settings.endpoints:
             if not spec.name.isidentifier():
                 continue  # -m could not name it; rag_experiment("my-service") marks it
@@ -197,10 +199,11 @@ class RagSession:
             self._registered[name] = experiment(name, self.parts)
         return self._registered[name]
 
-    def experiment(self, name: str, pipeline: Any = None) -> Experiment:
+    def experiment(self, name: str, pipeline: Any = None, made_in: str = "") -> Experiment:
         """Return what is known of experiment ``name``, whose pipeline a test got as ``pipeline``; None: registered.
 
-        An object of the user's own declares nothing and is asked nothing.
+        An object of the user's own declares nothing and is asked nothing. It goes by the code of its class, and by that
+        of the module of the fixture that made it, ``made_in``.
         """
         from rag_harness.protocols import Experiment
 
@@ -211,7 +214,8 @@ class RagSession:
             return self.registered(name)
         known = self._declared.get(name)
         if known is None or known.pipeline is not pipeline:
-            known = self._declared[name] = Experiment(name, pipeline, data=self.data_of(name))
+            code = {"pipeline": (type(pipeline).__module__, made_in)}
+            known = self._declared[name] = Experiment(name, pipeline, data=self.data_of(name), code=code)
         return known
 
     def known_experiment(self, name: str) -> Experiment | None:
@@ -251,10 +255,8 @@ class RagSession:
 
     def _fingerprint(self, experiment: Experiment) -> str:
         from rag_harness.engine.fingerprint import fingerprint_of
-        from rag_harness.pipelines import builder
 
-        built_by = builder(experiment.id, self.settings).__module__ if self.is_registered(experiment) else ""
-        return fingerprint_of(experiment, self.settings, self.queries_digest(experiment), built_by)
+        return fingerprint_of(experiment, self.settings, self.queries_digest(experiment))
 
     def is_registered(self, experiment: Experiment) -> bool:
         """Return whether any process of the run can build an experiment by its name."""

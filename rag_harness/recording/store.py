@@ -91,9 +91,13 @@ class ArrayStore:
             self._pending = {}
 
     def __len__(self) -> int:
+        return len(self.keys())
+
+    def keys(self) -> set[bytes]:
+        """Return the keys of all entries."""
         with self._lock:
             self._look_for_new_segments()
-            return len({*self._where, *self._pending})
+            return {*self._where, *self._pending}
 
     def _look_for_new_segments(self) -> None:
         for folder in self._folders:

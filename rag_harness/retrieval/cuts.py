@@ -16,9 +16,6 @@ from rag_harness.protocols import Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Chunk, Document
 
-FORMAT = 1
-"""Of what is stored. The digest of the chunker's source says the rest."""
-
 
 class RecordedCuts:
     """Cuts pages; what came of a page is kept under its text.

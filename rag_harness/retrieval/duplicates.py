@@ -11,7 +11,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.files.sources import source_digest
+from rag_harness.identity import code_digest
 from rag_harness.protocols import Stores
 from rag_harness.recording.store import key_of
 from rag_harness.stats.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
@@ -27,7 +27,7 @@ _DECIDES = re.compile(r"\w*\d\w*(?:[.,:/-]\d+)*|\b(?:not|no|never|without|cannot
 
 def source() -> str:
     """Say what a changed way of finding them changes."""
-    return "".join(map(source_digest, ("rag_harness.retrieval.duplicates", "rag_harness.stats.minhash")))
+    return code_digest(__name__)
 
 
 @dataclass(frozen=True, slots=True)

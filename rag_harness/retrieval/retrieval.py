@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError
 from rag_harness.files.log import log
-from rag_harness.files.sources import source_digest
-from rag_harness.models.names import reranker_name
+from rag_harness.identity import Made, code_digest, is_noting, note, noting
+from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.building import alone
 from rag_harness.retrieval.content import ContentDigest, said_of
-from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
+from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates
 from rag_harness.retrieval.duplicates import source as duplicates_source
 from rag_harness.retrieval.indexes.server.options import graph_options
@@ -26,7 +26,7 @@ from rag_harness.retrieval.retrievers import DenseRetriever, LexicalRetriever
 from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
 from rag_harness.retrieval.windows import WindowedRetriever, chunk_of_window, windows_of
 from rag_harness.retrieval.windows import source as windows_source
-from rag_harness.settings import Settings
+from rag_harness.settings import Settings, access_of, affecting
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Retrieval:
             chunker=spec.chunker,
         )
         self._documents = documents
-        self._rerankers: dict[str, SharedReranker] = {}
+        self._rerankers: dict[str, tuple[SharedReranker, Made]] = {}
 
     @property
     def token_embedder(self) -> CachedEmbedder:
@@ -114,8 +114,8 @@ class Retrieval:
 
     @cached_property
     def _source(self) -> str:
-        """What a changed chunker changes: cuts of another source are other cuts."""
-        return f"{FORMAT}{source_digest(module_of('chunkers', self.spec.chunker))}"
+        """What a changed chunker changes: cuts of other code are other cuts."""
+        return code_digest(RecordedCuts.__module__, module_of("chunkers", self.spec.chunker))
 
     def _chunker(self) -> Chunker:
         chunker: Chunker = resolve("chunkers", self.spec.chunker)
@@ -134,49 +134,98 @@ class Retrieval:
         """The index over all chunks, or over their windows."""
         index: Index = resolve("indexes", self.spec.index)(self)
         with self.building():
-            if not (isinstance(index, PersistentIndex) and index.open(self.indexed)):
-                index.upsert(self.indexed, self._vectors())
+            is_there = isinstance(index, PersistentIndex) and index.open(self.indexed)
+            # A recording is whole by itself: whoever replays it has no index of an earlier run.
+            vectors = self._vectors() if access_of(self.settings).records or not is_there else None
+            if vectors is not None and not is_there:
+                index.upsert(self.indexed, vectors)
         return index
 
-    @cached_property
+    @property
     def lexical(self) -> LexicalIndex:
         """BM25 over all chunks."""
+        if is_noting():
+            self._note_chunks()
+            note("words", Bm25Index.__module__)
+        return self._lexical
+
+    @cached_property
+    def _lexical(self) -> LexicalIndex:
         return Bm25Index(lambda: self.chunks)
 
-    @cached_property
+    @property
     def dense(self) -> Retriever:
         """Nearest chunks by cosine; requests that trials make at once are shared."""
-        return SharedRetriever(WindowedRetriever(self) if self.spec.windows else DenseRetriever(self))
+        if is_noting():
+            self._note_chunks()
+            note("retriever", SharedRetriever.__module__, type(self._dense.inner).__module__)
+            note("index", module_of("indexes", self.spec.index), **self._searched())
+            note("embedder", module_of("embedders", embedder_name(self.settings)), type(self.embedder).__module__)
+            note("", embedded_by=[self.embedder.model, self.embedder.revision])
+        return self._dense
 
     @cached_property
+    def _dense(self) -> SharedRetriever:
+        return SharedRetriever(WindowedRetriever(self) if self.spec.windows else DenseRetriever(self))
+
+    @property
     def words(self) -> Retriever:
         """Best chunks by BM25."""
+        _ = self.lexical
+        note("retriever", SharedRetriever.__module__, LexicalRetriever.__module__)
+        return self._by_words
+
+    @cached_property
+    def _by_words(self) -> Retriever:
         return SharedRetriever(LexicalRetriever(self))
 
     def reranker(self, model: str = "") -> Reranker:
         """Return the reranker ``model``, that of the options where none is named; the same each time."""
         chosen = model or self.settings.rerank_model
+        own = replace(self.settings, rerank_model=chosen)
         if chosen not in self._rerankers:
-            own = replace(self.settings, rerank_model=chosen)
-            made: Reranker = resolve("rerankers", reranker_name(own))(_Reranking(self, own))
-            self._rerankers[chosen] = SharedReranker(made, self.building)
-        return self._rerankers[chosen]
+            # What it is handed to work with is part of it, whenever it is handed out itself.
+            with noting() as made:
+                create = resolve("rerankers", reranker_name(own))
+                inner: Reranker = create(_Reranking(self, own))
+                note("reranker", create.__module__, type(inner).__module__, SharedReranker.__module__)
+            self._rerankers[chosen] = SharedReranker(inner, self.building), made
+        reranker, made = self._rerankers[chosen]
+        if is_noting():
+            made.again()
+            note("", reranked_by=[reranker.model, reranker.revision], **affecting(own, "reranking"))
+        return reranker
+
+    def _note_chunks(self) -> None:
+        """Note what decides which chunks there are."""
+        note(
+            "chunker", __name__, RecordedCuts.__module__, module_of("chunkers", self.spec.chunker), cut_by=self._source
+        )
+        note("", **affecting(self.settings, "retrieval"), **self._least())
+        if self.spec.windows:
+            note("windows", windows_of.__module__)
+        if self.settings.near_duplicates > 0:
+            note("duplicates", duplicates.__module__)
+
+    def _least(self) -> dict[str, Any]:
+        return {"least": self.spec.least} if self.spec.least else {}
+
+    def _searched(self) -> dict[str, Any]:
+        graph = graph_options(self.settings)
+        return {"searched_by": asdict(graph)} if graph else {}
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides what is found, beside documents and options, as plain JSON."""
-        least = {"least": self.spec.least} if self.spec.least else {}
+        """Return what decides cuts and vectors, beside documents and options, as plain JSON: a service keeps both."""
         windows = {"windows_by": windows_source()} if self.spec.windows else {}
-        drops = self.settings.near_duplicates > 0
-        alike = {"alike_by": duplicates_source()} if drops else {}
-        graph = graph_options(self.settings)
-        searched = {"searched_by": asdict(graph)} if graph else {}
+        alike = {"alike_by": duplicates_source()} if self.settings.near_duplicates > 0 else {}
+        embedded = [self.embedder.model, self.embedder.revision]
         return {
             "cut_by": self._source,
-            "embedded_by": [self.embedder.model, self.embedder.revision],
-            **least,
+            "embedded_by": embedded,
+            **self._least(),
             **windows,
             **alike,
-            **searched,
+            **self._searched(),
         }
 
     def prepare(self, queries: Sequence[str]) -> None:

@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Protocol
 
 from rag_harness.chunking import ChunkingSettings, windows
-from rag_harness.files.sources import source_digest
+from rag_harness.identity import code_digest
 from rag_harness.protocols import Embedder, Index, Stores
-from rag_harness.retrieval.cuts import FORMAT, RecordedCuts
+from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.retrievers import searched_together
 from rag_harness.types import Chunk, Document, Hit
 
@@ -22,7 +22,7 @@ and none is shorter than a quarter where that can be had."""
 
 def source() -> str:
     """Say what a changed way of cutting windows changes."""
-    return f"{FORMAT}{source_digest('rag_harness.chunking.windows')}"
+    return code_digest(RecordedCuts.__module__, windows.__name__)
 
 
 def windows_of(chunks: Sequence[Chunk], embedder: Embedder, stores: Stores) -> list[Chunk]:

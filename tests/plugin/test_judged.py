@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.judges.mock import MockJudge
 from tests.plugin.conftest import Suite
 
 MEASURES = "--rag-measures=context_precision,faithfulness,answer_relevancy"
@@ -122,7 +123,7 @@ def test_another_judge_judges_again_without_answering_again(judged: Suite) -> No
     result = judged.run(MEASURES)
     result.stdout.fnmatch_lines(["*4 trials were taken from output/ as they are*"])
     assert len(asked(judged)) == 8
-    assert {line["revision"] for line in scores(judged)} == {"1", "2"}
+    assert {line["revision"] for line in scores(judged)} == {MockJudge.revision, "2"}
     judged.run(MEASURES)  # what is stored of the second judge is found, too
     assert len(asked(judged)) == 8
 
@@ -274,7 +275,8 @@ def test_scores_of_two_judges_are_not_compared(judged: Suite) -> None:
     with (judged.path / "conftest.py").open("a") as conftest:
         conftest.write('\nmock.MockJudge.revision = "2"\n')
     result = judged.run(MEASURES, "--rag-compare=main", gate)
-    said = "the baseline was judged by mock/word-overlap (mock, 1), this run by mock/word-overlap (mock, 2)"
+    first = f"mock/word-overlap (mock, {MockJudge.revision[:8]})"
+    said = f"the baseline was judged by {first}, this run by mock/word-overlap (mock, 2)"
     result.stdout.fnmatch_lines(["*e3: judged measures are not compared: the baseline was judged by mock*"])
     assert said in " ".join(result.stdout.str().split())
     result.stdout.no_fnmatch_line("  faithfulness *")

@@ -66,7 +66,6 @@ PARTS = {
             return Experiment(
                 "short",
                 FilteredRag(retrieval.dense, reranker, Generator(parts.chat(), prompts), 3, kept),
-                ingredients={**parts.made_of_retrieval(retrieval, reranker), **parts.made_of_generation(prompts)},
                 retriever=retrieval.dense,
                 prepare=parts.prepared(retrieval),
             )

@@ -148,6 +148,9 @@ def test_a_miss_says_what_was_asked_what_is_nearest_and_what_to_do(recorded: Sui
 def test_an_edited_page_is_named_and_only_trials_that_retrieve_fail(recorded: Suite) -> None:
     page = recorded.path / "kb" / "returns.md"
     page.write_text(page.read_text().replace("45 days", "46 days"))
+    # As if the mock asked a model, so that a vector has to be recorded.
+    asks = "from rag_harness.models.embedders.mock import MockEmbedder\n\nMockEmbedder.needs_no_model = False\n"
+    recorded.pytester.makeconftest(asks)
     result = replay(recorded, "--rag-output=replayed")
     result.assert_outcomes(passed=4, failed=4)
     result.stdout.fnmatch_lines(["*RecordingMissError: returns.md#chunk_0: No vector of mock/hashed-words*"])

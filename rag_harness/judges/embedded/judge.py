@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property
 
-from rag_harness.files.sources import source_digest, text_digest
+from rag_harness.files.sources import text_digest
+from rag_harness.identity import code_digest
 from rag_harness.judges.embedded.kept import Kept
 from rag_harness.judges.embedded.model import digest
 from rag_harness.judges.embedded.opinion import EmbeddedOpinion
@@ -20,8 +21,6 @@ from rag_harness.protocols import JudgeParts, TextEmbedder
 from rag_harness.settings import access_of
 
 MODEL = "embedded/alignment"
-_DECIDES = ("rag_harness.judges.embedded.reading", "rag_harness.reader.terms")
-"""Modules whose source, with what they import beside them, decides the numbers."""
 
 
 class EmbeddedJudge:
@@ -35,9 +34,8 @@ class EmbeddedJudge:
 
     @cached_property
     def revision(self) -> str:
-        """Digest of coefficients, features and embedder; known without loading a model."""
-        sources = [source_digest(module) for module in _DECIDES]
-        return text_digest("\0".join([digest(), *sources, self._embedder.revision]))
+        """Digest of coefficients, code and embedder; known without loading a model."""
+        return text_digest("\0".join([digest(), code_digest(__name__), self._embedder.revision]))
 
     def opinion(self, material: Material, asks: Collection[Ask]) -> EmbeddedOpinion:  # noqa: ARG002 - all are cheap
         return EmbeddedOpinion(material, self._reading, self._kept)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 
-from rag_harness.files.sources import json_digest, source_digest
+from rag_harness.files.sources import json_digest
+from rag_harness.identity import code_digest
 from rag_harness.judges.llm.marks import Section, marked
 from rag_harness.judges.llm.schemas import Schema, object_schema, response_format, shape
 from rag_harness.judges.llm.shared import Shared
@@ -65,7 +66,7 @@ def prompt(name: str) -> str:
 
 
 def revision_of(judge: str) -> str:
-    """Return the digest of what ``judge`` asks and how it reads: its prompts, and the source of this room."""
+    """Return the digest of what ``judge`` asks and how it reads: its prompts, and its code."""
     texts = [file for file in sorted(each.name for each in files(__package__).iterdir()) if file.endswith(".md")]
     prompts = {file: prompt(file.removesuffix(".md")) for file in texts if file.startswith((judge, "data"))}
-    return json_digest([prompts, source_digest(f"{__package__}.{judge}")])
+    return json_digest([prompts, code_digest(f"{__package__}.{judge}")])

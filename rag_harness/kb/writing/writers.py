@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import Protocol
 
-from rag_harness.files.sources import source_digest, text_digest
+from rag_harness.files.sources import text_digest
+from rag_harness.identity import code_digest
 from rag_harness.kb.brief import Brief
 from rag_harness.kb.writing.embedded import compose
 from rag_harness.models.until_right import Fault, ask_until_right
@@ -57,7 +58,7 @@ class EmbeddedWriter:
 
     @cached_property
     def digest(self) -> str:
-        return text_digest(f"{self._seed} {source_digest('rag_harness.kb.writing.embedded')}")
+        return text_digest(f"{self._seed} {code_digest('rag_harness.kb.writing.embedded')}")
 
     async def write(self, brief: Brief, read: Read) -> str | Fault:
         page = brief.page

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from rag_harness.identity import code_digest
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.types import Matrix, Vector
 
@@ -26,7 +27,8 @@ class MockEmbedder:
     """Counts words into hashed buckets and scales to unit length."""
 
     model = "mock/hashed-words"
-    revision = "1"
+    revision = code_digest(__name__)
+    needs_no_model = True
     dimension = _DIMENSION
     max_tokens = 100_000
 

@@ -46,6 +46,7 @@ class OpenAIEmbedder:
     The SDK retries what can pass (timeouts, 429, 5xx) with exponential backoff and honours Retry-After.
     """
 
+    # A vector is the server's: what is sent decides it, and that is the model's name and the text alone.
     revision = "1"
     max_tokens = _MAX_TOKENS
 

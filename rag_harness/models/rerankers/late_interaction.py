@@ -10,25 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from rag_harness.identity import code_digest
+from rag_harness.models.rerankers import max_sim
+from rag_harness.models.rerankers.max_sim import Floats, max_sims, rounded
 from rag_harness.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
 from rag_harness.recording.store import key_of
 from rag_harness.settings import access_of
 from rag_harness.types import Hit, TokenVectors
 
 MODEL = "embedded/late-interaction"
-REVISION = "3"
-MAX_SIM = "1"
-"""Version of the stored part: a new BM25 does not make MaxSim scores old."""
-DECIMALS = 6
-"""Places of every score that is compared, stored or returned. Sums in single precision differ from the seventh on with
-the number of threads and with what else is in a batch."""
 
 _TOGETHER = 16
 """Queries whose token vectors are in memory at once: at 20 candidates of 512 tokens, some 130 MB."""
 
-Floats = npt.NDArray[np.float64]
 Pair = tuple[str, str]
 """Query and text of a chunk."""
 
@@ -44,10 +39,14 @@ class LateInteractionReranker:
     """
 
     model = MODEL
-    revision = REVISION
 
     def __init__(self, tokens: TokenEmbedder, lexical: LexicalScorer, pairs: Store, keep: bool = False) -> None:
         self._tokens, self._lexical, self._pairs, self._keep = tokens, lexical, pairs, keep
+
+    @property
+    def revision(self) -> str:
+        """Digest of the code that orders; BM25, which it is handed, notes its own."""
+        return code_digest(__name__)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return self.rerank_many([(query, hits)])[0]
@@ -76,8 +75,8 @@ class LateInteractionReranker:
             [hit.score for hit in hits],
         )
         # Equal after rounding is equal: then the order of the first stage decides, and not the last bit.
-        summed = sum((_z_scores(_rounded(part)) for part in parts), np.zeros(len(hits)))
-        scores = _rounded(summed)
+        summed = sum((_z_scores(rounded(part)) for part in parts), np.zeros(len(hits)))
+        scores = rounded(summed)
         best = np.argsort(-scores, kind="stable")
         return [hits[i].reranked(float(scores[i]), rank) for rank, i in enumerate(best, 1)]
 
@@ -100,21 +99,6 @@ class LateInteractionReranker:
         return dict(zip(unique, self._tokens.token_vectors(unique, role), strict=True)) if unique else {}
 
 
-def max_sims(query: TokenVectors, documents: Sequence[TokenVectors]) -> Floats:
-    """Return the mean over the query's tokens of the best cosine with a token of each document, shape (n,).
-
-    In double precision and rounded to ``DECIMALS``: the same for any number of threads.
-    """
-    wanted = query.astype(np.float64)
-    sims = [(wanted @ tokens.astype(np.float64).T).max(axis=1).mean() for tokens in documents]
-    return _rounded(sims)
-
-
-def _rounded(values: npt.ArrayLike) -> Floats:
-    exact: Floats = np.asarray(values, np.float64)
-    return exact.round(DECIMALS) + 0.0  # there is no minus zero
-
-
 def _z_scores(values: Floats) -> Floats:
     # Not by the spread alone: rounding gives equal values a mean beside them, and each a z-score of 1.
     if values.max() == values.min():
@@ -126,5 +110,7 @@ def _z_scores(values: Floats) -> Floats:
 def create(parts: RetrievalParts) -> LateInteractionReranker:
     """Return the reranker over the run's embedder and chunks."""
     embedder = parts.token_embedder
-    pairs = parts.stores.open("pairs", f"max-sim-{embedder.model}", f"{MAX_SIM}-{embedder.revision}")
+    pairs = parts.stores.open(
+        "pairs", f"max-sim-{embedder.model}", f"{code_digest(max_sim.__name__)}-{embedder.revision}"
+    )
     return LateInteractionReranker(embedder, parts.lexical, pairs, keep=access_of(parts.settings).keeps != "nothing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rag_harness.identity import code_digest
 from rag_harness.protocols import RetrievalParts
 from rag_harness.types import Hit
 
@@ -13,7 +14,7 @@ class MockReranker:
     """Counts shared words."""
 
     model = "mock/word-overlap"
-    revision = "1"
+    revision = code_digest(__name__)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         words = set(re.findall(r"\w+", query.lower()))

@@ -58,7 +58,8 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     client = _client(spec, parts, requests, reader)
     pipeline = EndpointPipeline(spec, requests, client, reader, placing, lambda *used: _cost(parts, spec, *used))
     made_of = {**ingredients_of(spec), "documents": data.digest if has_documents else ""}
-    return Experiment(spec.name, pipeline, data.name, made_of, EndpointRetriever(pipeline.answer, parts.run))
+    retriever = EndpointRetriever(pipeline.answer, parts.run)
+    return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever)
 
 
 def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from rag_harness.calibration.confidence_file import read_confidence
-from rag_harness.files.sources import file_digest, source_digest
+from rag_harness.files.sources import file_digest
+from rag_harness.identity import code_digest
 from rag_harness.judges.made import judge_of
 from rag_harness.measures.judged import Judge
 from rag_harness.pipelines import data_of
@@ -27,17 +28,6 @@ from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL
 from rag_harness.types import Query
-
-_OF_OTHER_ROOMS = (
-    "pipelines.planning",
-    "pipelines.subquestions",
-    "pipelines.generation",
-    "models.replies",
-    "retrieval.retrievers",
-    "reader.terms",
-    "calibration.confidence_file",
-    "contradictions",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +75,8 @@ def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
         pipeline,
         data=data,
         ingredients={
-            **parts.made_of_retrieval(retrieval, reranker, data=data),
-            **parts.made_of_generation(prompts),
-            **_own(parts, design, judge),
+            "design": asdict(design),
+            "judged_by": [judge.name, judge.model, judge.revision],
             "calibration": file_digest(file) if file.is_file() else "",
         },
         retriever=RerankedRetriever(first, reranker, parts.settings.candidates),
@@ -122,19 +111,5 @@ def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranke
         "top_k": parts.settings.top_k,
         "candidates": parts.settings.candidates,
         # With the scales, which it imports.
-        "code of the signals": source_digest("rag_harness.pipelines.reliability.quality"),
+        "code of the signals": code_digest("rag_harness.pipelines.reliability.quality"),
     }
-
-
-def _own(parts: RunParts, design: Design, judge: Judge) -> dict[str, Any]:
-    return {
-        "design": asdict(design),
-        "judged_by": [judge.name, judge.model, judge.revision],
-        **parts.made_of_rewriting(),
-        "steps": sources(),
-    }
-
-
-def sources() -> list[str]:
-    """Return the digests of what the steps use of other rooms: this one counts with the engine's own module."""
-    return [source_digest(f"rag_harness.{module}") for module in _OF_OTHER_ROOMS]

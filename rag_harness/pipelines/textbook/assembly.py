@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from rag_harness.files.sources import source_digest
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.textbook.assistant import CANDIDATES, TOP_K, Assistant, Rules
@@ -118,12 +117,12 @@ def textbook(
         assistant,
         data=data,
         ingredients={
-            **parts.made_of_retrieval(retrieval, data=data, top_k=TOP_K),
-            **parts.made_of_generation(prompts, temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
-            **_own(parts, design, floor),
+            "design": asdict(design),
+            "floor": floor,
+            "top_k": TOP_K,
+            "candidates": CANDIDATES,
             "first_stage": first.name,
             **first.made_of,
-            "searched": [[search.spec.chunker, search.identity()] for search in first.searches],
         },
         retriever=first.retriever,
         prepare=_prepared(parts, first.searches),
@@ -138,13 +137,3 @@ def _prepared(parts: RunParts, searches: Sequence[Retrieval]) -> Callable[[Seque
             parts.prepared(search)(queries)
 
     return prepare
-
-
-def _own(parts: RunParts, design: Design, floor: float) -> dict[str, Any]:
-    return {
-        "design": asdict(design),
-        "floor": floor,
-        "candidates": CANDIDATES,
-        **parts.made_of_rewriting(),
-        "textbook": source_digest("rag_harness.pipelines.textbook"),
-    }

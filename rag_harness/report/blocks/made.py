@@ -8,7 +8,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from rag_harness.files.sources import source_digest
+from rag_harness.identity import code_digest
 from rag_harness.measures import Measure
 
 
@@ -39,7 +39,7 @@ def made(cases: str, measures: Iterable[Measure]) -> Made:
 
 def _identity(measure: Measure) -> str:
     kind = type(measure)
-    return f"{kind.__module__}.{kind.__qualname__} {measure.version} {source_digest(kind.__module__)}"
+    return f"{kind.__module__}.{kind.__qualname__} {measure.version} {code_digest(kind.__module__)}"
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from rag_harness.dataset.data import Data
 from rag_harness.errors import SettingsError
+from rag_harness.identity import note
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.reliability.quality import Rarity
@@ -85,6 +86,7 @@ class CollectionParts(RunParts):
             )
         if spec not in self._live:
             self._live[spec] = self._made(spec)
+        note("", documents=self._contents.digest)
         return self._live[spec]
 
     def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:

@@ -28,7 +28,7 @@ from rag_harness.engine.workplace import Here
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.golden.suite import GoldenSuite
 from rag_harness.models.anew import seed_shift
-from rag_harness.pipelines import builder, experiment
+from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.results.row import ExperimentResult, parse_row
@@ -127,7 +127,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunParts:
 
 def _golden(parts: RunParts) -> GoldenSuite:
     def fingerprint(of: Experiment) -> str:
-        return fingerprint_of(of, parts.settings, parts.data().queries_digest, builder(of.id).__module__)
+        return fingerprint_of(of, parts.settings, parts.data().queries_digest)
 
     return GoldenSuite(parts, lambda name: experiment(name, parts), fingerprint)
 

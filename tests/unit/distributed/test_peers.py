@@ -29,6 +29,7 @@ from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, Query
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 
+MOCK = (MockEmbedder.model, MockEmbedder.revision)
 EXPERIMENT = "e2"
 PAGES = {
     f"lamp{number}.md": f"# Lamp {number}\n\nIt costs {number} euros.\n\n## Care\n\nWipe {number} times.\n"
@@ -266,7 +267,7 @@ def test_a_home_with_another_model_says_which(root: Path) -> None:
     async def go() -> None:
         worker = await _opened(root, 0, "cache")
         part = Part(worker._parts.settings.embed_model, ("mock/hashed-words", "2"), ["text"], "document", False)
-        with pytest.raises(PrerequisiteError, match="vectors of mock/hashed-words 2 and has mock/hashed-words 1"):
+        with pytest.raises(PrerequisiteError, match=f"vectors of mock/hashed-words 2 and has {' '.join(MOCK)}"):
             await worker.embed(part)
         await worker.close()
 
@@ -283,7 +284,13 @@ def test_those_that_ask_for_the_same_at_once_wait_for_the_same(root: Path, monke
 
     async def go() -> None:
         worker = await _opened(root, 0, "cache")
-        part = Part(worker._parts.settings.embed_model, ("mock/hashed-words", "1"), ["text"], "document", False)
+        part = Part(
+            worker._parts.settings.embed_model,
+            MOCK,
+            ["text"],
+            "document",
+            False,
+        )
         await asyncio.gather(*(worker.embed(part) for _ in range(3)))
         await worker.close()
 
@@ -297,7 +304,13 @@ def test_a_worker_that_closes_lets_nobody_wait(root: Path, models: Models) -> No
         worker = await _opened(root, 0, "cache")
         models.seconds = 0.2
         parts = [
-            Part(worker._parts.settings.embed_model, ("mock/hashed-words", "1"), [text], "document", False)
+            Part(
+                worker._parts.settings.embed_model,
+                MOCK,
+                [text],
+                "document",
+                False,
+            )
             for text in "abc"
         ]
         asked = [asyncio.ensure_future(worker.embed(part)) for part in parts]

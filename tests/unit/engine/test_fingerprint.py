@@ -55,7 +55,7 @@ def test_model_sampling_mode_and_profile_count_everywhere(
     "change",
     [
         *({"chunk_size": 256}, {"chunk_overlap": 64}, {"top_k": 4}, {"candidates": 10}),
-        *({"rerank_model": "other"}, {"index": "other"}),
+        *({"rerank_model": "mock:other"}, {"near_duplicates": 0.9}),
     ],
 )
 def test_retrieval_counts_for_e3_and_not_for_e1(settings: Settings, change: dict[str, Any]) -> None:

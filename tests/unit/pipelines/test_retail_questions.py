@@ -95,9 +95,8 @@ def test_a_rewriter_is_an_ingredient(kb: Path) -> None:
         experiment("e4-plan", parts_of(kb, **changes)).ingredients
         for changes in ({}, {"rewrite_model": "mock/placeholder", "rewrite_base_url": "http://127.0.0.1:9/v1"})
     )
-    assert bare["rewritten_by"] == []
-    assert named["rewritten_by"] == ["mock/placeholder", "http://127.0.0.1:9/v1"]
-    assert bare["planning"]
+    assert "rewrite_by" not in bare
+    assert named["rewrite_by"][:2] == ["mock/placeholder", "http://127.0.0.1:9/v1"]
 
 
 def test_the_retrieve_step_alone_plans_by_rules(kb: Path) -> None:

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 
 from rag_harness.chunking import ChunkingSettings
 from rag_harness.chunking.windows import chunk_document
-from rag_harness.files.sources import source_digest
+from rag_harness.identity import code_digest
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.retrieval.compatibility import check_compatible
-from rag_harness.retrieval.cuts import FORMAT
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.retrieval.windows import folded
 from rag_harness.settings import Settings
@@ -167,7 +166,10 @@ def test_the_check_of_the_index_reads_windows(short_reader: None, tmp_path: Path
 # What stays as it was
 
 
-def test_without_windows_the_index_holds_the_chunks_and_its_digest_is_the_old_one(tmp_path: Path) -> None:
+def test_without_windows_the_index_holds_the_chunks_and_its_digest_is_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MockEmbedder, "revision", "1")
     plain = retrieval(tmp_path, chunker="sections", least=0, windows=False)
     assert plain.indexed is plain.chunks
     assert set(plain.identity()) == {"cut_by", "embedded_by"}
@@ -212,7 +214,7 @@ def test_least_stands_in_the_name_of_the_cuts_only_where_it_is_set(least: int, p
 
     made.stores = Stores()  # type: ignore[assignment]
     assert made.chunks
-    digest = f"{FORMAT}{source_digest('rag_harness.chunking.headings')}"
+    digest = code_digest("rag_harness.retrieval.cuts", "rag_harness.chunking.headings")
     assert opened == [f"{part}{digest}"]
     assert made.identity().get("least", 0) == least
 
@@ -237,5 +239,6 @@ def test_the_defaults_of_a_spec_are_those_of_before() -> None:
 
 
 def test_the_shipped_cuts_are_of_this_very_chunker() -> None:
-    name = f"*@sections-512-128-{FORMAT}{source_digest('rag_harness.chunking.sections')}"
+    cuts = code_digest("rag_harness.retrieval.cuts", "rag_harness.chunking.sections")
+    name = f"*@sections-512-128-{cuts}"
     assert len(list((CASSETTES / "embedded/chunks").glob(name))) == 1, "replay would need the model's tokenizer"

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
-from rag_harness.models.rerankers import cross_encoder
+from rag_harness.identity import code_digest
+from rag_harness.models.rerankers import logits
 from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker, create, revision_of
 from rag_harness.models.token_batches import token_batches
 from rag_harness.recording.store import ArrayStore
@@ -154,7 +155,7 @@ def test_scores_are_the_logits_in_many_batches_whatever_predict_makes_of_them(
         config = json.loads((model / "config.json").read_text())
         config["sentence_transformers"] = {"activation_fn": activation, "version": "5.0.0"}
         (model / "config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(cross_encoder, "token_batches", lambda counts: token_batches(counts, 20))
+    monkeypatch.setattr(logits, "token_batches", lambda counts: token_batches(counts, 20))
     texts = [" ".join(["oak", "fee", "zinc"][: n % 3 + 1] * (n % 7 + 1)) for n in range(21)] + ["lamp " * 90]
     loaded, pairs = CrossEncoder(str(model), device="cpu"), [("a lamp", text) for text in texts]
     assert (loaded.predict(pairs).min() < 0) == bool(activation)  # no sigmoid
@@ -244,4 +245,4 @@ def test_weights_trained_on_get_scores_of_their_own(folder: Path, tmp_path: Path
 
 
 def test_revision_of_a_hub_model() -> None:
-    assert revision_of("cross-encoder/ms-marco-MiniLM-L-6-v2") == "1-logit"
+    assert revision_of("cross-encoder/ms-marco-MiniLM-L-6-v2") == f"1-{code_digest(logits.__name__)}"

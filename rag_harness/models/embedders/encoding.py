@@ -1,0 +1,94 @@
+"""Texts -> vectors, by a sentence-transformers model that is loaded.
+
+The digest of this file and of what it imports is part of an embedder's revision: vectors that other code has made are
+never taken for those of this one. So nothing stands here that decides no vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rag_harness.models.embedders.windows import windows
+from rag_harness.models.token_batches import token_batches
+from rag_harness.types import Matrix, Pieces, TokenVectors
+
+_WINDOW = 220
+"""Word pieces that ``pieces`` reads at once."""
+
+
+def vectors(model: Any, texts: Sequence[str], counts: Sequence[int], dimension: int) -> Matrix:
+    """Return unit-length vectors of shape (n, dimension); ``counts`` are the tokens of each text."""
+    found = np.empty((len(texts), dimension), np.float32)
+    for positions, batch in _batches(texts, counts):
+        encoded = model.encode(batch, batch_size=len(batch), show_progress_bar=False)
+        found[positions] = _unit(encoded.astype(np.float32))
+    return found
+
+
+def vectors_with_tokens(
+    model: Any, texts: Sequence[str], counts: Sequence[int], dimension: int
+) -> tuple[Matrix, list[TokenVectors]]:
+    """Return the vectors, and of each text its token vectors (tokens, dimension), from one forward pass."""
+    found, tokens = np.empty((len(texts), dimension), np.float32), dict[int, TokenVectors]()
+    for positions, batch in _batches(texts, counts):
+        rows = model.encode(batch, batch_size=len(batch), output_value=None, show_progress_bar=False)
+        found[positions] = _unit(np.stack([row["sentence_embedding"].float().cpu().numpy() for row in rows]))
+        tokens |= zip(positions, map(_token_vectors, rows), strict=True)
+    return found, [tokens[position] for position in range(len(texts))]
+
+
+def pieces(
+    model: Any,
+    found: tuple[Sequence[int], Sequence[tuple[int, int]]],
+    borders: Sequence[int],
+    longest: int,
+    frame: tuple[int, int],
+    dimension: int,
+) -> Pieces:
+    """Return word pieces of a text of any length, each with its last hidden state.
+
+    One window at a time: what else is in a batch would change the last digits.
+
+    Args:
+        model: reads them.
+        found: the id of each piece, and where it begins and ends in the text.
+        borders: where in the text a window may begin.
+        longest: most pieces that the model reads at once.
+        frame: ids of the special tokens in front of a window and behind it.
+        dimension: of a vector.
+    """
+    ids, spans = found
+    cuts = windows([start for start, _ in spans], borders, min(_WINDOW, longest))
+    read = [_hidden(model, [ids[place] for place in cut], frame) for cut in cuts]
+    states = np.concatenate([np.empty((0, dimension), np.float32), *read])
+    return Pieces(np.array(ids, np.int64), np.array(spans, np.int64).reshape(-1, 2), states)
+
+
+def _batches(texts: Sequence[str], counts: Sequence[int]) -> Iterator[tuple[list[int], list[str]]]:
+    """Yield batches of texts, each with their positions."""
+    for positions in token_batches(counts):
+        yield positions, [texts[position] for position in positions]
+
+
+def _hidden(model: Any, ids: list[int], frame: tuple[int, int]) -> Matrix:
+    import torch
+
+    framed = torch.tensor([[frame[0], *ids, frame[1]]], device=model.device)
+    with torch.inference_mode():
+        said = model[0].auto_model(input_ids=framed, attention_mask=torch.ones_like(framed))
+    states: Matrix = said.last_hidden_state[0, 1:-1].float().cpu().numpy()
+    return states
+
+
+def _token_vectors(row: dict[str, Any]) -> TokenVectors:
+    kept = row["attention_mask"].bool()
+    return _unit(row["token_embeddings"][kept].float().cpu().numpy()).astype(np.float16)
+
+
+def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    unit: npt.NDArray[np.float32] = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    return unit
