@@ -89,6 +89,11 @@ class RecordingWriteError(CriticalError):
     """What a model answered cannot be kept: the disk is full, or refuses."""
 
 
+def is_near(name: str, known: Iterable[str]) -> bool:
+    """Return whether a name is probably a slip of one of the ``known``."""
+    return bool(get_close_matches(name, known, n=1))
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Say that ``name`` is no known ``kind``, with the nearest names."""
     names = sorted(known)

@@ -296,6 +296,8 @@ class Experiment:
         answer_from: answers a query from given hits, otherwise as the pipeline does; lets --rag-attribute change one
             thing and run a failed trial again. None where it cannot.
         chunks: returns all that its index holds; None where it has none, or does not say.
+        has_version: whether its answers can be told from those of another version of what answers: where they cannot, a
+            run that asks takes over what an unfinished run has left, and nothing of one that has ended.
     """
 
     id: str
@@ -307,6 +309,7 @@ class Experiment:
     prepare: Callable[[Sequence[Query]], None] | None = None
     answer_from: Callable[[Query, Sequence[Hit]], Awaitable[PipelineOutput]] | None = None
     chunks: Callable[[], Sequence[Chunk]] | None = None
+    has_version: bool = True
 
 
 class JudgeParts(Parts, Protocol):

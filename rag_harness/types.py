@@ -244,7 +244,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a chat model returned: its text, the tokens, and the times in milliseconds."""
+    """What a chat model returned: its text, the tokens, and the times in milliseconds.
+
+    ``recorded_at`` is UTC, ISO 8601, of an answer that is replayed, empty where its recording has no date; ``outdated``
+    says that it was recorded by another version of the model than there is now.
+    """
 
     text: str
     model: str
@@ -254,6 +258,8 @@ class Completion:
     retries: int = 0
     waited_ms: float = 0.0
     recorded: bool = False
+    recorded_at: str = ""
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +292,8 @@ class Call:
     """One call of a model that a stage made; milliseconds, without what was waited for a turn and between tries.
 
     ``messages`` are the prompt as it was sent: they are kept beside the rows, which name them. A call of role
-    ``service`` asks somebody else's pipeline: ``usd`` is what it costs, None where nobody knows.
+    ``service`` asks somebody else's pipeline: ``usd`` is what it costs, None where nobody knows, and ``version`` is the
+    service's, empty where it has none. ``recorded_at`` and ``outdated`` are those of the completion.
     """
 
     role: str
@@ -299,6 +306,9 @@ class Call:
     recorded: bool = False
     messages: tuple[Message, ...] = ()
     usd: float | None = None
+    recorded_at: str = ""
+    outdated: bool = False
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

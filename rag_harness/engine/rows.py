@@ -113,7 +113,18 @@ def _measured(output: PipelineOutput, total_ms: float, settings: Settings) -> di
         "waited_ms": sum(call.waited_ms for call in calls),
         "model": model,
         "timings_recorded": bool(calls) and all(call.recorded for call in calls),
+        "recorded_at": _recorded_at(calls),
+        "outdated": any(call.outdated for call in calls),
+        "version": next((call.version for call in calls if call.version), ""),
     }
+
+
+def _recorded_at(calls: Sequence[Call]) -> str:
+    """Return when the oldest of the replayed calls was recorded; empty where none was, or one has no date.
+
+    What a judge inside a pipeline was asked about an answer is not the answer.
+    """
+    return min((call.recorded_at for call in calls if call.recorded and call.role != "judge"), default="")
 
 
 def _times(output: PipelineOutput) -> dict[str, float | None]:
@@ -167,6 +178,7 @@ def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:
         waited_ms=call.waited_ms,
         retries=call.retries,
         recorded=call.recorded,
+        recorded_at=call.recorded_at,
         prompt=keep_prompt(call.messages),
     )
 

@@ -20,7 +20,7 @@ from rag_harness.gates.evidence import Rules
 from rag_harness.gates.grammar import BASELINE, Gate, Known, Reference, check_gate, parse_gate
 from rag_harness.gates.judging import judge
 from rag_harness.gates.scores import SuiteScores
-from rag_harness.gates.verdict import Verdict, verdict_lines
+from rag_harness.gates.verdict import Verdict, together, verdict_lines
 
 __all__ = [
     "BASELINE",
@@ -33,5 +33,6 @@ __all__ = [
     "check_gate",
     "judge",
     "parse_gate",
+    "together",
     "verdict_lines",
 ]

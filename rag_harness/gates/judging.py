@@ -76,9 +76,10 @@ def _judged(
     ways: _Ways,
 ) -> Verdict:
     mine = suites.get(gate.suite)
-    absent = _absent(gate, mine)
-    if mine is None or absent:
-        return absent or Verdict(gate, "silent")
+    if mine is None or not mine.selected_of({}):
+        return Verdict(gate, "not judged", reason=f"{gate.suite} is not in this run")
+    if (absent := _absent(gate, mine)) is not None:
+        return absent
     if not isinstance(gate.right, Reference):
         left_out = _left_out(gate, [("", mine)], partial or gate in ways.rules.settled)
         return left_out or _against_number(gate, mine, gate.right, ways)
@@ -93,20 +94,21 @@ def _judged(
     )
 
 
-def _absent(gate: Gate, scores: SuiteScores | None) -> Verdict | None:
+def _absent(gate: Gate, scores: SuiteScores) -> Verdict | None:
     where = dict(gate.slice)
-    if scores is None or not scores.selected_of({}):
-        return Verdict(gate, "silent")
-    if not scores.total_of(where):
-        # It could never be judged, so silence would be a green light for good.
+    total = scores.total_of(where)
+    if not total:
+        # It could never be judged: a green light for good.
         return Verdict(gate, "failed", reason=f"no case is in {gate.where}")
-    return None if scores.selected_of(where) else Verdict(gate, "silent")
+    if not scores.selected_of(where):
+        return Verdict(gate, "not judged", reason=f"none of {total} cases selected")
+    return None
 
 
 def _without_other(gate: Gate, right: Reference) -> Verdict:
     if right.name == BASELINE:
         return Verdict(gate, "failed", reason=f"the baseline has no results of {gate.suite}")
-    return Verdict(gate, "not judged", reason=f"{right.name} has no results in this run")
+    return Verdict(gate, "not judged", reason=f"{right.name} is not in this run")
 
 
 def _left_out(gate: Gate, sides: Sequence[tuple[str, SuiteScores]], partial: bool) -> Verdict | None:
@@ -114,7 +116,8 @@ def _left_out(gate: Gate, sides: Sequence[tuple[str, SuiteScores]], partial: boo
     for whose, scores in sides:
         selected, total = scores.selected_of(where), scores.total_of(where)
         if selected < total and not (partial and selected):
-            return Verdict(gate, "not judged", reason=f"{selected} of {total} cases{whose} selected")
+            remedy = "; --rag-gate-partial judges these" if selected else ""
+            return Verdict(gate, "not judged", reason=f"{selected} of {total} cases{whose} selected{remedy}")
     return None
 
 

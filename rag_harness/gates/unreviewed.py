@@ -57,7 +57,7 @@ def with_drafts(
             verdict, gate=gate, unreviewed=parts.apart, reason=_joined(_beside(parts, scores, unit), verdict)
         )
     if verdict.state == "not judged":
-        return replace(verdict, gate=gate, reason=f"{verdict.reason} of the reviewed ones")
+        return replace(verdict, gate=gate, reason=f"of the reviewed: {verdict.reason}")
     whole = judged(gate)
     if whole.value is None and (parts.kept or whole.state != "failed"):
         return whole

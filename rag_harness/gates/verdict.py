@@ -11,7 +11,7 @@ from typing import Literal
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart
 
-State = Literal["passed", "failed", "inconclusive", "not judged", "silent"]
+State = Literal["passed", "failed", "stale", "inconclusive", "not judged"]
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
 _WIDTH = 100
@@ -26,6 +26,7 @@ class Verdict:
     offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each of them holds with its
     confidence; of a comparison, they are of the mean difference per case. ``lacking`` fails for want of values alone.
     ``unreviewed`` cases were not judged, for nobody has reviewed them; where there are no others the value is theirs.
+    A ``stale`` gate fails: it is about answers that are too old.
     """
 
     gate: Gate
@@ -97,11 +98,31 @@ class Verdict:
 
 
 def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the text of each gate that has something to say, aligned where that fits; at most 100 columns wide."""
-    spoken = [verdict for verdict in verdicts if verdict.state != "silent"]
-    width = max((len(verdict.gate.condition) for verdict in spoken), default=0)
-    states = max((len(verdict.state) for verdict in spoken), default=0)
-    return [verdict.line(width, states) for verdict in spoken]
+    """Return the text of each gate, aligned where that fits; at most 100 columns wide."""
+    width = max((len(verdict.gate.condition) for verdict in verdicts), default=0)
+    states = max((len(verdict.state) for verdict in verdicts), default=0)
+    return [verdict.line(width, states) for verdict in verdicts]
+
+
+def together(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the text of gates that were not judged: a reason that several share once, and below it those gates."""
+    by_reason: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_reason.setdefault(verdict.reason, []).append(verdict)
+    return [_with_reason(reason, found) for reason, found in by_reason.items()]
+
+
+def _with_reason(reason: str, verdicts: Sequence[Verdict]) -> str:
+    if len(verdicts) == 1:
+        return verdicts[0].line()
+    indent = " " * (_STATE_WIDTH + 2)
+    return "\n".join([f"not judged  {reason}", *_listed([verdict.gate.condition for verdict in verdicts], indent)])
+
+
+def _listed(conditions: Sequence[str], indent: str) -> list[str]:
+    text = "; ".join(condition.replace(" ", "\0") for condition in conditions)
+    lines = textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return [line.replace("\0", " ") for line in lines]
 
 
 def equal(value: float, threshold: float) -> bool:

@@ -118,6 +118,7 @@ class GoldenSuite:
             code={"pipeline": (__name__, type(pipeline).__module__), **made.code},
             retriever=retriever,
             prepare=self._prepare(name),
+            has_version=name in RETRIEVERS or self._registered(name).has_version,
         )
 
     def _ingredients(self, name: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class Run:
 
     @property
     def gates(self) -> Sequence[Mapping[str, Any]]:
-        """How the gates came out, as ``summary.json`` has them, without those that say nothing."""
+        """How the gates came out, as ``summary.json`` has them; one of an older release leaves out those not judged."""
         return [gate for gate in self.summary.get("gates", ()) if gate.get("state") != "silent"]
 
     @cached_property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_harness.dataset.data import Data, DataSets
+from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import json_digest
 from rag_harness.identity import is_noting, note
 from rag_harness.models.embedders.cached import CachedEmbedder
@@ -27,6 +28,9 @@ from rag_harness.registry import module_of, resolve
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import Settings, access_of, affecting
 from rag_harness.types import IndexSpec, Query
+
+if TYPE_CHECKING:
+    from rag_harness.settings.endpoint_spec import EndpointSpec
 
 T = TypeVar("T")
 
@@ -47,6 +51,9 @@ class RunParts:
         self._retrievals: dict[tuple[IndexSpec, str], Retrieval] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
         self.endpoints = Endpoints(settings, lambda: self.cassettes, lambda: self.stores, meter)
+        self._versions: dict[str, str] = {}
+        # Where another process of the run has asked services for their versions: what came, or the problem.
+        self.told_versions: Mapping[str, Mapping[str, str]] = {}
         # The plugin puts the loop of the trials here: a limiter, a budget and a connection belong to one event loop.
         self.loop: Callable[[Coroutine[Any, Any, Any]], Any] = asyncio.run
 
@@ -94,6 +101,19 @@ class RunParts:
     def rewriter(self) -> ChatModel | None:
         """Return the model of role ``rewrite`` where one is named: the answer's own is not asked in its place."""
         return self.chat("rewrite", temperature=0.0) if self.settings.rewrite_model else None
+
+    def version_of(self, service: EndpointSpec, ask: Callable[[], str]) -> str:
+        """Return the version of a service, which is asked once a run.
+
+        Raises:
+            PrerequisiteError: it does not say.
+        """
+        told = self.told_versions.get(service.name, {})
+        if "problem" in told:
+            raise PrerequisiteError(told["problem"])
+        if service.name not in self._versions:
+            self._versions[service.name] = told["version"] if told else ask()
+        return self._versions[service.name]
 
     def run(self, calls: Coroutine[Any, Any, T]) -> T:
         """Return what comes of ``calls``: what models are asked before the first trial."""

@@ -104,6 +104,8 @@ class Trace:
             said.retries,
             said.recorded,
             tuple(messages),
+            recorded_at=said.recorded_at,
+            outdated=said.outdated,
         )
         self.calls.setdefault(stage, []).append(call)
         return said

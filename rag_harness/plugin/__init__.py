@@ -138,10 +138,14 @@ def pytest_report_teststatus(report: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell an xdist worker whether trials come in batches."""
+    """Tell an xdist worker whether trials come in batches, and which versions services have."""
     from rag_harness.plugin.xdist_support import wants_batches
 
     node.workerinput["rag_batches"] = wants_batches(node.config)
+    if SESSION in node.config.stash:
+        from rag_harness.plugin.versions import TOLD
+
+        node.workerinput[TOLD] = node.config.stash[SESSION].versions_for_workers
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
-_OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "inconclusive": "skipped"}
+_OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "stale": "failed"}
+"""How a gate's report comes out, by its state; that of any other is skipped."""
+_COLOURS = {"passed": "green", "failed": "red", "stale": "red"}
 _CATEGORIES = {"inconclusive": "gates inconclusive", "not judged": "gates not judged"}
 """What a gate is counted as that is skipped, by its state."""
 
@@ -32,13 +34,17 @@ class GateKeeper:
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
         self._used = False
+        self._unselected = 0
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
 
     def collection_done(self, selected: Collected) -> None:
         """Note the trials and golden entries that were selected."""
-        if is_used(self._session.config) and self._record.note(selected.every):
-            self._used = True
+        if not is_used(self._session.config):
+            return
+        self._used = self._record.note(selected.every)
+        # A run of other tests need not read gates to say that it judges none.
+        if self._used or self._run.reach.is_whole:
             self._check({trial.experiment for trial in selected.every})
 
     def _check(self, experiments: Collection[str]) -> None:
@@ -63,7 +69,10 @@ class GateKeeper:
         return (yield from after_tests(lambda: self._judge(session)))
 
     def _judge(self, session: pytest.Session) -> None:
-        if not (self._used or self._recorder.arrived) or session.config.option.collectonly:
+        if session.config.option.collectonly:
+            return
+        if not (self._used or self._recorder.arrived):
+            self._judge_nothing(session)
             return
         from rag_harness.errors import PrerequisiteError
 
@@ -75,14 +84,33 @@ class GateKeeper:
             leave_behind(self._session.settings, self._record, self.verdicts)
         except (PrerequisiteError, OSError) as error:
             refused.append(failure("write results", str(error)))
-        reports = [self._report(each) for each in self.verdicts if each.state in _OUTCOMES or each.is_on_drafts]
-        for report in [*refused, *reports]:
+        self._tell(session, refused)
+
+    def _judge_nothing(self, session: pytest.Session) -> None:
+        """Fail gates where all tests were asked for and none asks anything; else count those that are not judged."""
+        if not is_used(session.config):
+            return
+        if self._run.reach.is_whole or self._session.settings.not_judged == "fail":
+            self.verdicts = [self._run.reach.not_in_run(gate) for gate in self._run.gates]
+        else:
+            self._unselected = self._run.reach.configured
+        self._tell(session, ())
+
+    def _tell(self, session: pytest.Session, refused: Sequence[pytest.TestReport]) -> None:
+        for report in [*refused, *(self._report(each) for each in self.verdicts)]:
             session.config.hook.pytest_runtest_logreport(report=report)
 
     def _report(self, verdict: Verdict) -> pytest.TestReport:
-        is_red = verdict.state == "inconclusive" and self._session.settings.inconclusive == "fail"
-        outcome = "failed" if is_red else _OUTCOMES.get(verdict.state, "skipped")
+        outcome = "failed" if self._is_red(verdict) else _OUTCOMES.get(verdict.state, "skipped")
         return _report(verdict.gate.condition, outcome, verdict.line(), verdict.state)
+
+    def _is_red(self, verdict: Verdict) -> bool:
+        """Whether a gate without a verdict fails, as --rag-inconclusive and --rag-not-judged say."""
+        settings = self._session.settings
+        if verdict.state == "inconclusive":
+            return settings.inconclusive == "fail"
+        must_be_judged = verdict.state == "not judged" and settings.not_judged == "fail"
+        return must_be_judged and not self._run.reach.is_excused(verdict)
 
     def _compare(self) -> list[pytest.TestReport]:
         """Set this run against the baseline; return a failure where the two are not comparable."""
@@ -103,14 +131,39 @@ class GateKeeper:
         if self.comparison:
             terminalreporter.section("rag comparison", sep="=")
             terminalreporter.line("\n".join(self.comparison))
-        shown = [verdict for verdict in self.verdicts if verdict.state != "silent"]
-        if shown:
-            from rag_harness.gates import verdict_lines
+        origins = self._origins()
+        if self.verdicts or origins:
+            terminalreporter.section("rag gates" if self.verdicts else "rag answers", sep="=")
+            for line in origins:
+                terminalreporter.line(line)
+            self._write_verdicts(terminalreporter)
+        if self._unselected:
+            gates = "1 gate is" if self._unselected == 1 else f"{self._unselected} gates are"
+            terminalreporter.line(f"rag: {gates} not judged: nothing that they are about was selected.", yellow=True)
 
-            terminalreporter.section("rag gates", sep="=")
-            for verdict, line in zip(shown, verdict_lines(shown), strict=True):
-                colour = {"passed": "green", "failed": "red"}.get(verdict.state, "yellow")
-                terminalreporter.line(line, **{colour: True})
+    def _origins(self) -> list[str]:
+        """Say where the figures come from that gates are judged by."""
+        if not self._record.is_there:
+            return []
+        from rag_harness.report.provenance import provenance_lines, renewal
+
+        tables, session = self._record.tables, self._session
+        how = renewal(tables, session.access.calls_network, session.settings.overwrite)
+        return [*provenance_lines(tables, self._record.manifest.date), *([how] if how else [])]
+
+    def _write_verdicts(self, terminal: pytest.TerminalReporter) -> None:
+        from rag_harness.gates import together, verdict_lines
+
+        alone = [verdict for verdict in self.verdicts if not self._is_grouped(verdict)]
+        for verdict, line in zip(alone, verdict_lines(alone), strict=True):
+            colour = "red" if self._is_red(verdict) else _COLOURS.get(verdict.state, "yellow")
+            terminal.line(line, **{colour: True})
+        for line in together([verdict for verdict in self.verdicts if self._is_grouped(verdict)]):
+            terminal.line(line, yellow=True)
+
+    def _is_grouped(self, verdict: Verdict) -> bool:
+        """Whether a line says no more of a gate than its reason, which others have too."""
+        return verdict.state == "not judged" and verdict.value is None and not self._is_red(verdict)
 
 
 def failure(name: str, text: str) -> pytest.TestReport:

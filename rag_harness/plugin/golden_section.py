@@ -33,18 +33,12 @@ class GoldenSection:
         from rag_harness.report.drafts import draft_lines
         from rag_harness.report.golden_summary import golden_lines
 
-        settings = self._session.settings
         terminal.section("rag golden", sep="=")
         terminal.line(self._about_retrieval())
         if GOLDEN in self._record.tables:
             table = self._record.tables[GOLDEN]
             lines = [*golden_lines(table, self._record.retrievals), *draft_lines({GOLDEN: table})]
             terminal.line("\n".join(lines))
-        resumed = len(self._recorder.resumed.get(GOLDEN, ()))
-        if resumed:
-            terminal.line(
-                f"{resumed} entries were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
-            )
 
     def _about_retrieval(self) -> str:
         """Name the retriever under test, its model and cutoff."""

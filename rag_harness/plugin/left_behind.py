@@ -22,9 +22,11 @@ def leave_behind(settings: Settings, record: RunRecord, verdicts: Sequence[Verdi
         OSError: a file cannot be written.
     """
     from rag_harness.report.baseline import save, saved_run
+    from rag_harness.report.provenance import provenance_json
     from rag_harness.report.summary_file import write_summary_file
 
-    said, more = record.manifest.settings, {"run": record.manifest.date, **record.found}
+    said, origins = record.manifest.settings, provenance_json(record.tables)
+    more = {"run": record.manifest.date, "provenance": origins, **record.found}
     write_summary_file(record.output, record.tables, verdicts, said, more)
     _leave_golden_files(settings, record)
     if settings.save:

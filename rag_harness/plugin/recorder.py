@@ -195,6 +195,11 @@ class Recorder:
         return sum(file.set_aside for file in self._files.values())
 
     @property
+    def begun_anew(self) -> list[str]:
+        """Suites of which rows of other fingerprints were moved out of the way."""
+        return [name for name, file in self._files.items() if file.set_aside]
+
+    @property
     def repaired(self) -> int:
         """Damaged lines and rows that stood twice, moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0

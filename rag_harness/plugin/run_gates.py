@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+from rag_harness.plugin.gate_reach import Reach
 from rag_harness.plugin.left_behind import baseline_file
 from rag_harness.types import GOLDEN, REVIEWED
 
@@ -48,6 +49,7 @@ class RunGates:
     ) -> None:
         self._session, self._recorder, self._record, self._rules_for = session, recorder, record, rules_for
         self._is_all_affected = is_all_affected
+        self.reach = Reach(session, record)
 
     @cached_property
     def gates(self) -> list[Gate]:
@@ -63,16 +65,20 @@ class RunGates:
         session, settings = self._session, self._session.settings
         named = [text for spec in settings.data if not spec.instead for text in spec.gates]
         check_data(settings.data, settings.k, session.data_of)
-        return asked(read_gates([*named, *settings.gate], settings.k, self._names, self._slices_of), settings)
+        texts = [*named, *settings.gate]
+        return asked(read_gates(texts, settings.k, self._names(texts), self._slices_of), settings)
 
-    @property
-    def _names(self) -> list[str]:
-        from rag_harness.gates import BASELINE
+    def _names(self, texts: Sequence[str]) -> list[str]:
+        """Return what gates may name: an experiment of the user's own is known by its test, which may not be here."""
+        from rag_harness.errors import is_near
+        from rag_harness.gates import BASELINE, Reference, parse_gate
         from rag_harness.pipelines import known_experiments
 
         session = self._session
-        baseline = [BASELINE] if session.settings.compare else []
-        return [*known_experiments(self._session.settings), GOLDEN, *session.own_experiments, *baseline]
+        known = [*known_experiments(session.settings), GOLDEN, *session.own_experiments, BASELINE]
+        gates = [parse_gate(text, session.settings.k) for text in texts]
+        named = [gate.suite for gate in gates] + [g.right.name for g in gates if isinstance(g.right, Reference)]
+        return [*known, *(name for name in named if name not in known and not is_near(name, known))]
 
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
         # All cases were reviewed or were not, whether they say so or not.
@@ -93,21 +99,26 @@ class RunGates:
         from rag_harness.report.baseline import load
 
         settings = self._session.settings
+        if settings.save == settings.compare and not baseline_file(settings, settings.compare).exists():
+            return None  # the first run of them makes it
         return load(baseline_file(settings, settings.compare)) if settings.compare else None
 
     def verdicts(self, refused: bool) -> list[Verdict]:
         """Return a verdict for each gate; ``refused`` says that the saved run cannot be compared with this one."""
-        return [*(self._verdict(gate, refused) for gate in self.gates), *self._elsewhere()]
+        return [*(self._verdict(gate, refused) for gate in self.gates), *self.reach.elsewhere]
 
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge
         from rag_harness.gates.calibrated import corrections
         from rag_harness.measures import measure_named
+        from rag_harness.plugin.gate_age import if_fresh
 
         spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
         if spent and not self._session.settings.gate_partial:
             # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
             return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
+        if verdict := self.reach.out_of_reach(gate, self.baseline is not None):
+            return verdict
         if refused and isinstance(gate.right, Reference) and gate.right.name == BASELINE:
             return Verdict(gate, "failed", reason="the baseline is of other data")
         if other := self._judged_otherwise(gate):
@@ -120,7 +131,8 @@ class RunGates:
         is_all = self._has_all_affected(gate)
         if is_all:
             rules = replace(rules, chosen=f"affected by {settings.affected_by}")
-        return judge(gate, self._record.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
+        verdict = judge(gate, self._record.tables, is_all or settings.gate_partial, baseline, unit, correct, rules)
+        return if_fresh(verdict, self._record.tables, settings.max_age)
 
     def _has_all_affected(self, gate: Gate) -> bool:
         """Whether the cases that were asked of a gate's suite are those that --rag-affected-by leaves, and all."""
@@ -143,16 +155,6 @@ class RunGates:
 
         now = saved_run(self._record.manifest, {})
         return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
-
-    def _elsewhere(self) -> list[Verdict]:
-        """Return a verdict for each gate that was set for other data, where its suite ran."""
-        from rag_harness.gates import Verdict, parse_gate
-        from rag_harness.gates.belonging import gates_of_others
-
-        settings, tables = self._session.settings, self._record.tables
-        elsewhere = [*settings.gates_elsewhere, *gates_of_others(settings)]
-        gates = [(parse_gate(text, settings.k), why) for text, why in elsewhere]
-        return [Verdict(gate, "not judged", reason=why) for gate, why in gates if gate.suite in tables]
 
     def comparison(self) -> tuple[list[str], str]:
         """Return this run set against the saved one, as lines, and why that cannot be done; each may be empty."""

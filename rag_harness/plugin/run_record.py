@@ -62,6 +62,7 @@ class RunRecord:
 
     def _write(self, interrupted: bool) -> None:
         """Write all files; what they say need not be kept in memory as well."""
+        from rag_harness.engine.series import close_series
         from rag_harness.results.cases import write_cases
         from rag_harness.results.manifest import write_manifest
 
@@ -71,7 +72,9 @@ class RunRecord:
             step()
         for data in sorted({record.data for record in suites.values()} - self._case_digests.keys()):
             write_cases(self._session.output, data, self._cases(data))
-        write_manifest(self._session.output, self._manifest(suites))
+        write_manifest(self._session.output, self._manifest({**self._beside(suites), **suites}))
+        ended = {name: each for name, each in suites.items() if not (each.lost or each.not_run)}
+        close_series(self._session.output, {name: frozenset(each.fingerprints) for name, each in ended.items()})
         self._selected.clear()
 
     def keep_cases(self, suite: str) -> str:
@@ -105,7 +108,12 @@ class RunRecord:
         from rag_harness.results.manifest import read_manifest
 
         self.leave(interrupted=True)
-        return read_manifest(self._session.output)
+        found = read_manifest(self._session.output)
+        return found.model_copy(update={"suites": {n: each for n, each in found.suites.items() if self._counts(each)}})
+
+    def _counts(self, suite: SuiteRecord) -> bool:
+        """Whether a suite is of this run: looked at, or left by an earlier one as this one would have made it."""
+        return not suite.made or bool(suite.is_current)
 
     @cached_property
     def tables(self) -> Mapping[str, SuiteTable]:
@@ -113,7 +121,7 @@ class RunRecord:
         from rag_harness.report.tables import read_tables
 
         self.leave(interrupted=True)
-        return read_tables(self._session.output, self.measures_of)
+        return read_tables(self._session.output, self.measures_of, self.manifest)
 
     def measures_of(self, suite: str) -> list[Measure]:
         """Return the measures of a suite's table: those kept of every run, judged ones, and those that are wanted."""
@@ -224,6 +232,48 @@ class RunRecord:
             authors=sorted(arrivals.authors.get(name, ())),
             judging=dict(arrivals.judging.get(name, {})),
         )
+
+    def _beside(self, suites: Mapping[str, SuiteRecord]) -> dict[str, SuiteRecord]:
+        """Return the complete suites that earlier runs have left in the folder, about data that are as they were."""
+        from rag_harness.errors import DataError
+        from rag_harness.results.manifest import read_manifest
+
+        output = self._session.output
+        try:
+            before = read_manifest(output)
+        except DataError:
+            return {}  # the first run, or a file of somebody else's
+        found = {
+            name: record
+            for name, record in before.suites.items()
+            if name not in suites and record.is_complete and (output / record.file).is_file()
+        }
+        now = self._digests({record.data for record in found.values()})
+        return {
+            name: record.model_copy(
+                update={
+                    "made": record.made or before.date,
+                    "resumed": "all",
+                    "is_current": self._is_current(name, record),
+                }
+            )
+            for name, record in found.items()
+            if before.digests.get(record.data) == now.get(record.data)
+        }
+
+    def _is_current(self, name: str, record: SuiteRecord) -> bool | None:
+        """Whether this run would resume all rows of a suite; asked of those that a gate of it names."""
+        from rag_harness.errors import RagHarnessError
+
+        if name not in self._wanted:
+            return None
+        try:
+            experiment = self._session.known_experiment(name)
+            if experiment is None or self._session.takes_over_nothing(experiment):
+                return None
+            return [self._session.fingerprint(experiment)] == record.fingerprints
+        except (RagHarnessError, OSError):
+            return None  # a key is missing that it needs, say
 
     def _total(self, name: str, selected: list[str]) -> int:
 

@@ -11,6 +11,7 @@ from rag_harness.files.log import close_log, log, open_log
 from rag_harness.once import Once
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.trial_ids import Known
+from rag_harness.plugin.versions import told, versions_for_workers
 from rag_harness.plugin.wanted import Wanted
 from rag_harness.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.types import GOLDEN
@@ -43,6 +44,7 @@ class RagSession:
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
+        self._versions = Once(lambda: versions_for_workers(self.settings))
         self.wanted = Wanted(self._settings.get)
         self._pages: dict[str, dict[str, str]] = {}
         self._registered: dict[str, Experiment] = {}
@@ -125,7 +127,7 @@ class RagSession:
     def _make_golden(self) -> GoldenSuite:
         from rag_harness.golden.suite import GoldenSuite
 
-        return GoldenSuite(self.parts, self.registered, self.fingerprint)
+        return GoldenSuite(self.parts, self.registered, self._fingerprint_of_parts)
 
     def golden_trial(self, entry_id: str) -> Trial:
         """Return the trial of a golden entry."""
@@ -144,8 +146,14 @@ class RagSession:
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
         scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
         parts = RunParts(self.share, scrub, self.data, self._leased_meter() if self.settings.engine == "ray" else None)
+        parts.told_versions = told(self.config)
         self.closing.callback(parts.flush)
         return parts
+
+    @property
+    def versions_for_workers(self) -> dict[str, dict[str, str]]:
+        """What services say are their versions, asked once for all workers."""
+        return self._versions.get()
 
     def _leased_meter(self) -> Meter:
         """Return what asks the ledger of a cluster for what this process calls itself."""
@@ -205,8 +213,6 @@ class RagSession:
         An object of the user's own declares nothing and is asked nothing. It goes by the code of its class, and by that
         of the module of the fixture that made it, ``made_in``.
         """
-        from rag_harness.protocols import Experiment
-
         if name == GOLDEN:
             return self.golden.experiment
         built = self._registered.get(name)
@@ -214,9 +220,16 @@ class RagSession:
             return self.registered(name)
         known = self._declared.get(name)
         if known is None or known.pipeline is not pipeline:
-            code = {"pipeline": (type(pipeline).__module__, made_in)}
-            known = self._declared[name] = Experiment(name, pipeline, data=self.data_of(name), code=code)
+            known = self._declared[name] = self._declare(name, pipeline, made_in)
         return known
+
+    def _declare(self, name: str, pipeline: Any, made_in: str) -> Experiment:
+        from rag_harness.identity import code_digest
+        from rag_harness.protocols import Experiment
+
+        modules = (type(pipeline).__module__, made_in)
+        has_source = bool(code_digest(*modules))
+        return Experiment(name, pipeline, data=self.data_of(name), code={"pipeline": modules}, has_version=has_source)
 
     def known_experiment(self, name: str) -> Experiment | None:
         """Return what this process knows of an experiment: registered, or a pipeline that a fixture here has made."""
@@ -254,9 +267,26 @@ class RagSession:
         return known[1]
 
     def _fingerprint(self, experiment: Experiment) -> str:
+        from rag_harness.engine.series import fingerprint_in_series
+
+        found = self._fingerprint_of_parts(experiment)
+        if not self.takes_over_nothing(experiment):
+            return found
+        return fingerprint_in_series(self.output, experiment.id, found)
+
+    def _fingerprint_of_parts(self, experiment: Experiment) -> str:
         from rag_harness.engine.fingerprint import fingerprint_of
 
         return fingerprint_of(experiment, self.settings, self.queries_digest(experiment))
+
+    def takes_over_nothing(self, experiment: Experiment) -> bool:
+        """Whether rows of a run that has ended are not taken over: nobody can tell whether they would come again.
+
+        Where a service's answers come from recordings they would, and the run says how old they are.
+        """
+        asked = self.settings.retriever if experiment.id == GOLDEN else experiment.id
+        is_replayed = asked in self.endpoints and self.access.reads_recordings
+        return not experiment.has_version and not is_replayed
 
     def is_registered(self, experiment: Experiment) -> bool:
         """Return whether any process of the run can build an experiment by its name."""

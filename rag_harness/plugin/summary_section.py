@@ -27,7 +27,7 @@ class SummarySection:
             from rag_harness.plugin.terminal import write_summary
 
             more = self._recording.unused_lines()
-            write_summary(terminalreporter, recorder, self._record, self._session.settings, more)
+            write_summary(terminalreporter, recorder, self._record, self._session, more)
             self._write_scorecard(terminalreporter)
             self._write_pairwise(terminalreporter)
             self._write_slices(terminalreporter)

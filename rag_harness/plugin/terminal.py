@@ -102,19 +102,20 @@ def _answers_by(selected: Collected, settings: Settings) -> str:
 
 
 def write_summary(
-    terminal: pytest.TerminalReporter, recorder: Recorder, record: RunRecord, settings: Settings, more: Sequence[str]
+    terminal: pytest.TerminalReporter, recorder: Recorder, record: RunRecord, session: RagSession, more: Sequence[str]
 ) -> None:
     """Write the section of the terminal summary; ``more`` is what others have to say in it."""
     from rag_harness.report.drafts import draft_lines
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import answers_by, summarise, summary_lines
 
+    settings = session.settings
     tables = {name: table for name, table in record.tables.items() if name != GOLDEN}
     terminal.section("rag", sep="=")
     terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
     lines += [*draft_lines(tables), *_placed(tables), *_settled(record)]
-    for line in [*lines, *_where_rows_are_from(recorder, tables, settings), *more]:
+    for line in [*lines, *_became_of_rows(recorder, tables, session), *more]:
         terminal.line(line)
     for line in _errors(tables, settings):
         terminal.line(line, red=True)
@@ -135,19 +136,23 @@ def _settled(record: RunRecord) -> Iterator[str]:
         yield f"not run: settled: {n} trials of {name}. Without --rag-stop-early they are run too."
 
 
-def _where_rows_are_from(recorder: Recorder, tables: Mapping[str, SuiteTable], settings: Settings) -> Iterator[str]:
-    from rag_harness.settings import access_of
+def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
+    """Say why rows of a run that has ended were made again, of experiments whose code nobody can see."""
+    for name in recorder.begun_anew:
+        experiment = session.known_experiment(name)
+        if experiment is None or not session.takes_over_nothing(experiment):
+            continue
+        where = "[version] in its table" if name in session.endpoints else "a module in a file"
+        yield f"{name} has no version, so rows of a run that has ended are not taken over; {where} would give it one."
 
-    totals = [table.totals for table in tables.values()]
-    rows, replayed = sum(each.rows for each in totals), sum(each.replayed for each in totals)
-    resumed, lost = sum(each.resumed for each in totals), sum(table.lost_of({}) for table in tables.values())
+
+def _became_of_rows(recorder: Recorder, tables: Mapping[str, SuiteTable], session: RagSession) -> Iterator[str]:
+    settings = session.settings
+    lost = sum(table.lost_of({}) for table in tables.values())
     if lost:
         trials = "1 trial was selected and has" if lost == 1 else f"{lost} trials were selected and have"
         yield f"{trials} no row, lost to a crash, say; every measure counts the worst."
-    if replayed and not access_of(settings).calls_nobody:
-        yield f"{replayed} answers are replayed from {settings.cassettes}/, {rows - replayed} are new."
-    if resumed:
-        yield f"{resumed} trials were taken from {settings.output}/ as they are; --rag-overwrite starts anew."
+    yield from _without_version(recorder, session)
     if recorder.set_aside:
         yield f"{recorder.set_aside} rows of other settings or data were moved to {settings.output}/previous/."
     if recorder.repaired:

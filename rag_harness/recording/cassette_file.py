@@ -22,7 +22,11 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An interaction: the response's status, content type and body, the recorded times, and what was ``sent``."""
+    """An interaction: the response's status, content type and body, the recorded times, and what was ``sent``.
+
+    ``recorded_at`` is UTC, ISO 8601, and empty in files of releases that kept no date. ``version`` is that of whoever
+    answered, empty where nobody knows; ``outdated`` says that whoever would answer now has another one.
+    """
 
     status: int
     content_type: str
@@ -31,6 +35,9 @@ class Recorded:
     ttft_ms: float | None
     sent: str | bytes = ""
     url: str = ""
+    recorded_at: str = ""
+    version: str = ""
+    outdated: bool = False
 
     @property
     def request(self) -> Any:
@@ -43,21 +50,41 @@ class Recorded:
 
 def write_interaction(asked: Asked, response: Recorded) -> bytes:
     """Return the file's content."""
+    content, body = asked.content, asked.cleaner.body(response.body, response.content_type)
+    ours = _own_shape(asked, content, body, response)
+    return ours.encode() if ours is not None else _yaml(asked, content, body, response)
+
+
+def _own_shape(asked: Asked, content: bytes, body: Any, response: Recorded) -> str | None:
+    try:
+        sent, said = content.decode(), body.decode() if isinstance(body, bytes) else str(body)
+    except UnicodeDecodeError:
+        return None
+    if asked.kind != "application/json":
+        return None
+    times = round(response.total_ms, 3), None if response.ttft_ms is None else round(response.ttft_ms, 3)
+    dated = response.recorded_at, response.version
+    where, kind = (asked.method, asked.url, sent), response.content_type
+    return OwnShape(*where, response.status, kind, said, SCHEMA_VERSION, *times, *dated).written()
+
+
+def _yaml(asked: Asked, content: bytes, body: Any, response: Recorded) -> bytes:
     with IMPORTING:
         from vcr.request import Request
         from vcr.serialize import serialize
 
-    content = asked.content
     request = Request(asked.method, asked.url, content or None, {"content-type": asked.kind} if content else {})
     said = {
         "status": {"code": response.status, "message": "OK"},
         "headers": {"content-type": [response.content_type]} if response.content_type else {},
-        "body": {"string": asked.cleaner.body(response.body, response.content_type)},
+        "body": {"string": body},
     }
     metadata = {
         "rag_harness": SCHEMA_VERSION,
         "total_ms": round(response.total_ms, 3),
         "ttft_ms": None if response.ttft_ms is None else round(response.ttft_ms, 3),
+        **({"recorded_at": response.recorded_at} if response.recorded_at else {}),
+        **({"version": response.version} if response.version else {}),
     }
     return serialize({"requests": [request], "responses": [said], "metadata": metadata}, _Readable).encode()  # type: ignore[no-any-return]
 
@@ -99,7 +126,8 @@ def read_interaction(file: Path) -> Recorded:
 def _as_written(found: OwnShape) -> Recorded:
     _check_schema(found.schema)
     body = found.body.encode()
-    return Recorded(found.status, found.kind, body, found.total_ms, found.ttft_ms, found.request, found.url)
+    sent = found.request, found.url, found.recorded_at, found.version
+    return Recorded(found.status, found.kind, body, found.total_ms, found.ttft_ms, *sent)
 
 
 def _as_yaml(text: str) -> Recorded:
@@ -122,6 +150,8 @@ def _as_yaml(text: str) -> Recorded:
         ttft_ms=metadata["ttft_ms"],
         sent=request["body"] or "",
         url=request["uri"],
+        recorded_at=str(metadata.get("recorded_at") or ""),
+        version=str(metadata.get("version") or ""),
     )
 
 

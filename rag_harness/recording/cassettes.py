@@ -21,10 +21,25 @@ from rag_harness.recording.cassette_file import SCHEMA_VERSION, Recorded, read_i
 from rag_harness.recording.nearest import Neighbours, differences
 from rag_harness.recording.scrubbing import Cleaner, Scrub
 
-__all__ = ["SCHEMA_VERSION", "TOTAL", "TTFT", "Asked", "Cassettes", "Recorded", "digest_of"]
+__all__ = [
+    "CONFIRMED",
+    "OUTDATED",
+    "RECORDED_AT",
+    "SCHEMA_VERSION",
+    "TOTAL",
+    "TTFT",
+    "Asked",
+    "Cassettes",
+    "Recorded",
+    "digest_of",
+]
 
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
 """Headers of a replayed response: the times of the recorded call."""
+RECORDED_AT, OUTDATED = "x-rag-recorded-at", "x-rag-recorded-outdated"
+"""Others: when that was, and "1" where whoever would answer now is of another version."""
+CONFIRMED = "version.txt"
+"""Beside the recordings of a model: a version that would give all of these answers again, whoever gave them."""
 
 
 class Cassettes:
@@ -50,6 +65,7 @@ class Cassettes:
         self.made: set[Path] = set()
         self._cleaner = Cleaner(secrets, scrub)
         self._read_folders: dict[Path, Neighbours] = {}
+        self._confirmed: dict[Path, str] = {}
 
     def asked(self, method: str, url: str, content: bytes, headers: Mapping[str, str] | None = None) -> Asked:
         """Return a request as recordings know it."""
@@ -75,6 +91,18 @@ class Cassettes:
             return None
         self.used.add(file)
         return read_interaction(file)
+
+    def is_of(self, asked: Asked, found: Recorded, version: str) -> bool:
+        """Return whether a recording is what a ``version`` of whoever answers says."""
+        return version in (found.version, self._confirmed_in(self.file(asked).parent))
+
+    def _confirmed_in(self, folder: Path) -> str:
+        if folder not in self._confirmed:
+            try:
+                self._confirmed[folder] = (folder / CONFIRMED).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError):
+                self._confirmed[folder] = ""
+        return self._confirmed[folder]
 
     def save(self, asked: Asked, response: Recorded) -> None:
         """Write a recording, whole or not at all.

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import RecordingMissError, RecordingWriteError
 from rag_harness.files.log import log
-from rag_harness.recording.cassettes import TOTAL, TTFT, Asked, Cassettes, Recorded
+from rag_harness.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT, Asked, Cassettes, Recorded
 
 _TEXT = re.compile(rb'"(content|text|delta|arguments|partial_json)"\s*:\s*"[^"]')
 """The first piece of an answer, in the streams of OpenAI and Anthropic; the role alone comes before it."""
@@ -32,6 +33,8 @@ class Playback:
         ask_again: call even where there is a recording, once a run.
         refuse: what to do about a miss: the command that records it.
         tell: hears what is done: ``used`` or ``made`` with the file, ``missed`` with the reason.
+        version: of whoever would answer here, where that is known: a digest of its code. What another version has said
+            is asked for again where that may be, and else outdated.
 
     Raises:
         DataError: answers are to be kept in a folder that cannot be written.
@@ -43,6 +46,7 @@ class Playback:
     ask_again: bool = False
     refuse: str = ""
     tell: Callable[[str, Any], None] | None = None
+    version: str = ""
     _broken: RecordingWriteError | None = None
 
     def __post_init__(self) -> None:
@@ -59,6 +63,8 @@ class Playback:
         if self.ask_again and self.cassettes.file(asked) not in self.cassettes.made:
             return None
         found = self.cassettes.load(asked)
+        if found is not None and self.version and not self.cassettes.is_of(asked, found, self.version):
+            found = None if self.may_call else replace(found, outdated=True)
         if found is not None:
             self._say("used", self.cassettes.file(asked))
         return found
@@ -83,8 +89,9 @@ class Playback:
         Raises:
             RecordingWriteError: the disk is full or broken.
         """
+        recorded_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
         try:
-            self.cassettes.save(asked, answer)
+            self.cassettes.save(asked, replace(answer, recorded_at=recorded_at, version=self.version))
         except RecordingWriteError as error:
             self._broken = error
             raise
@@ -178,6 +185,8 @@ def _parsed(content: bytes) -> Any:
 
 
 def headers_of(found: Recorded) -> dict[str, str]:
-    """Return the headers of a replayed response, the recorded times among them."""
+    """Return the headers of a replayed response, times and date of the recorded call among them."""
     times = {TOTAL: str(found.total_ms), **({} if found.ttft_ms is None else {TTFT: str(found.ttft_ms)})}
+    times |= {RECORDED_AT: found.recorded_at} if found.recorded_at else {}
+    times |= {OUTDATED: "1"} if found.outdated else {}
     return {**({"content-type": found.content_type} if found.content_type else {}), **times}

@@ -28,13 +28,18 @@ MeasuresOf = Callable[[str], Sequence[Measure]]
 _UNMET = {"retrieval": "no retrieval", "answer": "no answer asked for"}
 
 
-def read_tables(output: Path, measures: MeasuresOf) -> dict[str, SuiteTable]:
-    """Return a table of every suite of the last run, by its name. Rows are read a block at a time and not kept.
+def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None = None) -> dict[str, SuiteTable]:
+    """Return a table of every suite, by its name. Rows are read a block at a time and not kept.
+
+    Args:
+        output: folder of the runs.
+        measures: says what each suite is measured on.
+        manifest: the suites; by default all that the folder has complete, those of earlier runs too.
 
     Raises:
         DataError: ``run.json`` or the cases are missing or damaged.
     """
-    manifest = read_manifest(output)
+    manifest = manifest or read_manifest(output)
     cases = {data: CaseFile(output, data) for data in _data(manifest)}
     try:
         return {

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rag_harness.report.blocks.block import Block, Mask
+from rag_harness.report.origins import Origins
 
 STAGES = {
     "total": "total_time_ms",
@@ -31,6 +32,7 @@ class Totals:
         new: whether this run itself asked for the answer of a case, shape (cases,): neither resumed nor replayed.
         depth: the most hits that a row has.
         models: how many answers each model gave; "" is a pipeline that names none.
+        origins: where the answers come from.
         placed: of a service, by what the documents of so many contexts were found: id, text, nothing.
     """
 
@@ -46,6 +48,7 @@ class Totals:
         self.models: Counter[str] = Counter()
         self.placed: Counter[str] = Counter()
         self.first_errors: list[tuple[str, str]] = []
+        self.origins = Origins()
         self.retrieves = self.answers = False
 
     def take(self, block: Block, rows: Rows, resumed: Mask) -> None:
@@ -54,6 +57,8 @@ class Totals:
         self.rows += len(rows)
         self.resumed += int(of_old.sum())
         self.replayed += int(block["replayed"][rows].sum())
+        self.origins.take(block["ended"][rows], block["recorded"][rows], block["replayed"][rows], of_old)
+        self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
         self._spend(block, rows)
         self._outcome(block, rows)
@@ -81,6 +86,10 @@ class Totals:
         self.errors += int(len(rows) - ok.sum())
         self.answers |= bool(block["answers"][rows].any())
         models, texts = block["model"][rows], block.texts
+        numbered, times = np.unique(block["version"][rows], return_counts=True)
+        self.origins.versions += Counter(
+            {texts.versions[n]: int(count) for n, count in zip(numbered, times, strict=True) if texts.versions[n]}
+        )
         numbers, first, counts = np.unique(models[models >= 0], return_index=True, return_counts=True)
         for place in np.argsort(first):
             self.models[texts.models[numbers[place]]] += int(counts[place])

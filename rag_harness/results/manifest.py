@@ -48,6 +48,8 @@ class SuiteRecord(_Record):
         judged: what its rows were judged on, by name: measures that a judge was asked for, and what is made of them.
         authors: whose judgements are of this run: judge, model and revision each.
         judging: what judging took in this run: tokens, calls, and how many of the calls were replayed.
+        made: when its rows were made, where an earlier run made all of them and this one did not look at it.
+        is_current: whether they are what this run would have made: same code, settings, data. None: nobody knows.
     """
 
     data: str
@@ -62,6 +64,13 @@ class SuiteRecord(_Record):
     judged: list[str] = []
     authors: list[tuple[str, str, str]] = []
     judging: dict[str, int] = {}
+    made: str = ""
+    is_current: bool | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every case of the data was asked, and came back."""
+        return self.selected == "all" and not (self.lost or self.not_run or self.settled)
 
 
 class RunManifest(_Record):

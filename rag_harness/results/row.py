@@ -83,6 +83,13 @@ class ExperimentResult(FrozenModel):
     mode: Literal["auto", "replay", "record", "live"]
     dry_run: bool
     timings_recorded: bool = Field(False, description="the model's times are those of the recorded call")
+    recorded_at: Text = Field(
+        "", description="UTC, ISO 8601, of the oldest call that was replayed; empty where none was, or nobody knows"
+    )
+    outdated: bool = Field(
+        False, description="a call was recorded by another version of the model than there was when the row was made"
+    )
+    version: Text = Field("", description="of the service that answered; empty where it has none")
     status: Literal["ok", "error"]
     error: RowError | None = Field(description="null where status is ok")
     fingerprint: Text = Field(description="digest of everything that changes a result of this experiment")

@@ -71,6 +71,7 @@ class RowCall(FrozenModel):
     waited_ms: Milliseconds = 0.0
     retries: int = 0
     recorded: bool = Field(False, description="the times are those of the recorded call")
+    recorded_at: Text = Field("", description="when a replayed call was recorded: UTC, ISO 8601; empty: nobody knows")
     prompt: Text = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 
 

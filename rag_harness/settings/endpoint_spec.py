@@ -43,6 +43,22 @@ class StreamReading:
 
 
 @dataclass(frozen=True)
+class VersionReading:
+    """How a service says which version it is: at an address, in its JSON or in a header; or by a command's output.
+
+    All empty: it does not say.
+    """
+
+    url: str = ""
+    path: str = ""
+    header: str = ""
+    command: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.url or self.command)
+
+
+@dataclass(frozen=True)
 class EndpointSpec:
     """One service.
 
@@ -57,6 +73,7 @@ class EndpointSpec:
         tool: that is called over MCP.
         read: where the parts of an answer are.
         stream: which events carry what.
+        version: how it says which version it is.
         data: the named data that the service is asked about; empty is the run's own.
         timeout: seconds that one call may take; 0: as ``--rag-timeout`` says.
         concurrency: most calls in flight; 0: as ``--rag-concurrency`` says.
@@ -75,6 +92,7 @@ class EndpointSpec:
     tool: str = ""
     read: Reading = Reading()
     stream: StreamReading = StreamReading()
+    version: VersionReading = VersionReading()
     data: str = ""
     timeout: float = 0.0
     concurrency: int = 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.endpoint_checks import check_name, check_url, checked_headers, number, refuse_variables, text
-from rag_harness.settings.endpoint_spec import EndpointSpec, Reading, StreamReading
+from rag_harness.settings.endpoint_spec import EndpointSpec, Reading, StreamReading, VersionReading
 from rag_harness.settings.profiles import check_keys, parsed_toml, pyproject_table
 
 KINDS = ("json", "sse", "openai", "mcp")
@@ -95,9 +95,23 @@ def _spec(name: Any, table: Any, where: str) -> EndpointSpec:
             "body": _body(table, where, given),
             "read": Reading(**_texts(table, "read", where, Reading, _DEFAULT_READING[kind])),
             "stream": StreamReading(**_texts(table, "stream", where, StreamReading, {})),
+            "version": _version(table, where),
             "where": where,
         }
     )
+
+
+def _version(table: Mapping[str, Any], where: str) -> VersionReading:
+    found = VersionReading(**_texts(table, "version", where, VersionReading, {}))
+    if bool(found.url) == bool(found.command) and vars(found) != vars(VersionReading()):
+        raise SettingsError(
+            f"{where}: version has {'both url and command' if found.url else 'no url'}: name one of them."
+        )
+    if found.path and found.header:
+        raise SettingsError(f"{where}: version has both path and header: it is read in one place.")
+    if found.url and not found.url.startswith("/"):
+        check_url(f"{where}, [version]", found.url)
+    return found
 
 
 def _texts(

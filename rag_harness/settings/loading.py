@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.settings.data import DataSpec, named_data
+from rag_harness.settings.durations import seconds_in
 from rag_harness.settings.own import OwnOption, own_options
 from rag_harness.settings.prices import Prices
 from rag_harness.settings.profiles import Profile, profiles, pyproject_table
@@ -38,6 +39,8 @@ def load_settings(
         raise SettingsError(
             f"chunk_overlap is {settings.chunk_overlap}, but must be less than chunk_size {settings.chunk_size}."
         )
+    if settings.max_age:
+        seconds_in(settings.max_age, "--rag-max-age")
     if settings.prices:
         Prices.load(settings.prices_path)  # now, not in the first row
     defined = own_options(Path(rootdir), settings.define)

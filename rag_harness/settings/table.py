@@ -163,6 +163,12 @@ class Settings:
     inconclusive: Inconclusive = option(
         "warn", "a gate that the cases are too few for: warn leaves the exit status alone, fail fails", "nothing"
     )
+    not_judged: Inconclusive = option(
+        "warn", "a gate that could not be judged: warn leaves the exit status alone, fail fails", "nothing"
+    )
+    max_age: str = option(
+        "", "oldest that answers may be, 7d or 12h: gates on older ones fail as stale; default: any age", "nothing"
+    )
     cluster: str = option(
         "", "what makes cases alike, for evidence: source_page, conversation, or a key of their metadata", "nothing"
     )

@@ -71,7 +71,7 @@ def test_what_the_last_run_retrieved_counts_and_a_narrower_choice_is_not_judged(
         [
             "rag: 3 questions are affected by HEAD: 1 by their own row, 1 by their gold, 1 by what was retrieved for "
             "them (1 page of kb changed)",
-            "not judged  e3: recall@2 >= 0.5   2 of 4 cases selected",
+            "not judged  e3: recall@2 >= 0.5   2 of 4 cases selected; *",
         ]
     )
     assert asked(suite) == ["q_direct_002", "q_direct_003"]

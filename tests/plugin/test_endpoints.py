@@ -88,15 +88,82 @@ def test_a_mark_of_its_own_name_is_enough(service: Suite) -> None:
     assert {row["cost_usd"] for row in service.rows("my_service")} == {0.5}
 
 
-def test_a_run_is_resumed_until_the_spec_changes(service: Suite) -> None:
+def test_a_run_that_has_ended_is_not_resumed_where_the_service_has_no_version(service: Suite) -> None:
     with serving(as_json(SAID)) as server:
         write_spec(service, server)
         service.run(FILE, "--rag-mode=live")
-        service.run(FILE, "--rag-mode=live").assert_outcomes(passed=4)
+        result = service.run(FILE, "--rag-mode=live", "-n", "2")
+        result.assert_outcomes(passed=4)
+        assert len(server.requests) == 8
+        said = "*my_service has no version, so rows of a run that has ended are not taken over*"
+        result.stdout.fnmatch_lines([said])
+    result = service.run(FILE, "--rag-mode=live")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*Nothing answers at http://*"])
+
+
+DIES = """
+import os
+seen = []
+
+def pytest_rag_result(result):
+    seen.append(result)
+    if len(seen) == 2:
+        os._exit(9)
+"""
+
+
+def test_what_an_unfinished_run_has_left_is_taken_over(service: Suite) -> None:
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server)
+        conftest = service.path / "conftest.py"
+        conftest.write_text(DIES)
+        service.pytester.runpytest_subprocess(FILE, "--rag-mode=live", "--rag-concurrency=1")
+        asked = {str(each["query"]) for each in server.requests}
+        assert 2 <= len(asked) < len(QUERIES)
+        conftest.unlink()
+        result = service.run(FILE, "--rag-mode=live", "--rag-concurrency=1")
+        result.assert_outcomes(passed=4)
+        # What was in flight when the run was killed is asked again; what had come is not.
+        assert len(server.requests) <= len(QUERIES) + 1
+        service.run(FILE, "--rag-mode=live")
+        assert len(server.requests) > len(QUERIES) + 1
+
+
+def test_a_service_with_a_version_is_resumed_until_it_has_another(service: Suite) -> None:
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server, 'version.command = "cat version.txt"')
+        (service.path / "version.txt").write_text("r1\n")
+        service.run(FILE, "--rag-mode=live")
+        result = service.run(FILE, "--rag-mode=live", "-n", "2")
+        result.assert_outcomes(passed=4)
         assert len(server.requests) == 4
-        write_spec(service, server, 'body = {q = "{{query}}"}')
+        assert {row["version"] for row in service.rows("my_service")} == {"r1"}
+        (service.path / "version.txt").write_text("r2\n")
+        service.run(FILE, "--rag-mode=live", "-n", "2").assert_outcomes(passed=4)
+        assert len(server.requests) == 8
+        write_spec(service, server, 'version.command = "cat version.txt"\nbody = {q = "{{query}}"}')
         service.run(FILE, "--rag-mode=live").assert_outcomes(passed=4)
-    assert len(server.requests) == 8
+    assert len(server.requests) == 12
+
+
+def test_recordings_of_another_version_are_not_replayed(service: Suite) -> None:
+    with serving(as_json(SAID)) as server:
+        write_spec(service, server, 'version.command = "cat version.txt"')
+        (service.path / "version.txt").write_text("r1")
+        service.run(FILE, "--rag-mode=record").assert_outcomes(passed=4)
+        (service.path / "version.txt").write_text("r2")
+        service.run(FILE, "--rag-mode=record").assert_outcomes(passed=4)
+        assert len(server.requests) == 8
+        (service.path / "version.txt").write_text("r1")
+        service.run(FILE, "--rag-mode=record").assert_outcomes(passed=4)
+        assert len(server.requests) == 8
+    # Nobody is asked in a replay: it answers as the version that was recorded last.
+    (service.path / "version.txt").unlink()
+    service.run(FILE, "--rag-mode=replay", "--rag-overwrite").assert_outcomes(passed=4)
+    assert {row["version"] for row in service.rows("my_service")} == {"r2"}
+    folder = service.path / "cassettes" / "endpoints" / "my_service"
+    assert sorted(each.name for each in folder.iterdir()) == ["r1", "r2", "version.json"]
 
 
 def test_a_path_that_finds_nothing_is_an_error_row(service: Suite) -> None:

@@ -97,7 +97,8 @@ def test_who_runs_nothing_that_is_judged_needs_no_judge(judged: Suite, monkeypat
     monkeypatch.delenv("RAG_JUDGE_API_KEY", raising=False)
     judge = ["--rag-judge-model=gpt-4o", "--rag-judge-base-url=https://llm.example/v1", "--rag-mode=live"]
     result = judged.run("--rag-gate=e4: faithfulness >= 0.5", *judge)
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=4, failed=1)
+    result.stdout.fnmatch_lines([" *e4 has no trial, though all tests were asked for*"])
 
 
 def test_a_resumed_run_judges_nothing_again_and_has_the_same_scorecard(judged: Suite) -> None:
@@ -121,7 +122,7 @@ def test_another_judge_judges_again_without_answering_again(judged: Suite) -> No
     with (judged.path / "conftest.py").open("a") as conftest:
         conftest.write('\nmock.MockJudge.revision = "2"\n')
     result = judged.run(MEASURES)
-    result.stdout.fnmatch_lines(["*4 trials were taken from output/ as they are*"])
+    result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
     assert len(asked(judged)) == 8
     assert {line["revision"] for line in scores(judged)} == {MockJudge.revision, "2"}
     judged.run(MEASURES)  # what is stored of the second judge is found, too

@@ -34,7 +34,7 @@ def test_second_run_resumes_and_judges_again(suite: Suite) -> None:
     )
     result = suite.run()
     result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["4 trials were taken from output/ as they are; --rag-overwrite starts anew."])
+    result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
     assert suite.rows() == before
 
 

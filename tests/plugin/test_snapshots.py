@@ -163,14 +163,14 @@ def _verdicts() -> list[Verdict]:
             "e1: recall@5 > 0.5",
         )
     }
-    recall, mrr, slice_, errors, other, silent = gate.values()
+    recall, mrr, slice_, errors, other, absent = gate.values()
     return [
         Verdict(recall, "passed", 0.9625, 0.95, 80, (0.9, 0.99)),
         Verdict(mrr, "failed", 0.79996, 0.8, 80, (0.72, 0.86)),
         Verdict(slice_, "not judged", reason="12 of 40 cases selected"),
         Verdict(errors, "failed", 0.04, 0.05, 50, (0.01, 0.13), "2 cases lost to a crash, so it cannot pass"),
-        Verdict(other, "not judged", reason="e1 has no results in this run"),
-        Verdict(silent, "silent"),
+        Verdict(other, "not judged", reason="e1 is not in this run"),
+        Verdict(absent, "not judged", reason="e1 is not in this run"),
     ]
 
 

@@ -139,6 +139,8 @@ def test_answers(rag_result):
 def test_summaries_are_written_recorded_and_replayed_without_the_writer(book: Suite) -> None:
     for file in book.path.glob("test_*.py"):
         file.unlink()
+    file = book.path / "pyproject.toml"
+    file.write_text(file.read_text().partition("gates")[0])  # they are about the tests that are gone
     book.pytester.makepyfile(test_t5=ONLY_T5)
     with counting_server(0.01, lambda body: "A summary.") as server:
         writer = ("--rag-writer-model=some/writer", f"--rag-writer-base-url={server.url}", CHAT)

@@ -233,16 +233,22 @@ def test_rounding_decides_nothing() -> None:
     assert verdict(f"e3: recall@5 >= {exact + 1e-9!r}", e3=tenths).state == "failed"
 
 
-def test_nothing_selected_is_silent() -> None:
-    assert verdict("e3: recall@5 >= 0.9").state == "silent"
-    assert verdict("e3: recall@5 >= 0.9", e3=of(total=80)).state == "silent"
-    assert verdict("e3: recall@5 >= 0.9", partial=True, e3=of(total=80)).state == "silent"
-    assert verdict("e3[a=b]: recall@5 >= 0.9", e3=of(total=80)).state == "silent"
+def test_nothing_selected_is_not_judged() -> None:
+    absent = ("not judged", "e3 is not in this run")
+    for found in (
+        verdict("e3: recall@5 >= 0.9"),
+        verdict("e3: recall@5 >= 0.9", e3=of(total=80)),
+        verdict("e3: recall@5 >= 0.9", partial=True, e3=of(total=80)),
+        verdict("e3[a=b]: recall@5 >= 0.9", e3=of(total=80)),
+    ):
+        assert (found.state, found.reason) == absent
 
 
 def test_a_part_is_not_judged_unless_that_is_asked_for() -> None:
     part = of(1, 1, total=3)
-    assert verdict("e3: recall@5 >= 0.9", e3=part).line() == ("not judged  e3: recall@5 >= 0.9   2 of 3 cases selected")
+    assert verdict("e3: recall@5 >= 0.9", e3=part).line() == (
+        "not judged  e3: recall@5 >= 0.9   2 of 3 cases selected; --rag-gate-partial judges these"
+    )
     judged = verdict("e3: recall@5 >= 0.9", partial=True, e3=part)
     assert (judged.state, judged.reason) == ("passed", "2 of 3 cases selected")
 
@@ -286,9 +292,9 @@ def test_against_another_experiment() -> None:
 
 def test_a_comparison_needs_both_whole() -> None:
     e3 = of(1, 1)
-    assert verdict("e3: recall@5 >= e2", e3=e3).reason == "e2 has no results in this run"
+    assert verdict("e3: recall@5 >= e2", e3=e3).reason == "e2 is not in this run"
     assert verdict("e3: recall@5 >= e2", e3=e3).state == "not judged"
-    assert verdict("e3: recall@5 >= e2", e3=e3, e2=of(1, total=2)).line().endswith("1 of 2 cases of e2 selected")
+    assert verdict("e3: recall@5 >= e2", e3=e3, e2=of(1, total=2)).reason.startswith("1 of 2 cases of e2 selected")
     assert verdict("e3: recall@5 >= e2", partial=True, e3=e3, e2=of(total=2)).state == "not judged"
     assert verdict("e3: recall@5 >= e2", e3=e3, e2=of(0, 0, lost=2)).state == "failed"
     assert verdict("e3: recall@5 >= e2", e3=of(1, None), e2=of(None, 1)).state == "failed"
@@ -314,7 +320,7 @@ def test_the_interval_fits_the_values() -> None:
     assert 0 <= bounds[0] < 0.5 < bounds[1] <= 1
 
 
-def test_the_lines_are_aligned_and_leave_out_the_silent() -> None:
+def test_the_lines_are_aligned() -> None:
     many = of(*[1] * 78, 0, 0)
     lines = verdict_lines(
         [
@@ -325,6 +331,7 @@ def test_the_lines_are_aligned_and_leave_out_the_silent() -> None:
     )
     assert lines == [
         "passed      golden: recall@5 >= 0.95        0.975 [0.91, 0.99]  n=80",
+        "not judged  e9: recall@5 >= 0.95            e9 is not in this run",
         "passed      e3: recall@5 >= golden - 0.02   0.988 against 0.955, difference [-0.02, +0.06]  n=80",
     ]
 

@@ -125,10 +125,13 @@ def test_a_selection_that_leaves_out_drafts_alone_is_whole() -> None:
     whole = judged("e3: recall@5 >= 0.9", cases, selected={"e3": ["q0", "q10", "q11"]})
     assert (whole.state, whole.n, whole.unreviewed) == ("passed", 2, 1)
     part = judged("e3: recall@5 >= 0.9", cases, selected={"e3": ["q0", "q10"]})
-    assert (part.state, part.reason) == ("not judged", "1 of 2 cases selected of the reviewed ones")
+    assert (part.state, part.reason) == (
+        "not judged",
+        "of the reviewed: 1 of 2 cases selected; --rag-gate-partial judges these",
+    )
     assert not part.is_on_drafts
     none = judged("e3: recall@5 >= 0.9", cases, selected={"e3": ["q0"]})
-    assert (none.state, none.reason) == ("not judged", "1 of 6 cases selected")
+    assert (none.state, none.reason) == ("not judged", "of the reviewed: none of 2 cases selected")
 
 
 def test_two_experiments_are_compared_on_the_reviewed_cases() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.garbage import uncollected
+from rag_harness.identity import code_digest
 from rag_harness.once import IMPORTING
 from rag_harness.protocols import ChatParts
 from rag_harness.recording.playback import Playback
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
+READER = "rag_harness.reader"
+"""Who answers in process: its code is its version."""
 
 
 def _base_url(settings: Settings) -> str:
@@ -43,6 +46,7 @@ def playback_of(parts: ChatParts) -> Playback | None:
         access.records,
         ask_again=settings.rerecord and access.records,
         refuse=access.refusal(local, settings.profile),
+        version=code_digest(READER) if local else "",
     )
 
 

@@ -20,7 +20,7 @@ from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import Streamed, StreamError
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts
-from rag_harness.recording.cassettes import TOTAL, TTFT
+from rag_harness.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.registry import model_name
 from rag_harness.types import Completion, Message, Usage
 
@@ -149,7 +149,9 @@ class OpenAIChat:
         text, replayed = said.text(), _recorded_times(response)
         sent = call.started if call else started
         times = replayed or _times(sent, said.first or sent)
-        return Completion(text, said.model, said.usage or Usage(calls=1), *times, recorded=replayed is not None)
+        usage, is_replayed, headers = said.usage or Usage(calls=1), replayed is not None, response.headers
+        when = {"recorded_at": headers.get(RECORDED_AT, ""), "outdated": OUTDATED in headers} if is_replayed else {}
+        return Completion(text, said.model, usage, *times, recorded=is_replayed, **when)
 
     async def _sent(self, request: dict[str, Any]) -> Any:
         """Return the response as it begins: the SDK's objects of every chunk take 0.6 ms a call to make."""

@@ -11,7 +11,7 @@ from rag_harness.page.content import Tone
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
 
-TONES: Mapping[str, Tone] = {"passed": "good", "failed": "bad", "inconclusive": "unsure"}
+TONES: Mapping[str, Tone] = {"passed": "good", "failed": "bad", "stale": "bad", "inconclusive": "unsure"}
 
 
 def cutoff(run: Run) -> int:

@@ -33,7 +33,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "judged by", " and ".join(judge_said(*author) for author in authors(run)) or "nobody"
     yield "profile", str(settings.get("profile", ""))
     yield "mode", str(settings.get("mode", ""))
-    yield "replayed", _replayed(run)
+    yield "times", _times(run)
     yield "date", manifest.date
     yield "commit", manifest.commit[:12]
     yield "data", "; ".join(data_said(run))
@@ -66,11 +66,11 @@ def selected_of(run: Run, experiment: str) -> int:
     return run.tables[experiment].selected_of({}) + len({*record.not_run, *record.settled})
 
 
-def _replayed(run: Run) -> str:
-    """Say how many answers come from recordings: their times are those that were recorded."""
+def _times(run: Run) -> str:
+    """Say how many answers have the times that were recorded; empty where all have those of the run."""
     rows = sum(table.totals.rows for table in run.experiments.values())
     replayed = sum(table.totals.replayed for table in run.experiments.values())
     if not replayed:
-        return f"none of {rows} answers" if rows else ""
+        return ""
     which = "the answer" if rows == 1 else f"{'all' if replayed == rows else f'{replayed} of'} {rows} answers"
-    return f"{which}, with the times that were recorded"
+    return f"of {which} as they were recorded"

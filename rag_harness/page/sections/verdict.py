@@ -15,8 +15,9 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
 from rag_harness.page.sections.made_of import made_of
 from rag_harness.page.sections.unmeasured import became_of, errors, unmeasured
+from rag_harness.report.provenance import provenance_lines
 
-_ORDER = ("failed", "inconclusive", "not judged", "passed")
+_ORDER = ("failed", "stale", "inconclusive", "passed", "not judged")
 _HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
 
 Gate = Mapping[str, Any]
@@ -26,7 +27,8 @@ def verdict(runs: Sequence[Run]) -> Section:
     """Return how the first run came out, and what it was."""
     run = runs[0]
     blocks: list[Block] = [_sentence(run)]
-    blocks += [Prose(said, "unsure") for said in _other_rows(run)]
+    blocks += [Prose(f"{line[0].upper()}{line[1:]}.") for line in provenance_lines(run.selected, run.manifest.date)]
+    blocks += [Prose(said, "unsure") for said in (*_of_earlier_runs(run), *_other_rows(run))]
     if run.gates:
         blocks.append(_gates(run))
     blocks += made_of(run)
@@ -41,17 +43,26 @@ def _sentence(run: Run) -> Prose:
     if not run.gates:
         return Prose(f"No gates were judged: {_why_none(run)}.", "unsure")
     states = Counter(gate["state"] for gate in run.gates)
-    said = ", ".join(f"{states[state]} {state}" for state in ("failed", "inconclusive", "not judged"))
-    tone: Tone = "bad" if states["failed"] else "good" if states["passed"] == len(run.gates) else "unsure"
+    named = [state for state in ("failed", "stale", "inconclusive", "not judged") if states[state] or state != "stale"]
+    said = ", ".join(f"{states[state]} {state}" for state in named)
+    is_bad = states["failed"] or states["stale"]
+    tone: Tone = "bad" if is_bad else "good" if states["passed"] == len(run.gates) else "unsure"
     return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
 
 
 def _why_none(run: Run) -> str:
     if not run.summary:
         return "there is no summary.json of this run beside its rows, which says how they came out"
-    if run.summary.get("gates"):
-        return "none of those that are set is about an experiment of this run"
     return "none is set (--rag-gate, or rag_gate in the ini file)"
+
+
+def _of_earlier_runs(run: Run) -> Iterator[str]:
+    """Yield which experiments the last run did not look at, and whether it would have made them as they are."""
+    for name in run.selected:
+        record = run.suites[name]
+        if record.made:
+            same = "" if record.is_current else ", perhaps with other code or settings"
+            yield f"{name} is of an earlier run, of {record.made}{same}; the last one did not look at it."
 
 
 def _other_rows(run: Run) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ from rag_harness.pipelines.endpoint.mcp import content_of
 from rag_harness.pipelines.endpoint.reading import Reader
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
+from rag_harness.pipelines.endpoint.version import folder_of, point_to
 from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
 from rag_harness.recording.playback import Playback
-from rag_harness.recording.scrubbing import Cleaner
+from rag_harness.recording.scrubbing import Cleaner, Scrub
 from rag_harness.settings.endpoint_spec import EndpointSpec
 
 if TYPE_CHECKING:
@@ -38,15 +39,37 @@ class Reply:
     waited_ms: float = 0.0
     retries: int = 0
     recorded: bool = False
+    recorded_at: str = ""
 
 
 class OwnCassettes(Cassettes):
-    """The recordings of one service in one folder, wherever it runs; an answer asked for again has its own."""
+    """The recordings of one service, wherever it runs; an answer asked for again has its own.
+
+    Args:
+        folder: of the service.
+        version: that answers, whose recordings are kept apart; empty where it has none.
+        secrets: values that must not reach the disk.
+        scrub: takes private text out of what is asked and answered.
+        abridges: as in ``Cassettes``.
+    """
+
+    def __init__(
+        self, folder: Path, version: str, secrets: Iterable[str], scrub: Scrub | None, abridges: bool = False
+    ) -> None:
+        super().__init__(folder / folder_of(version) if version else folder, secrets, scrub, abridges)
+        self._of_service, self._version, self._points = folder, version, False
 
     def file(self, asked: Asked) -> Path:
         """Return where the recording of a request is, or would be."""
         shift = seed_shift.get()
         return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
+
+    def save(self, asked: Asked, response: Recorded) -> None:
+        """Write a recording; from then on a replay answers as this version does."""
+        super().save(asked, replace(response, version=self._version))
+        if self._version and not self._points:
+            point_to(self._of_service, self._version)
+            self._points = True
 
 
 class Client:
@@ -122,7 +145,8 @@ class Client:
     def _replayed(self, found: Recorded) -> Reply:
         heard = heard_of(self._spec, found.content_type)
         heard.add(found.body)
-        return Reply(self._document(heard), found.status, found.total_ms, found.ttft_ms, recorded=True)
+        times = found.total_ms, found.ttft_ms
+        return Reply(self._document(heard), found.status, *times, recorded=True, recorded_at=found.recorded_at)
 
     async def _called(self, request: Request, keep: Asked | None) -> Reply:
         late = (

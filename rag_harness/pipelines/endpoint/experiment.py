@@ -6,21 +6,23 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client, OwnCassettes
-from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
+from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.endpoint.reading import Reader
 from rag_harness.pipelines.endpoint.request import Requests
 from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
+from rag_harness.pipelines.endpoint.version import asked_version, recorded_version
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.recording.playback import Playback
 from rag_harness.recording.scrubbing import secrets_of
-from rag_harness.settings import access_of
+from rag_harness.settings import Settings, access_of
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.settings.prices import prices_of
 from rag_harness.types import Usage
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = "endpoints"
 """Of the recordings, beside those of the profiles: what a service answers does not depend on the profile."""
-_NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call"}
+_NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version"}
 """What of a spec changes no answer."""
 
 
@@ -55,11 +57,38 @@ def build(spec: EndpointSpec, parts: RunParts) -> Experiment:
     has_documents = data.collection is not None or settings.path(data.folder).is_dir()
     placing = Placing(lambda: data.documents if has_documents else (), spec.name)
     reader = Reader(spec.read, spec.name)
-    client = _client(spec, parts, requests, reader)
-    pipeline = EndpointPipeline(spec, requests, client, reader, placing, lambda *used: _cost(parts, spec, *used))
-    made_of = {**ingredients_of(spec), "documents": data.digest if has_documents else ""}
+    version = _version(spec, parts, requests)
+    client = _client(spec, parts, requests, reader, version)
+    usd: Cost = lambda *used: _cost(parts, spec, *used)  # noqa: E731
+    pipeline = EndpointPipeline(spec, requests, client, reader, placing, usd, version)
+    made_of = {**ingredients_of(spec), "documents": data.digest if has_documents else "", "version": version}
     retriever = EndpointRetriever(pipeline.answer, parts.run)
-    return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever)
+    has_version = bool(spec.version)
+    return Experiment(spec.name, pipeline, data.name, made_of, retriever=retriever, has_version=has_version)
+
+
+def _version(spec: EndpointSpec, parts: RunParts, requests: Requests) -> str:
+    """Return the version that answers; where nobody may be asked, the one that was recorded last."""
+    if not spec.version:
+        return ""
+    if not access_of(parts.settings).calls_network:
+        return recorded_version(_folder(spec, parts))
+    return parts.version_of(spec, lambda: ask_for_version(spec, parts.settings, requests))
+
+
+def ask_for_version(spec: EndpointSpec, settings: Settings, requests: Requests | None = None) -> str:
+    """Ask a service for its version.
+
+    Raises:
+        PrerequisiteError: it does not say.
+    """
+    asks = requests or Requests(spec, settings.path("."))
+    own = {name: value for name, value in asks.headers.items() if name != "content-type"}
+    return asked_version(spec, asks.url, own, settings.path("."), spec.timeout or settings.timeout)
+
+
+def _folder(spec: EndpointSpec, parts: RunParts) -> Path:
+    return parts.settings.path(parts.settings.cassettes) / FOLDER / spec.name
 
 
 def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
@@ -70,7 +99,7 @@ def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
     return {**said, "headers": headers, "read": vars(spec.read), "stream": vars(spec.stream)}
 
 
-def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Reader) -> Client:
+def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Reader, version: str) -> Client:
     def connect() -> Exchange:
         # What it needs is imported when something is not recorded.
         from rag_harness.pipelines.endpoint.exchange import Exchange
@@ -78,19 +107,19 @@ def _client(spec: EndpointSpec, parts: RunParts, requests: Requests, reader: Rea
         return Exchange(spec, parts.endpoints.meter, reader.usage)
 
     timeout = spec.timeout or parts.settings.timeout
-    client = Client(spec, reader, connect, timeout, _playback(spec, parts, requests), requests.secrets)
+    client = Client(spec, reader, connect, timeout, _playback(spec, parts, requests, version), requests.secrets)
     parts.endpoints.close_too(client.aclose)
     return client
 
 
-def _playback(spec: EndpointSpec, parts: RunParts, requests: Requests) -> Playback | None:
+def _playback(spec: EndpointSpec, parts: RunParts, requests: Requests, version: str) -> Playback | None:
     settings = parts.settings
     access = access_of(settings)
     if not access.reads_recordings:
         return None
-    folder = settings.path(settings.cassettes) / FOLDER / spec.name
+    secrets = [*secrets_of(settings), *requests.secrets]
     return Playback(
-        OwnCassettes(folder, [*secrets_of(settings), *requests.secrets], parts.scrub, settings.abridge),
+        OwnCassettes(_folder(spec, parts), version, secrets, parts.scrub, settings.abridge),
         access.calls_network,
         access.records,
         ask_again=settings.rerecord and access.records,

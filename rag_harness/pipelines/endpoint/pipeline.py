@@ -31,13 +31,21 @@ class EndpointPipeline:
         reader: reads what came back.
         placing: finds the documents of contexts.
         usd: what a call costs.
+        version: of the service; empty where it has none.
     """
 
     def __init__(
-        self, spec: EndpointSpec, requests: Requests, client: Client, reader: Reader, placing: Placing, usd: Cost
+        self,
+        spec: EndpointSpec,
+        requests: Requests,
+        client: Client,
+        reader: Reader,
+        placing: Placing,
+        usd: Cost,
+        version: str = "",
     ) -> None:
         self._spec, self._requests, self._client = spec, requests, client
-        self._reader, self._placing, self._usd = reader, placing, usd
+        self._reader, self._placing, self._usd, self._version = reader, placing, usd, version
 
     async def answer(self, query: Query) -> PipelineOutput:
         """Ask the service; what it did not say is an error, and no empty answer."""
@@ -86,4 +94,6 @@ class EndpointPipeline:
             reply.recorded,
             (sent,),
             self._usd(model, usage),
+            recorded_at=reply.recorded_at,
+            version=self._version,
         )

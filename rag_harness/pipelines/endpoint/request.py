@@ -59,7 +59,7 @@ class Requests:
 
     def __init__(self, spec: EndpointSpec, rootdir: Any, must_know: bool = True) -> None:
         known = _Environment(spec, rootdir, must_know)
-        url = known.filled(spec.url)
+        url = self._filled = known.filled(spec.url)
         if must_know:
             check_filled(spec.where, spec.url, url)
         self._url, self._known_as = (
@@ -74,6 +74,16 @@ class Requests:
         # Where a service is may be told; what stands behind its "?" and in its headers may not.
         hidden = [value for _, value in spec.headers] + [spec.url.partition("?")[2]]
         self.secrets = tuple({known.value(name) for text in hidden for name in VARIABLE.findall(text)} - {""})
+
+    @property
+    def url(self) -> str:
+        """The address with its variables filled in, placeholders as they are."""
+        return self._filled
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the service is asked with."""
+        return dict(self._headers)
 
     def of(self, query: Query) -> Request:
         """Return what is sent for ``query``.

@@ -47,6 +47,7 @@ class Texts:
         placed: by what documents of contexts were found, by number.
         errors: row, trial and why, of rows without an answer.
         reasons: of each measure, by number.
+        versions: of the service that answered, by number; "" is none.
     """
 
     fingerprints: Sequence[str] = ()
@@ -54,6 +55,7 @@ class Texts:
     placed: Sequence[str] = ()
     errors: Sequence[tuple[int, str, str]] = ()
     reasons: Mapping[str, Sequence[Reason]] = field(default_factory=dict)
+    versions: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class Block:
         """Return the block that was kept with these texts."""
         reasons = {name: [(why, undefined) for why, undefined in each] for name, each in texts["reasons"].items()}
         errors = [(row, trial, why) for row, trial, why in texts["errors"]]
-        return cls(arrays, Texts(texts["fingerprints"], texts["models"], texts["placed"], errors, reasons))
+        named = texts["fingerprints"], texts["models"], texts["placed"]
+        return cls(arrays, Texts(*named, errors, reasons, texts["versions"]))
 
     def __len__(self) -> int:
         return len(self.arrays["position"])

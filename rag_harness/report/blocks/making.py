@@ -26,11 +26,21 @@ from rag_harness.results.score import row_digest
 from rag_harness.types import SERVICE
 
 _LONGEST_WHY = 200
-_FLOATS: tuple[str, ...] = (*(f"ms {stage}" for stage in STAGES), "cost", "waited", "ended")
-"""``ended`` in seconds since 1970; NaN where a row has none."""
-_WHOLE = ("position", "fingerprint", "model", "hits", "prompt_tokens", "completion_tokens", "calls", "retries")
+_FLOATS: tuple[str, ...] = (*(f"ms {stage}" for stage in STAGES), "cost", "waited", "ended", "recorded")
+"""``ended`` and ``recorded`` in seconds since 1970; NaN where a row has none."""
+_WHOLE = (
+    "position",
+    "fingerprint",
+    "model",
+    "hits",
+    "prompt_tokens",
+    "completion_tokens",
+    "calls",
+    "retries",
+    "version",
+)
 """``model`` is -1 where nobody's answer is counted."""
-_FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "answers", "retrieves")
+_FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves")
 """``relevant``: the case has a relevant document."""
 
 _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
@@ -71,7 +81,7 @@ class Maker:
         self._floats: list[tuple[float | None, ...]] = []
         self._whole: list[tuple[int, ...]] = []
         self._flags: list[tuple[bool, ...]] = []
-        self._fingerprints, self._models, self._kinds = _Numbers(), _Numbers(), _Numbers()
+        self._fingerprints, self._models, self._kinds, self._versions = (_Numbers() for _ in range(4))
         self._placed: list[tuple[int, int, int]] = []
         self._errors: list[tuple[int, str, str]] = []
 
@@ -108,7 +118,8 @@ class Maker:
         arrays |= {f"value {name}": found.values for name, found in scores.items()}
         arrays |= {f"absent {name}": found.absent for name, found in scores.items()}
         reasons = {name: found.reasons for name, found in scores.items()}
-        texts = Texts(list(self._fingerprints), list(self._models), list(self._kinds), self._errors, reasons)
+        named = list(self._fingerprints), list(self._models), list(self._kinds)
+        texts = Texts(*named, self._errors, reasons, list(self._versions))
         return Block(arrays, texts)
 
     def _numbers(self, row: ExperimentResult, position: int, hits: int) -> tuple[int, ...]:
@@ -117,7 +128,7 @@ class Maker:
         model = self._models[row.model] if counts else -1
         usage = row.usage
         spent = (usage.prompt_tokens, usage.completion_tokens, usage.calls, row.retries)
-        return position, self._fingerprints[row.fingerprint], model, hits, *spent
+        return position, self._fingerprints[row.fingerprint], model, hits, *spent, self._versions[row.version]
 
     def _outcome(self, row: ExperimentResult) -> None:
         number = len(self._whole) - 1
@@ -143,10 +154,10 @@ def needs_digests(measures: Iterable[Measure]) -> bool:
 
 def _floats(row: ExperimentResult) -> tuple[float | None, ...]:
     times = (row.total_time_ms, row.retrieval_time_ms, row.rerank_time_ms, row.llm_time_ms, row.ttft_ms)
-    return *times, row.cost_usd, row.waited_ms, _ended(row.finished_at)
+    return *times, row.cost_usd, row.waited_ms, _seconds(row.finished_at), _seconds(row.recorded_at)
 
 
-def _ended(said: str) -> float:
+def _seconds(said: str) -> float:
     try:
         return datetime.fromisoformat(said).timestamp() if said else nan
     except ValueError:  # a row of somebody else's making
@@ -157,7 +168,7 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
     case, retrieves = kept.case, has_hits or row.retrieval_time_ms is not None
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
-    return row.ok, row.abstained, case.answerable, relevant, row.timings_recorded, answers, retrieves
+    return row.ok, row.abstained, case.answerable, relevant, row.timings_recorded, row.outdated, answers, retrieves
 
 
 def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DTypeLike) -> dict[str, Array]:

@@ -45,13 +45,13 @@ def test_questions_that_nobody_has_reviewed_are_counted(study: Path, tmp_path: P
 
 
 def test_gates_are_counted_and_failed_ones_stand_first(study: Path) -> None:
-    states = ("passed", "inconclusive", "silent", "failed", "not judged", "passed")
+    states = ("passed", "inconclusive", "stale", "failed", "not judged", "passed", "silent")
     summarise(study, *(gate(f"e3: recall@{n} >= 0.7", state) for n, state in enumerate(states, 1)))
-    assert first(study) == Prose("2 gates passed, 1 failed, 1 inconclusive, 1 not judged.", "bad")
+    assert first(study) == Prose("2 gates passed, 1 failed, 1 stale, 1 inconclusive, 1 not judged.", "bad")
     table = table_in(verdict(read(study)), "gates")
-    assert [row[1].text for row in table.rows] == ["failed", "inconclusive", "not judged", "passed", "passed"]
-    assert [row[1].tone for row in table.rows] == ["bad", "unsure", "mute", "good", "good"]
-    assert [row[0].text for row in table.rows][3:] == ["e3: recall@1 >= 0.7", "e3: recall@6 >= 0.7"]
+    assert [row[1].text for row in table.rows] == ["failed", "stale", "inconclusive", "passed", "passed", "not judged"]
+    assert [row[1].tone for row in table.rows] == ["bad", "bad", "unsure", "good", "good", "mute"]
+    assert [row[0].text for row in table.rows][3:5] == ["e3: recall@1 >= 0.7", "e3: recall@6 >= 0.7"]
 
 
 def test_a_gate_that_nobody_could_tell_is_no_pass(study: Path) -> None:
@@ -104,9 +104,14 @@ def test_why_no_gate_was_judged(study: Path, written: dict[str, str] | None, why
     assert first(study).tone == "unsure"
 
 
-def test_gates_about_suites_that_did_not_run_are_no_verdict(study: Path) -> None:
-    summarise(study, gate("golden: recall@10 >= 0.7", "silent"))
-    assert "none of those that are set is about an experiment of this run" in first(study).text
+def test_gates_that_are_not_judged_are_no_pass(study: Path) -> None:
+    summarise(study, gate("golden: recall@10 >= 0.7", "not judged", reason="golden is not in this run"))
+    assert first(study) == Prose("0 gates passed, 0 failed, 0 inconclusive, 1 not judged.", "unsure")
+
+
+def test_where_the_answers_come_from_is_said_below_the_verdict(tmp_path: Path) -> None:
+    write_run(tmp_path, rows_of("e3", 2, 2, timings_recorded=True, recorded_at="2020-01-01T00:00:00+00:00"))
+    assert any("2 replayed, recorded 1 Jan 2020" in said for said in prose_in(verdict(read(tmp_path))))
 
 
 def test_who_answered_and_judged_is_said_as_what_it_is(study: Path) -> None:
@@ -116,7 +121,7 @@ def test_who_answered_and_judged_is_said_as_what_it_is(study: Path) -> None:
     assert facts["judged by"] == "embedded/alignment (words and vectors compared, no LLM)"
     assert (facts["profile"], facts["mode"], facts["commit"]) == ("mock", "auto", "c0ffee")
     assert (facts["data"], facts["cases"]) == ("queries of docs, digest abc", "12 of 12 selected, of each suite")
-    assert facts["replayed"] == "none of 36 answers"
+    assert "times" not in facts
     assert "run" not in facts
 
 
@@ -126,7 +131,7 @@ def test_a_judge_of_the_family_that_answered_is_a_warning(tmp_path: Path) -> Non
     suites = {name: record.model_dump() | {"authors": authors} for name, record in read(tmp_path)[0].suites.items()}
     amend(tmp_path, suites=suites)
     section = verdict(read(tmp_path))
-    assert "The judge openai/gpt-4o-mini and openai/gpt-4o, which answered, are one family" in prose_in(section)[1]
+    assert "The judge openai/gpt-4o-mini and openai/gpt-4o, which answered, are one family" in prose_in(section)[2]
     assert facts_in(section)["judged by"] == "openai/gpt-4o-mini (an LLM, method embedded)"
 
 
@@ -163,7 +168,7 @@ def test_gates_that_were_judged_on_other_rows_are_said_to_be(study: Path) -> Non
 
 def test_one_answer_that_was_replayed_is_no_all(tmp_path: Path) -> None:
     write_run(tmp_path, rows_of("e3", 1, 1, timings_recorded=True))
-    assert facts_in(verdict(read(tmp_path)))["replayed"] == "the answer, with the times that were recorded"
+    assert facts_in(verdict(read(tmp_path)))["times"] == "of the answer as they were recorded"
 
 
 def test_what_became_of_the_trials(tmp_path: Path) -> None:

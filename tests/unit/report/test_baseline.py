@@ -107,7 +107,9 @@ def test_a_gate_reads_a_saved_suite() -> None:
     assert judge(gate, {"e3": suite()}, baseline={"e3": suite(BEFORE)}).state == "passed"
     assert judge(gate, {"e3": suite(BEFORE)}, baseline={"e3": suite()}).state == "failed"
     part = SavedSuite(cases={**suite().cases, "q9": SavedCase(state="left out")})
-    assert judge(gate, {"e3": suite()}, baseline={"e3": part}).reason == "5 of 6 cases of baseline selected"
+    assert judge(gate, {"e3": suite()}, baseline={"e3": part}).reason == (
+        "5 of 6 cases of baseline selected; --rag-gate-partial judges these"
+    )
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,9 @@ def test_a_table_is_what_gates_judge() -> None:
     suites["e3"] = table(ROWS[:1], FOUND, others=1)
     found = judge(parse_gate("mrr@k >= 0.75", 5), suites)
     assert (found.state, found.value, found.n) == ("passed", 0.75, 2)
-    assert judge(parse_gate("e3: recall@1 >= 0", 5), suites).reason == "1 of 2 cases selected"
+    assert judge(parse_gate("e3: recall@1 >= 0", 5), suites).reason == (
+        "1 of 2 cases selected; --rag-gate-partial judges these"
+    )
 
 
 def test_what_was_not_run_is_left_out_and_not_lost() -> None:

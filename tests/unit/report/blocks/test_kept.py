@@ -44,7 +44,7 @@ def made_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 @pytest.fixture
 def run(tmp_path: Path, made_again: Callable[[], int]) -> Path:
     """Write a run whose blocks are kept."""
-    write_large(tmp_path, 1)
+    write_large(tmp_path, 2)
     table_in(tmp_path)
     assert made_again() > 5
     return tmp_path

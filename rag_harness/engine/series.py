@@ -1,0 +1,71 @@
+"""Runs of what has no version. What a run has left that was cut off is taken over; of one that has ended, nothing.
+
+A run that asks opens a series, or goes on with the one that is open; a run that ends closes it. The series is part of
+the fingerprint, so that rows of another one are rows of other code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from rag_harness.errors import CriticalError
+from rag_harness.files.atomic import write_atomically
+from rag_harness.files.sources import json_digest
+
+SERIES = "unfinished"
+"""Folder beside the result files."""
+
+
+def fingerprint_in_series(output: Path, experiment: str, fingerprint: str) -> str:
+    """Return the fingerprint of rows of the series that is open; opens one where none is.
+
+    Raises:
+        CriticalError: the folder cannot be written.
+    """
+    from filelock import FileLock
+
+    file = output / SERIES / f"{fingerprint}.json"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(file.with_suffix(".lock")):
+            known = _read(file)
+            if known is None:
+                known = {"experiment": experiment, "fingerprint": json_digest([fingerprint, uuid4().hex])}
+                write_atomically(file, json.dumps(known).encode())
+    except OSError as error:
+        raise CriticalError(
+            f"{file.parent} cannot be written: {error.strerror or error}. Answers that were paid for would be lost. "
+            f"Nothing was called: make it writable, or name another folder with --rag-output."
+        ) from error
+    return str(known["fingerprint"])
+
+
+def close_series(output: Path, finished: Mapping[str, frozenset[str]]) -> None:
+    """Close the series of fingerprints that have nothing left to ask, by experiment."""
+    for file, known in _open(output):
+        if known["fingerprint"] in finished.get(known["experiment"], ()):
+            file.unlink(missing_ok=True)
+            file.with_suffix(".lock").unlink(missing_ok=True)
+    folder = output / SERIES
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _open(output: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    for file in sorted((output / SERIES).glob("*.json")):
+        known = _read(file)
+        if known is not None:
+            yield file, known
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    """Return what a file says; None where there is none, or a disk has damaged it."""
+    try:
+        said = json.loads(file.read_bytes())
+        return {"experiment": str(said["experiment"]), "fingerprint": str(said["fingerprint"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,123 @@
+"""Which gates this run can judge: why another cannot be, and what would judge it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rag_harness.types import GOLDEN
+
+if TYPE_CHECKING:
+    from rag_harness.gates import Gate, Verdict
+    from rag_harness.plugin.run_record import RunRecord
+    from rag_harness.plugin.session import RagSession
+
+
+class Reach:
+    """What a run was asked for, set against what gates are about."""
+
+    def __init__(self, session: RagSession, record: RunRecord) -> None:
+        self._session, self._record = session, record
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether all tests and all queries were asked for."""
+        from rag_harness.plugin.selection import is_whole
+
+        return is_whole(self._session.config, self._session.settings)
+
+    @property
+    def configured(self) -> int:
+        """How many gates options and the ini file have, without reading them."""
+        settings = self._session.settings
+        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
+        return len(named) + len(settings.gate)
+
+    def out_of_reach(self, gate: Gate, has_baseline: bool) -> Verdict | None:
+        """Return the verdict of a gate that this run cannot judge; None of one that it can.
+
+        Args:
+            gate: that is set.
+            has_baseline: whether there is a saved run to compare with.
+        """
+        from rag_harness.gates import Verdict
+
+        if why := self._at_another_depth(gate) or ("" if has_baseline else self._without_baseline(gate)):
+            return Verdict(gate, "not judged", reason=why)
+        for suite in suites_of(gate):
+            if suite not in self._record.tables or (self.is_whole and self._is_left_by_earlier(suite)):
+                return self.not_in_run(gate, suite)
+        return None
+
+    def not_in_run(self, gate: Gate, suite: str = "") -> Verdict:
+        """Return the verdict of a gate of whose ``suite`` nothing was selected: a failure where all was asked for."""
+        from rag_harness.gates import Verdict
+
+        suite = suite or gate.suite
+        if self.is_whole:
+            why = f"{suite} has no trial, though all tests were asked for: its test is gone, or was never there"
+            return Verdict(gate, "failed", reason=why, lacking=True)
+        return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate)}")
+
+    def is_excused(self, verdict: Verdict) -> bool:
+        """Whether a gate may stay without a verdict: this run makes its baseline, or it is set for other data."""
+        is_first = bool(self._session.settings.save) and verdict.reason == self._without_baseline(verdict.gate)
+        return is_first or verdict in self.elsewhere
+
+    @cached_property
+    def elsewhere(self) -> list[Verdict]:
+        """A verdict for each gate that was set for other data."""
+        from rag_harness.gates import Verdict, parse_gate
+        from rag_harness.gates.belonging import gates_of_others
+
+        settings = self._session.settings
+        found = [*settings.gates_elsewhere, *gates_of_others(settings)]
+        return [Verdict(parse_gate(text, settings.k), "not judged", reason=why) for text, why in found]
+
+    def _is_left_by_earlier(self, suite: str) -> bool:
+        """Whether the rows of a suite are an earlier run's, and nothing of it was selected in this one."""
+        known = self._record.manifest.suites.get(suite)
+        return known is not None and bool(known.made)
+
+    def _how(self, gate: Gate) -> str:
+        from rag_harness.pipelines import built_in
+        from rag_harness.plugin.selection import how_to_select
+
+        return how_to_select(suites_of(gate), {*built_in(), *self._session.markers})
+
+    def _at_another_depth(self, gate: Gate) -> str:
+        """Return why a gate of an ini file is not about the depth that --k has asked for."""
+        from rag_harness.plugin.options import command_line
+
+        given, k = command_line(self._session.config), self._session.settings.k
+        if "k" not in given or gate.suite != GOLDEN or gate.cutoff in (None, k):
+            return ""
+        if gate in self._typed(given.get("gate", [])):
+            return ""
+        name = gate.measure.partition("@")[0]
+        return f"it is set at {gate.cutoff} hits, and this run looks at {k} (--k). Written {name}@k it follows"
+
+    def _typed(self, texts: list[str]) -> list[Gate]:
+        from rag_harness.gates import parse_gate
+        from rag_harness.plugin.gate_rules import asked
+
+        settings = self._session.settings
+        return asked([parse_gate(text, settings.k) for text in texts], settings)
+
+    def _without_baseline(self, gate: Gate) -> str:
+        """Return why a gate has nothing to compare with; empty of one that compares with no baseline."""
+        from rag_harness.gates import BASELINE, Reference
+
+        if not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
+            return ""
+        if save := self._session.settings.save:
+            return f"no baseline yet: this run is saved as {save}"
+        return "no baseline is named: --rag-compare NAME; --rag-save NAME makes one of this run"
+
+
+def suites_of(gate: Gate) -> list[str]:
+    """Return the suites of a run that a gate is about: its own, and the one that it compares with."""
+    from rag_harness.gates import BASELINE, Reference
+
+    right = gate.right
+    return [gate.suite, right.name] if isinstance(right, Reference) and right.name != BASELINE else [gate.suite]

@@ -1,0 +1,175 @@
+"""Where the figures of a run come from, in words: they are about nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from math import inf, isfinite
+from typing import Any
+
+from rag_harness.report.origins import Origin, Origins
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.types import GOLDEN
+
+_SKEW = 3600.0
+"""Seconds that the clocks of two machines may differ."""
+_DAY = 86400.0
+
+
+def provenance_lines(tables: Mapping[str, SuiteTable], run_at: str) -> list[str]:
+    """Return a line for each kind of origin; experiments whose answers come from the same share one.
+
+    Args:
+        tables: of the run, by suite.
+        run_at: when the run was, ISO 8601: ages are as of then.
+    """
+    now = seconds_of(run_at)
+    said: dict[str, list[str]] = {}
+    for name, table in tables.items():
+        text = _said(name, table.totals.origins, now) if table.totals.rows else ""
+        if text:
+            said.setdefault(text, []).append(name)
+    lines: list[str] = []
+    for text, names in said.items():
+        whose = f" of {', '.join(names)}" if len(tables) > 1 else ""
+        lines.append(f"answers{whose}{', each' if len(names) > 1 else ''}: {text}")
+    return lines
+
+
+def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, made_anew: bool) -> str:
+    """Return how to have answers given again; empty where this run gave all of them.
+
+    Args:
+        tables: of the run, by suite.
+        may_ask: whether models and services may be asked in this mode.
+        made_anew: whether rows of earlier runs are not taken over anyway.
+    """
+    origins = [table.totals.origins for table in tables.values()]
+    found = []
+    if any(each.resumed.n for each in origins) and not made_anew:
+        found.append("--rag-overwrite makes resumed rows anew")
+    if any(each.replayed.n or each.replayed_then.n for each in origins):
+        mode = "" if may_ask else "--rag-mode=record "
+        found.append(f"{mode}--rag-rerecord asks again for what was recorded")
+    return "; ".join(found)
+
+
+def _said(name: str, origins: Origins, now: float) -> str:
+    asked = "looked up" if name == GOLDEN else "asked"
+    found = [text for text in (_replayed(origins, now), _resumed(origins, now)) if text]
+    version = _version(origins)
+    if origins.asked.n:
+        found.append(f"{origins.asked.n} {asked} now{version}")
+    elif origins.replayed.n:
+        found.append(f"0 {asked} now")
+    else:
+        found.append("0 new")
+    return "; ".join(found)
+
+
+def _version(origins: Origins) -> str:
+    named = [version for version, _ in origins.versions.most_common()]
+    return f", of version {' and '.join(named)}" if named else ""
+
+
+def _replayed(origins: Origins, now: float) -> str:
+    if not origins.replayed.n:
+        return ""
+    version = _version(origins) if not origins.asked.n else ""
+    return f"{origins.replayed.n} replayed, {_recorded(origins.replayed, now)}{_outdated(origins)}{version}"
+
+
+def _resumed(origins: Origins, now: float) -> str:
+    if not origins.resumed.n:
+        return ""
+    then, text = origins.replayed_then, f"{origins.resumed.n} resumed from the run of {_when(origins.resumed)}"
+    if then.n:
+        whose = "which had replayed them" if then.n == origins.resumed.n else f"which had replayed {then.n} of them"
+        text += f", {whose}, {_recorded(then, now)}"
+    return text + (_outdated(origins) if not origins.replayed.n else "")
+
+
+def _outdated(origins: Origins) -> str:
+    n, of = origins.outdated, origins.replayed.n or origins.resumed.n
+    return f", {'' if n == of else f'{n} of them '}by another version of the model than is here" if n else ""
+
+
+def _recorded(origin: Origin, now: float) -> str:
+    if origin.undated == origin.n:
+        return "recorded nobody knows when"
+    text = f"recorded {_when(origin)} ({_age(origin, now)})"
+    return text + (f", {origin.undated} of them nobody knows when" if origin.undated else "")
+
+
+def _when(origin: Origin) -> str:
+    if not isfinite(origin.earliest):
+        return "nobody knows when"
+    first, last = _date(origin.earliest), _date(origin.latest)
+    if origin.latest - origin.earliest < _DAY:
+        return f"{first:%d %b %Y %H:%M} UTC".lstrip("0")
+    return f"{first:%d %b %Y} to {last:%d %b %Y}".lstrip("0").replace(" to 0", " to ")
+
+
+def _date(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _age(origin: Origin, now: float) -> str:
+    if origin.latest > now + _SKEW:
+        return "later than this run by the clock, so nobody knows how old"
+    oldest, newest = age_said(now - origin.earliest), age_said(now - origin.latest)
+    return f"{oldest} old" if oldest == newest else f"{newest} to {oldest} old"
+
+
+def age_said(seconds: float) -> str:
+    """Return how long that is, in its largest unit: ``2 days``."""
+    for size, unit in ((_DAY, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= size:
+            n = int(seconds // size)
+            return f"{n} {unit}{'s' if n > 1 else ''}"
+    return "less than a minute"
+
+
+def seconds_of(said: str) -> float:
+    """Return an ISO 8601 time as seconds since 1970; ``inf`` where it is none."""
+    try:
+        return datetime.fromisoformat(said).timestamp()
+    except ValueError:
+        return inf
+
+
+def stale_reason(origins: Origins, max_age: float, now: float) -> str:
+    """Return why answers are too old for gates to be judged by them; empty where they are not.
+
+    Args:
+        origins: of a suite.
+        max_age: seconds.
+        now: seconds since 1970.
+    """
+    oldest, undated = origins.oldest
+    if undated:
+        return f"{undated} answers were recorded nobody knows when"
+    newest = max(origins.replayed.latest, origins.replayed_then.latest)
+    if newest > now + _SKEW:
+        return f"answers are dated {_date(newest):%d %b %Y %H:%M} UTC, which is later than now: nobody knows how old"
+    if now - oldest > max_age:
+        return f"the oldest answer is {age_said(now - oldest)} old"
+    return ""
+
+
+def provenance_json(tables: Mapping[str, SuiteTable]) -> dict[str, Any]:
+    """Return the same for machines, by suite: counts, and first and last times in ISO 8601, UTC."""
+    return {name: dict(_plain(table.totals.origins)) for name, table in tables.items() if table.totals.rows}
+
+
+def _plain(origins: Origins) -> Iterator[tuple[str, Any]]:
+    for name in ("asked", "replayed", "resumed"):
+        origin: Origin = getattr(origins, name)
+        yield name, origin.n
+        if origin.n and isfinite(origin.earliest):
+            ends = (_date(each).isoformat(timespec="seconds") for each in (origin.earliest, origin.latest))
+            yield f"{name}_from_to", list(ends)
+    undated = origins.replayed.undated + origins.replayed_then.undated
+    yield from ((("undated", undated),) if undated else ())
+    yield from ((("outdated", origins.outdated),) if origins.outdated else ())
+    yield from ((("versions", dict(origins.versions)),) if origins.versions else ())
