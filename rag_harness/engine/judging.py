@@ -96,6 +96,11 @@ class Judging:
         self._broken = ""
 
     @property
+    def broken(self) -> str:
+        """Why no judgement can succeed; empty while nothing speaks against it."""
+        return self._broken
+
+    @property
     def author(self) -> Author:
         """Whose judgements these are.
 
@@ -104,6 +109,11 @@ class Judging:
         """
         judge = self._judge.get()
         return Author(judge.name, judge.model, judge.revision)
+
+    def made(self) -> str:
+        """Make the judge, if it is not; return why it cannot be had, empty where it can."""
+        self._author_or_nobody()
+        return self._broken
 
     async def row(
         self, row: ExperimentResult, case: Case, measures: Sequence[JudgedMeasure], find: Find, repeats: int = 0

@@ -136,6 +136,15 @@ def pytest_report_teststatus(report: Any) -> Any:
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Bring tests of experiments that were named and that no test here asks, before tests are selected."""
+    if is_used(config):
+        from rag_harness.plugin.bring import bring
+
+        bring(activation.wake(config), session, items)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell an xdist worker whether trials come in batches, and which versions services have."""
@@ -203,14 +212,17 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         vars(report).update(rag_again=again)
 
 
-def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
     """Say what is about to run, where there is a trial to run."""
     if SESSION not in config.stash:
-        return None
+        return []
+    from rag_harness.plugin.bring import brought_line
     from rag_harness.plugin.markers import hint_without_tests
     from rag_harness.plugin.terminal import announcement
 
-    return announcement(config.stash[SESSION], items) or hint_without_tests(config, items)
+    session = config.stash[SESSION]
+    said = announcement(session, items) or hint_without_tests(config, items)
+    return [line for line in (brought_line(session.brought), said) if line]
 
 
 @pytest.hookimpl(tryfirst=True)

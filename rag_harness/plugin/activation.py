@@ -39,6 +39,7 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     from rag_harness.plugin.keeping import Keeping
     from rag_harness.plugin.metamorphic import Metamorphic
     from rag_harness.plugin.progress import Progress
+    from rag_harness.plugin.readiness import Readiness
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.recording_report import RecordingReport
     from rag_harness.plugin.report_file import ReportFile
@@ -59,7 +60,8 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     record.before_reading.append(keeping.seal)
     # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
     # said of what the run will cost.
-    collection = Collection(session, (recorder, gates, Slices(session, record), progress, recording, keeping))
+    listeners = (recorder, gates, Readiness(session, trials), Slices(session, record), progress, recording, keeping)
+    collection = Collection(session, listeners)
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
     # Of two that print in the usual order, the one that is registered later does first.

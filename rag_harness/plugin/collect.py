@@ -33,11 +33,13 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
     from rag_harness.engine.rows import Trial
+    from rag_harness.pipelines import built_in
 
     names = experiments_of(metafunc.definition, session.endpoints)
     trials = [Trial(name, case) for name in names for case in session.cases_of(name)]
-    # A service has no marker in the source of a test that names it otherwise: `-m my_service` selects it all the same.
-    marks = {name: [getattr(pytest.mark, name)] for name in names if name in session.markers}
+    # The source of a test may name an experiment otherwise: `-m my_service` and `-m e3` select it all the same.
+    known = {*built_in(), *session.markers}
+    marks = {name: [getattr(pytest.mark, name)] for name in names if name in known and name.isidentifier()}
     params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
     metafunc.parametrize("rag_trial", params)
 

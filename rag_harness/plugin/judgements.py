@@ -55,6 +55,48 @@ class Judgements:
         self._last: TrialId | None = None
         self._kept: dict[TrialId, set[str]] = {}
         self._repeated: frozenset[TrialId] | None = None
+        self._is_tried = False
+
+    def make_sure(self, experiment: str) -> None:
+        """Make the judge before anything is asked whose answers it is to judge.
+
+        Raises:
+            CriticalError: it cannot be had: a package is missing, say.
+        """
+        from rag_harness.errors import CriticalError
+
+        if self._is_tried or not self._session.wanted.judged_measures(experiment):
+            return
+        if why := self._judging.get().made():
+            raise CriticalError(f"The judge cannot be asked: {why}")
+        # One in this process has no key, name or address that could be wrong.
+        self._is_tried = not self._asks_a_network()
+
+    def _asks_a_network(self) -> bool:
+        from rag_harness.models.keys import ASKING
+        from rag_harness.models.names import judge_name
+
+        session = self._session
+        return session.access.calls_network and judge_name(session.settings) in ASKING
+
+    def is_untried(self, experiment: str) -> bool:
+        """Whether nobody knows yet whether the judge of an experiment's answers can be asked."""
+        return not self._is_tried and bool(self._session.wanted.judged_measures(experiment))
+
+    def try_out(self, trial: TrialId) -> None:
+        """Wait for the first judgement of a run, so that not all trials are paid for where no judgement can succeed.
+
+        Raises:
+            CriticalError: the judge's key, model or address is refused.
+        """
+        from rag_harness.errors import CriticalError
+
+        is_first, self._is_tried = not self._is_tried, True
+        if not is_first or trial not in self._under_way:
+            return
+        self._engine().result((trial, "judged"))
+        if why := self._judging.get().broken:
+            raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _make_judging(self) -> Judging:
         from rag_harness.engine.judging import Judging

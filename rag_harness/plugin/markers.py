@@ -22,18 +22,25 @@ def check_marker_expression(config: pytest.Config) -> None:
     Raises:
         SettingsError: one is not; lists the experiments.
     """
-    names = set(_NAME.findall(config.getoption("markexpr", "") or "")) - _WORDS
+    names = markers_in(config)
     known = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
     for name in sorted(names - known):
         raise SettingsError(f"-m: {unknown('marker', name, known)}")
 
 
+def markers_in(config: pytest.Config) -> set[str]:
+    """Return the names in ``-m``."""
+    return set(_NAME.findall(config.getoption("markexpr", "") or "")) - _WORDS
+
+
 def hint_without_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> str | None:
     """Say what to do where options of ours were typed and there is no test at all; None anywhere else."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if items or not command_line(config) or (reporter and reporter.stats.get("deselected")):
+    stats = reporter.stats if reporter else {}
+    # Of tests that could not be collected, the error says why there are none.
+    if items or not command_line(config) or stats.get("deselected") or stats.get("error"):
         return None
     return (
-        "rag: no test is here that asks an experiment. e1 to e4 are tests of the rag_harness repository: run this "
-        "there, --rag-kb takes any folder; or have a suite of your own here: rag-harness init"
+        "rag: no test is here that asks an experiment. --rag-run=e2,e3 asks two of ours about your documents; "
+        "rag-harness init makes a suite of your own"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rag_harness.results.score_file import ScoreFile
 
 
+_LOCK = "run.lock"
+"""File in the output folder, held while a run writes there."""
 SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
 """What judging took, in the order in which it is shipped."""
 
@@ -52,18 +55,20 @@ class Recorder:
         self._score_files: dict[str, ScoreFile] = {}
         self.missed: list[str] = []
         self.adopted: Adopted | None = None
+        self._alone = ExitStack()
         self.not_run: set[TrialId] = set()
         self.settled: set[str] = set()
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
         self.scored: Callable[[ScoreLine, bytes], None] | None = None
 
-    def collection_done(self, selected: Collected) -> None:  # noqa: ARG002 - the signature is the listeners'
+    def collection_done(self, selected: Collected) -> None:
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
         from rag_harness.engine.stored import Adopted
         from rag_harness.errors import PrerequisiteError
 
-        if self._session.config.option.collectonly:
+        if self._session.config.option.collectonly or not selected.by_node:
             return
+        self._be_alone()
         self.adopted = Adopted()
         try:
             self.adopted = self._adopt()
@@ -72,6 +77,29 @@ class Recorder:
         except OSError as error:
             raise pytest.UsageError(f"What an earlier run left behind cannot be taken over: {error}") from None
 
+    def _be_alone(self) -> None:
+        """Keep other runs out of the output folder: two would ask, and pay for, the same trials."""
+        from rag_harness.errors import PrerequisiteError
+        from rag_harness.files.alone import HeldError, alone
+
+        try:
+            output = self._session.output
+        except PrerequisiteError:
+            return  # a setting that cannot be used: collection says so
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+            self._alone.enter_context(alone(output / _LOCK))
+        except HeldError as error:
+            raise pytest.UsageError(
+                f"Another run is writing to {output}: {error.by}. Both would ask the same questions. Start this one "
+                f"again when that has ended, and it takes its answers over; or give it a folder: --rag-output=DIR"
+            ) from None
+        except OSError as error:
+            raise pytest.UsageError(
+                f"Results cannot be written to {output}: {error.strerror or error}. Choose a folder that can be "
+                f"written: --rag-output=DIR"
+            ) from None
+
     def _adopt(self) -> Adopted:
         from rag_harness.engine.stored import adopt_journals
 
@@ -79,9 +107,10 @@ class Recorder:
 
     def finish(self) -> None:
         """Make the result files safe, and add to them what came back without a test that looked at it."""
-        self.close_files()
-        if self._files or self.adopted is not None:
-            self._adopt()
+        with self._alone:
+            self.close_files()
+            if self._files or self.adopted is not None:
+                self._adopt()
 
     def close_files(self) -> None:
         """Leave one row a query in each file, and one score a key, on disk."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.plugin.readiness import to_run
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
-    from rag_harness.types import Case
 
 _USED = "rag_used_recordings"
 
@@ -77,9 +77,12 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
     from rag_harness.errors import RagHarnessError
     from rag_harness.models.keys import ASKING
     from rag_harness.models.names import judge_name
+    from rag_harness.pipelines import known_experiments
 
     try:
-        found = forecast(session.parts, _to_run(session, trials, selected), _queries(session, selected))
+        known = known_experiments(session.settings)
+        names = dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known)
+        found = forecast(session.parts, to_run(session, trials, selected, [*names]), _queries(session, selected))
     except RagHarnessError as error:
         # The first trial will meet the same, and say it where it counts.
         return f"rag: recording: what it will cost cannot be told: {error}"
@@ -89,18 +92,6 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
         session.wanted.judged_names(t.experiment) for t in selected.trials
     )
     return f"{found.line()}{'; and what the judge is asked' * judged}" if asks or judged else ""
-
-
-def _to_run(session: RagSession, trials: Trials, selected: Collected) -> dict[str, list[Case]]:
-    """Return the cases that are to be run, by registered experiment."""
-    from rag_harness.engine.rows import Trial
-    from rag_harness.pipelines import known_experiments
-
-    chosen, found, known = set(selected.trials) - selected.own, {}, known_experiments(session.settings)
-    for name in dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known):
-        of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]
-        found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]
-    return {name: cases for name, cases in found.items() if cases}
 
 
 def _queries(session: RagSession, selected: Collected) -> list[str]:

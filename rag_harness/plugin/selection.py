@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 
 def is_whole(config: pytest.Config, settings: Settings) -> bool:
-    """Return whether a run was asked for all tests and all queries: no -m, -k, path, node id, --lf or limit."""
+    """Return whether a run was asked for all tests and all queries: no -m, -k, path, --lf, limit or --rag-run."""
     narrowed = ("markexpr", "keyword", "deselect", "lf", "last_failed", "stepwise", "ignore", "ignore_glob")
     if any(config.getoption(name, None) for name in narrowed) or settings.limit or settings.affected_by:
+        return False
+    if config.getoption("rag_run", None):
         return False
     here = config.invocation_params.dir
     named = [here / arg.partition("::")[0] for arg in config.invocation_params.args if not str(arg).startswith("-")]

@@ -41,6 +41,8 @@ class RagSession:
         self.ledger: Callable[[], Any] = lambda: None
         self.own_experiments: set[str] = set()
         self.markers: list[str] = []
+        # Experiments that no test of the folder asks: those that come with the plugin do.
+        self.brought: list[str] = []
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
@@ -146,9 +148,15 @@ class RagSession:
         # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
         scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
         parts = RunParts(self.share, scrub, self.data, self._leased_meter() if self.settings.engine == "ray" else None)
-        parts.told_versions = told(self.config)
+        # The controller of an xdist run asks for its workers, and so for itself.
+        parts.told_versions = told(self.config) or (self.versions_for_workers if self._is_controller else {})
         self.closing.callback(parts.flush)
         return parts
+
+    @property
+    def _is_controller(self) -> bool:
+        """Whether other processes ask for this one."""
+        return bool(self.config.getoption("tx", None))
 
     @property
     def versions_for_workers(self) -> dict[str, dict[str, str]]:

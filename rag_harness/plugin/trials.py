@@ -90,9 +90,14 @@ class Trials:
         if stored is not None:
             self._count(trial.id, item.session.items)
             if self._follow(trial, experiment, stored[0]):
+                self.judgements.try_out(trial.id)
                 self.ahead.run(item, trial.id, experiment)
             return Shipped(*stored)
+        self.judgements.make_sure(experiment.id)
         self._submit(trial, experiment)
+        if self.judgements.is_untried(trial.experiment):
+            self.equipment.engine().result(trial.id)
+            self.judgements.try_out(trial.id)
         self.ahead.run(item, trial.id, experiment)
         outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:

@@ -247,6 +247,11 @@ class Settings:
     )
     ray_workers: int = option(0, "worker processes on the Ray cluster; 0 is one a node", "nothing", ge=0, le=10_000)
     ray_gpus: float = option(0.0, "GPUs that each Ray worker gets, or a part of one", "nothing", ge=0, le=64)
+    run: tuple[str, ...] = option(
+        (),
+        "experiments to ask, with commas between or repeatable; their tests are brought where none is here",
+        "nothing",
+    )
     limit: int = option(0, "only the first N queries; 0 is all", "nothing", ge=0)
     affected_by: str = option(
         "",

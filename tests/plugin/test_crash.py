@@ -33,7 +33,8 @@ def counted(suite: Suite, server: CountingServer) -> Suite:
     return let_ask(suite, server, QUERIES)
 
 
-ARGS = ("--rag-profile=counting", "--rag-mode=live", "--rag-concurrency=4", "-q")
+ARGS = ("--rag-profile=counting", "--rag-concurrency=4", "-q")
+LIVE = (*ARGS, "--rag-mode=live")
 
 
 def start(suite: Suite, *args: str) -> subprocess.Popen[bytes]:
@@ -86,12 +87,12 @@ def end(run: subprocess.Popen[bytes]) -> None:
         time.sleep(0.05)
 
 
-def survive(suite: Suite, server: CountingServer, kills: int, seed: int) -> None:
+def survive(suite: Suite, server: CountingServer, kills: int, seed: int, mode: str) -> None:
     chance = random.Random(seed)
     for number in range(kills):
         before, calls = kept(suite), Counter(server.calls)
         workers = ("-n0", "-n2")[number % 2]
-        run = start(suite, workers)
+        run = start(suite, workers, mode)
         # From before the first call to after the last one: a run takes about 3 s.
         time.sleep(chance.uniform(0.5, 4.0))
         kill(run, chance.choice(["all", "controller", "worker"]) if workers == "-n2" else "controller", chance)
@@ -101,12 +102,13 @@ def survive(suite: Suite, server: CountingServer, kills: int, seed: int) -> None
         assert before <= kept(suite)
 
 
+@pytest.mark.parametrize("mode", ["--rag-mode=live", "--rag-mode=record"])
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
-def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills: int) -> None:
-    survive(counted, server, kills, seed=kills)
+def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills: int, mode: str) -> None:
+    survive(counted, server, kills, seed=kills, mode=mode)
     calls = server.calls.total()
     missing = QUERIES - len(kept(counted))
-    result = counted.run(*ARGS)
+    result = counted.run(*ARGS, mode)
     result.assert_outcomes(passed=QUERIES)
     rows = counted.rows("e1_baseline")
     assert sorted(str(row["query_id"]) for row in rows) == sorted(f"q{n}" for n in range(QUERIES))
@@ -115,7 +117,7 @@ def test_killed_at_random_moments(counted: Suite, server: CountingServer, kills:
 
 
 def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) -> None:
-    run = start(counted, "-n2")
+    run = start(counted, "-n2", "--rag-mode=live")
     while server.calls.total() < 10:
         time.sleep(0.05)
         assert run.poll() is None
@@ -131,3 +133,32 @@ def test_a_killed_worker_loses_no_row(counted: Suite, server: CountingServer) ->
     assert len(rows) >= QUERIES - 1
     # What was in flight in the dead worker had to be asked again, and nothing else.
     assert server.calls.total() <= QUERIES + 2
+
+
+def test_a_second_run_in_the_same_folder_is_refused_and_asks_nothing(counted: Suite, server: CountingServer) -> None:
+    run = start(counted, "--rag-mode=live")
+    while server.calls.total() < 1:
+        time.sleep(0.05)
+        assert run.poll() is None
+    second = counted.run(*LIVE)
+    assert second.ret == pytest.ExitCode.USAGE_ERROR
+    second.stderr.fnmatch_lines([f"ERROR: Another run is writing to */output: process {run.pid} on *--rag-output=DIR"])
+    elsewhere = counted.run(*LIVE, "--rag-output=elsewhere", "-k", "q0 or q1")
+    assert elsewhere.ret == 0
+    end(run)
+    assert run.returncode == 0
+    assert server.calls.total() == QUERIES + len(
+        counted.pytester.path.joinpath("elsewhere/e1_baseline.jsonl").read_text().splitlines()
+    )
+    counted.run(*LIVE).assert_outcomes(passed=QUERIES)  # and then it takes all of them over
+    assert set(server.calls.values()) <= {1, 2}
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_asked(
+    counted: Suite, server: CountingServer
+) -> None:
+    (counted.path / "a_file").write_text("")
+    result = counted.run(*LIVE, "--rag-output=a_file/output")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: Results cannot be written to */a_file/output: *--rag-output=DIR"])
+    assert not server.calls

@@ -1,0 +1,72 @@
+"""Whether a service can be asked, found out before the first question is: it is there, or its answers are recorded."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from rag_harness.errors import PrerequisiteError
+from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
+from rag_harness.recording.network_guard import LOOPBACK
+from rag_harness.settings import Access
+from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.types import Query
+
+_WAITS = (0.0, 1.0, 2.0)
+"""Seconds before each try to connect: a service that was just started listens a moment later."""
+_TIMEOUT = 5.0
+
+
+def check_ready(
+    spec: EndpointSpec,
+    pipeline: EndpointPipeline,
+    queries: Sequence[Query],
+    access: Access,
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """Make sure that the questions can be answered: some of them from recordings, or by a service that is there.
+
+    Args:
+        spec: the service.
+        pipeline: asks it.
+        queries: that this run will ask.
+        access: of the run's mode.
+        wait: sleeps; replaced in tests.
+
+    Raises:
+        PrerequisiteError: nobody listens at the service's address; or nothing is recorded, and nobody may be asked.
+    """
+    left = [query for query in queries if not (access.reads_recordings and pipeline.is_recorded(query))]
+    if not left:
+        return
+    if access.calls_network:
+        _check_reachable(spec, wait)
+    elif len(left) == len(queries):
+        raise PrerequisiteError(
+            f"No answer of {spec.name!r} to these {len(queries)} questions is recorded, and mode {access.mode} asks no "
+            f"service. Ask it now: --rag-mode=live. Or keep its answers, to replay them later: --rag-mode=record"
+        )
+
+
+def _check_reachable(spec: EndpointSpec, wait: Callable[[float], None]) -> None:
+    address = urlsplit(spec.url)
+    if not address.hostname or "$" in address.netloc or "{" in address.netloc:
+        return  # made of what only a question or the environment has
+    if address.scheme in getproxies() and address.hostname not in LOOPBACK and not proxy_bypass(address.hostname):
+        return  # the proxy may reach what this machine does not
+    port = address.port or (443 if address.scheme == "https" else 80)
+    for seconds in _WAITS:
+        wait(seconds)
+        try:
+            socket.create_connection((address.hostname, port), _TIMEOUT).close()
+        except OSError as error:
+            why = error.strerror or str(error)
+        else:
+            return
+    raise PrerequisiteError(
+        f"Nothing answers at {spec.url}, the url of endpoint {spec.name!r}: {why}. Start the service, or mend the url "
+        f"in {spec.where}."
+    )

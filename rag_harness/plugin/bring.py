@@ -1,0 +1,96 @@
+"""Experiments are at hand in any folder: where none of its tests asks one that a person has named, we bring the test.
+
+Three things name an experiment: --rag-run, a service's file after --rag-endpoint, and ``-m e3`` where no test has that
+marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_harness.plugin.items import trial_id_of
+from rag_harness.plugin.markers import markers_in
+from rag_harness.plugin.options import command_line
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.session import RagSession
+
+NODE = "rag"
+"""What node ids of brought tests begin with, where those of others have the path of a file."""
+
+
+def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Item]) -> None:
+    """Add the tests that are missing to ``items``, and under --rag-run leave out those that ask something else.
+
+    Raises:
+        pytest.UsageError: --rag-run names an experiment that is not there.
+    """
+    if collected.testsfailed:
+        return  # a file that cannot be collected may have the test
+    asked = {trial.experiment for item in items if (trial := trial_id_of(item))}
+    named = chosen(session.settings.run)
+    _check(session, named, asked)
+    wanted = dict.fromkeys([*named, *_typed_services(session), *_marked(session, items)])
+    if missing := [name for name in wanted if name not in asked]:
+        session.brought += missing
+        items += _collect(collected, missing)
+    if named:
+        _leave_out_others(collected, items, named)
+
+
+def chosen(values: Sequence[str]) -> list[str]:
+    """Return the experiments that --rag-run names, of which a value may hold several: ``e2,e3``."""
+    return list(dict.fromkeys(name for value in values for name in value.replace(",", " ").split()))
+
+
+def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) -> None:
+    from rag_harness.errors import unknown
+    from rag_harness.pipelines import known_experiments
+
+    known = {*known_experiments(session.settings), *asked} if named else set()
+    for name in named:
+        if name not in known:
+            raise pytest.UsageError(f"--rag-run: {unknown('experiment', name, known)}")
+
+
+def _typed_services(session: RagSession) -> list[str]:
+    """Return the services whose files stand on the command line."""
+    files = command_line(session.config).get("endpoint", ())
+    return [spec.name for spec in session.settings.endpoints if spec.where in files]
+
+
+def _marked(session: RagSession, items: Sequence[pytest.Item]) -> list[str]:
+    """Return the experiments that -m names and no test here has for a marker."""
+    from rag_harness.pipelines import known_experiments
+
+    names = markers_in(session.config)
+    found = [name for name in known_experiments(session.settings) if name in names]
+    return [name for name in found if not any(item.get_closest_marker(name) for item in items)]
+
+
+def _collect(collected: pytest.Session, experiments: Sequence[str]) -> Iterator[pytest.Item]:
+    from rag_harness.plugin import brought_tests
+
+    module = pytest.Module.from_parent(collected, path=Path(brought_tests.__file__), nodeid=NODE)
+    module.obj = brought_tests  # pytest would import it by its path, and put that folder first of all
+    module.add_marker(pytest.mark.rag_experiment(*experiments))
+    yield from collected.genitems(module)
+
+
+def _leave_out_others(collected: pytest.Session, items: list[pytest.Item], named: Collection[str]) -> None:
+    kept = [item for item in items if (trial := trial_id_of(item)) and trial.experiment in named]
+    others = [item for item in items if item not in set(kept)]
+    if others:
+        collected.config.hook.pytest_deselected(items=others)
+        items[:] = kept
+
+
+def brought_line(experiments: Sequence[str]) -> str:
+    """Say which tests were not found here; empty where all were."""
+    if not experiments:
+        return ""
+    return f"rag: no test here asks {', '.join(experiments)}: rag_harness brings one"

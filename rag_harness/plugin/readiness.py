@@ -1,0 +1,81 @@
+"""Settings that cannot work stop a run once, before anything is asked: keys, services that are down, no recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from rag_harness.plugin.collected import Collected
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.plugin.trials import Trials
+    from rag_harness.types import Case
+
+
+class Readiness:
+    """Lives in the process that writes.
+
+    Args:
+        session: state of the run.
+        trials: know what need not be asked again.
+    """
+
+    def __init__(self, session: RagSession, trials: Trials) -> None:
+        self._session, self._trials = session, trials
+
+    def collection_done(self, selected: Collected) -> None:
+        """Check what the selected trials need that are still to be asked.
+
+        Raises:
+            pytest.UsageError: a key, a service or every recording is missing.
+        """
+        from rag_harness.errors import PrerequisiteError
+
+        if self._session.config.option.collectonly or not selected.trials:
+            return
+        try:
+            self._check(selected)
+        except PrerequisiteError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def _check(self, selected: Collected) -> None:
+        from rag_harness.pipelines import built_in
+
+        session, own = self._session, {trial.experiment for trial in selected.own}
+        asked = {trial.experiment for trial in selected.trials} - own
+        services = [name for name in session.endpoints if name in asked]
+        self._check_services(to_run(session, self._trials, selected, services))
+        # Under xdist only a worker can tell whether a fixture of the user's own makes the pipeline of e3.
+        if not session.config.getoption("tx", None) and asked & built_in().keys():
+            self._check_keys(selected, sorted(asked & built_in().keys()))
+
+    def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
+        from rag_harness.pipelines.endpoint.ready import check_ready
+
+        session = self._session
+        specs = {spec.name: spec for spec in session.settings.endpoints}
+        for name, cases in left.items():
+            pipeline = session.registered(name).pipeline
+            check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
+
+    def _check_keys(self, selected: Collected, names: Sequence[str]) -> None:
+        from rag_harness.models.keys import check_keys
+
+        session = self._session
+        if session.access.calls_network and to_run(session, self._trials, selected, names):
+            check_keys(session.settings)
+
+
+def to_run(
+    session: RagSession, trials: Trials, selected: Collected, experiments: Sequence[str]
+) -> dict[str, list[Case]]:
+    """Return the cases that are to be asked, by registered experiment: those selected of which there is no row."""
+    from rag_harness.engine.rows import Trial
+
+    chosen, found = set(selected.trials) - selected.own, {}
+    for name in experiments:
+        of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]
+        found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]
+    return {name: cases for name, cases in found.items() if cases}
