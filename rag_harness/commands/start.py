@@ -12,12 +12,18 @@ def init_arguments(parser: argparse.ArgumentParser) -> None:
     named = "your documents, below it; default: docs, or what is there that is called like documents"
     parser.add_argument("--kb", default="", metavar="DIR", help=named)
     parser.add_argument("--example", action="store_true", help="bring a small made-up knowledge base to try")
+    parser.add_argument(
+        "--ci", action="store_true", help="write a workflow for GitHub Actions that runs the suite, too"
+    )
 
 
 def run_init(chosen: argparse.Namespace) -> int:
     """Write the smallest working suite."""
-    from rag_harness.starter import start, start_example
+    from rag_harness.starter import start, start_example, write_workflow
 
     begin = start_example if chosen.example else start
-    print("\n".join(begin(chosen.folder, chosen.kb).lines()))
+    done = begin(chosen.folder, chosen.kb)
+    if chosen.ci:
+        write_workflow(chosen.folder, done)
+    print("\n".join(done.lines()))
     return 0

@@ -103,7 +103,10 @@ def read_queries(file: Path, kb_dir: Path | None = None) -> list[Case]:
 
 def _lines(file: Path) -> Sequence[tuple[int, str]]:
     if not file.is_file():
-        raise DataError(f"No file {file}. Name your questions with --rag-queries FILE.")
+        raise DataError(
+            f"No file {file}. Name your questions with --rag-queries FILE; to have some drafted for documents: "
+            f"rag-harness kb queries DIR -o {file.name}"
+        )
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

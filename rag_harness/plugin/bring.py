@@ -15,6 +15,7 @@ import pytest
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.markers import markers_in
 from rag_harness.plugin.options import command_line
+from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
@@ -32,6 +33,8 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
     if collected.testsfailed:
         return  # a file that cannot be collected may have the test
     asked = {trial.experiment for item in items if (trial := trial_id_of(item))}
+    if GOLDEN in asked:
+        asked.add(session.settings.retriever)  # a service may be asked for what it finds alone
     named = chosen(session.settings.run)
     _check(session, named, asked)
     wanted = dict.fromkeys([*named, *_typed_services(session), *_marked(session, items)])
@@ -64,12 +67,13 @@ def _typed_services(session: RagSession) -> list[str]:
 
 
 def _marked(session: RagSession, items: Sequence[pytest.Item]) -> list[str]:
-    """Return the experiments that -m names and no test here has for a marker."""
+    """Return the experiments that -m names, where it names no test that is here."""
     from rag_harness.pipelines import known_experiments
 
     names = markers_in(session.config)
-    found = [name for name in known_experiments(session.settings) if name in names]
-    return [name for name in found if not any(item.get_closest_marker(name) for item in items)]
+    if any(item.get_closest_marker(name) for name in names for item in items):
+        return []
+    return [name for name in known_experiments(session.settings) if name in names]
 
 
 def _collect(collected: pytest.Session, experiments: Sequence[str]) -> Iterator[pytest.Item]:

@@ -65,14 +65,10 @@ class Judgements:
         """
         from rag_harness.errors import CriticalError
 
-        if self._is_tried or not self._session.wanted.judged_measures(experiment):
-            return
-        if why := self._judging.get().made():
+        if self._session.wanted.judged_measures(experiment) and (why := self._judging.get().made()):
             raise CriticalError(f"The judge cannot be asked: {why}")
-        # One in this process has no key, name or address that could be wrong.
-        self._is_tried = not self._asks_a_network()
 
-    def _asks_a_network(self) -> bool:
+    def _is_remote(self) -> bool:
         from rag_harness.models.keys import ASKING
         from rag_harness.models.names import judge_name
 
@@ -80,8 +76,8 @@ class Judgements:
         return session.access.calls_network and judge_name(session.settings) in ASKING
 
     def is_untried(self, experiment: str) -> bool:
-        """Whether nobody knows yet whether the judge of an experiment's answers can be asked."""
-        return not self._is_tried and bool(self._session.wanted.judged_measures(experiment))
+        """Whether a judge is to be asked over the network, and nobody knows yet whether it can be."""
+        return not self._is_tried and bool(self._session.wanted.judged_measures(experiment)) and self._is_remote()
 
     def try_out(self, trial: TrialId) -> None:
         """Wait for the first judgement of a run, so that not all trials are paid for where no judgement can succeed.
@@ -92,7 +88,7 @@ class Judgements:
         from rag_harness.errors import CriticalError
 
         is_first, self._is_tried = not self._is_tried, True
-        if not is_first or trial not in self._under_way:
+        if not is_first or trial not in self._under_way or not self._is_remote():
             return
         self._engine().result((trial, "judged"))
         if why := self._judging.get().broken:

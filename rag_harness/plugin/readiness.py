@@ -52,6 +52,8 @@ class Readiness:
             self._check_keys(selected, sorted(asked & built_in().keys()))
 
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
+        if not left:
+            return
         from rag_harness.pipelines.endpoint.ready import check_ready
 
         session = self._session

@@ -290,8 +290,11 @@ class RagSession:
     def takes_over_nothing(self, experiment: Experiment) -> bool:
         """Whether rows of a run that has ended are not taken over: nobody can tell whether they would come again.
 
-        Where a service's answers come from recordings they would, and the run says how old they are.
+        Where a service's answers come from recordings they would, and the run says how old they are. A run that asks
+        again for what is recorded takes over nothing either: its rows would be the old answers.
         """
+        if self.settings.rerecord and self.access.records:
+            return True
         asked = self.settings.retriever if experiment.id == GOLDEN else experiment.id
         is_replayed = asked in self.endpoints and self.access.reads_recordings
         return not experiment.has_version and not is_replayed

@@ -138,7 +138,7 @@ def _settled(record: RunRecord) -> Iterator[str]:
 
 def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
     """Say why rows of a run that has ended were made again, of experiments whose code nobody can see."""
-    for name in recorder.begun_anew:
+    for name in recorder.begun_anew if not session.settings.rerecord else ():
         experiment = session.known_experiment(name)
         if experiment is None or not session.takes_over_nothing(experiment):
             continue

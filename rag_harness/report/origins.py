@@ -41,6 +41,7 @@ class Origins:
         replayed: from recordings, by this run; dated by the recordings.
         resumed: rows that an earlier run has left; dated by that run.
         replayed_then: those of the resumed that the earlier run had from recordings, dated by these.
+        failed: trials of this run that ended without an answer.
         outdated: were recorded by another version of the model than there was when their row was made.
         versions: of a service, how many answers each gave.
     """
@@ -49,6 +50,7 @@ class Origins:
     replayed: Origin = field(default_factory=Origin)
     resumed: Origin = field(default_factory=Origin)
     replayed_then: Origin = field(default_factory=Origin)
+    failed: int = 0
     outdated: int = 0
     versions: Counter[str] = field(default_factory=Counter)
 
@@ -56,11 +58,13 @@ class Origins:
         self,
         ended: _Floats,
         recorded: _Floats,
+        is_ok: npt.NDArray[np.bool_],
         is_replayed: npt.NDArray[np.bool_],
         is_resumed: npt.NDArray[np.bool_],
     ) -> None:
         """Count rows: when each was made, when its answer was recorded, and what it is; all of shape (rows,)."""
-        self.asked.add(ended[~is_replayed & ~is_resumed])
+        self.failed += int((~is_ok & ~is_replayed & ~is_resumed).sum())
+        self.asked.add(ended[is_ok & ~is_replayed & ~is_resumed])
         self.replayed.add(recorded[is_replayed & ~is_resumed])
         self.resumed.add(ended[is_resumed])
         self.replayed_then.add(recorded[is_replayed & is_resumed])

@@ -62,8 +62,10 @@ def _said(name: str, origins: Origins, now: float) -> str:
         found.append(f"{origins.asked.n} {asked} now{version}")
     elif origins.replayed.n:
         found.append(f"0 {asked} now")
-    else:
+    elif not origins.failed:
         found.append("0 new")
+    if origins.failed:
+        found.append(f"{origins.failed} without an answer")
     return "; ".join(found)
 
 
@@ -138,6 +140,12 @@ def seconds_of(said: str) -> float:
         return inf
 
 
+def time_said(said: str) -> str:
+    """Return an ISO 8601 time as people read it: ``23 Nov 2026 09:12 UTC``; what is none as it is."""
+    seconds = seconds_of(said)
+    return f"{_date(seconds):%d %b %Y %H:%M} UTC".lstrip("0") if isfinite(seconds) else said
+
+
 def stale_reason(origins: Origins, max_age: float, now: float) -> str:
     """Return why answers are too old for gates to be judged by them; empty where they are not.
 
@@ -170,6 +178,7 @@ def _plain(origins: Origins) -> Iterator[tuple[str, Any]]:
             ends = (_date(each).isoformat(timespec="seconds") for each in (origin.earliest, origin.latest))
             yield f"{name}_from_to", list(ends)
     undated = origins.replayed.undated + origins.replayed_then.undated
+    yield from ((("failed", origins.failed),) if origins.failed else ())
     yield from ((("undated", undated),) if undated else ())
     yield from ((("outdated", origins.outdated),) if origins.outdated else ())
     yield from ((("versions", dict(origins.versions)),) if origins.versions else ())

@@ -57,7 +57,8 @@ class Totals:
         self.rows += len(rows)
         self.resumed += int(of_old.sum())
         self.replayed += int(block["replayed"][rows].sum())
-        self.origins.take(block["ended"][rows], block["recorded"][rows], block["replayed"][rows], of_old)
+        is_ok, is_replayed = block["ok"][rows], block["replayed"][rows]
+        self.origins.take(block["ended"][rows], block["recorded"][rows], is_ok, is_replayed, of_old)
         self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
         self._spend(block, rows)

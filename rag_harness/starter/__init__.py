@@ -2,6 +2,7 @@
 
 start(folder, kb)            for the documents that are there: drafted questions, which let no gate pass
 start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions
+write_workflow(folder, done) runs the suite on each pull request
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from rag_harness.starter.drafted import drafted
 from rag_harness.starter.example import QUESTIONS, copy_pages, questions
 from rag_harness.starter.ini_keys import write_ini
 from rag_harness.starter.started import Started
+from rag_harness.starter.workflow import FILE, WORKFLOW
 
-__all__ = ["Started", "start", "start_example"]
+__all__ = ["Started", "start", "start_example", "write_workflow"]
 
 TEST = '''"""Is retrieval still good? One test a question that pages answer; the gates are in the ini file."""
 
@@ -68,6 +70,15 @@ def start_example(folder: Path, kb: str = "") -> Started:
     done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
     done.todo.append(_RUN)
     return done
+
+
+def write_workflow(folder: Path, done: Started) -> None:
+    """Write a workflow for GitHub Actions that runs the suite; one that is there is left alone.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    done.write(folder / FILE, WORKFLOW)
 
 
 def _pairs(documents: Documents, golden: str) -> dict[str, str]:

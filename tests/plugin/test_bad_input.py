@@ -33,7 +33,7 @@ def test_queries_with_problems(suite: Suite) -> None:
 
 def test_missing_knowledge_base(suite: Suite) -> None:
     result = suite.run("--rag-kb=nowhere")
-    result.stdout.fnmatch_lines(["*No file *nowhere/queries.jsonl. Name your questions with --rag-queries FILE."])
+    result.stdout.fnmatch_lines(["*No file *nowhere/queries.jsonl. Name your questions with --rag-queries FILE; *"])
     _assert_clean(result)
 
 
@@ -85,8 +85,8 @@ def test_test_without_experiment(suite: Suite) -> None:
 
 def test_key_is_missing(suite: Suite) -> None:
     result = suite.run("--rag-profile=openrouter", "--rag-mode=live")
-    result.stdout.fnmatch_lines(["OPENROUTER_API_KEY is not set: mode live of profile 'openrouter' calls *"])
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stderr.fnmatch_lines(["ERROR: OPENROUTER_API_KEY is not set: mode live of profile 'openrouter' calls *"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     _assert_clean(result)
 
 

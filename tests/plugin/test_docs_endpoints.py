@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rag_harness.settings.endpoints import read_endpoint
 from tests.plugin.conftest import Suite
 from tests.unit.pipelines.endpoint.mcp_server import McpServer, text_result
 from tests.unit.server import Reply, as_json, serving
@@ -17,13 +18,14 @@ ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"```(toml|python)\n(.*?)```", re.DOTALL)
 LAMP = "You can return a lamp within 45 days."
 KEY = "planted-0123456789"
+HERE = "http://127.0.0.1:8000/"
 
 
 def _blocks(page: str, language: str) -> list[str]:
     return [text for kind, text in _BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if kind == language]
 
 
-PLAIN, CHAT, SSE, MCP = _blocks("docs/endpoints.md", "toml")
+PLAIN, VERSION, CHAT, SSE, MCP = _blocks("docs/endpoints.md", "toml")
 (README, *_) = _blocks("README.md", "toml")
 (TEST,) = _blocks("docs/endpoints.md", "python")
 
@@ -75,8 +77,8 @@ def replayed(service: Suite) -> dict[str, Any]:
 
 
 def write(service: Suite, spec: str, url: str) -> None:
-    assert "http://127.0.0.1:8000/" in spec
-    (service.path / "my_service.toml").write_text(spec.replace("http://127.0.0.1:8000/", url.removesuffix("v1")))
+    assert HERE in spec
+    (service.path / "my_service.toml").write_text(spec.replace(HERE, url.removesuffix("v1")))
 
 
 @pytest.mark.parametrize("spec", [README, PLAIN], ids=["readme", "plain"])
@@ -117,3 +119,12 @@ def test_a_tool_over_mcp(service: Suite) -> None:
         check(service)
     params = [each["params"] for each in server.requests if each["method"] == "tools/call"]
     assert {"name": "ask_handbook", "arguments": {"question": "return a lamp"}} in params
+
+
+def test_a_version_stands_where_the_pages_say(tmp_path: Path) -> None:
+    (on_trust,) = _blocks("docs/trust.md", "toml")
+    file = tmp_path / "my_service.toml"
+    for spec, way in ((VERSION, ("http://127.0.0.1:8000/health", "build.commit")), (on_trust, (f"{HERE}version", ""))):
+        file.write_text(spec)
+        version = read_endpoint(file).version
+        assert (version.url, version.path) == way

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -28,6 +34,7 @@ OTHER_PAGES = (
     "docs/measures.md",
     "docs/metamorphic.md",
     "docs/pairwise.md",
+    "docs/trust.md",
     "docs/verdicts.md",
     "CONTRIBUTING.md",
     "data/README.md",
@@ -132,13 +139,91 @@ def test_the_measure_on_the_page_measures(suite: Suite, monkeypatch: pytest.Monk
 def test_workflows_are_yaml_that_runs_pytest() -> None:
     yaml: Any = pytest.importorskip("yaml")
     workflows = [yaml.safe_load(block) for block in blocks(PAGE, "yaml")]
-    assert len(workflows) == 2
-    for workflow in workflows:
+    assert len(workflows) == 3
+    for workflow in workflows[1:]:
         (job,) = workflow["jobs"].values()
         (command,) = [step["run"] for step in job["steps"] if step.get("run", "").startswith("pytest ")]
         assert shlex.split(command)[0] == "pytest"
         assert "\n" not in command.strip()
         assert [step["if"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")] == ["always()"]
+
+
+MY_SERVICE = """
+import json, os, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.say({"ready": True})
+    def do_POST(self):
+        query = json.loads(self.rfile.read(int(self.headers["content-length"])))["query"]
+        page = "returns.md" if "lamp" in query else "shipping.md" if "express" in query else "warranty.md"
+        self.say({"answer": "Yes.", "contexts": [{"text": "x", "document": "none" if BROKEN else page}]})
+    def say(self, what):
+        body = json.dumps(what).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+BROKEN = os.path.exists("broken")
+open("pid", "w").write(str(os.getpid()))
+ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
+"""
+GH = """#!/bin/sh
+echo "$@" > gh.txt
+cat comment.md >> gh.txt
+"""
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl, which the workflow calls")
+def test_the_workflow_of_a_service_runs_as_it_is_written(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    yaml: Any = pytest.importorskip("yaml")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    (job,) = yaml.safe_load(blocks(PAGE, "yaml")[0].replace("8000", port))["jobs"].values()
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makeini("[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_gate = my_service: recall@5 >= 0.8\n")
+    (suite.path / "my_service.py").write_text(MY_SERVICE.replace("8000", port))
+    read = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
+    (suite.path / "my_service.toml").write_text(f'url = "http://127.0.0.1:{port}/query"\n{read}')
+    tools = suite.path / "bin"
+    tools.mkdir()
+    (tools / "gh").write_text(GH)
+    (tools / "gh").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 0, "say": 0}
+    said = (suite.path / "gh.txt").read_text()
+    assert said.startswith("pr comment 17 --body-file comment.md")
+    assert "1 gate passed" in said
+    (suite.path / "broken").touch()
+    assert _run_steps(suite.path, job) == {"install": 0, "start": 0, "ask": 1, "say": 0}
+    assert "1 failed" in (suite.path / "gh.txt").read_text()
+
+
+def _run_steps(folder: Path, job: Any) -> dict[str, int]:
+    """Run the steps in their order, each in a shell of its own; what needs the package index is left out."""
+    came: dict[str, int] = {}
+    try:
+        for step in job["steps"]:
+            if "run" not in step:
+                continue
+            name = step.get("name", "Install").split()[0].lower()
+            given = {"PULL_REQUEST": "17", "GH_TOKEN": "none"} if "env" in step else {}
+            assert set(given) == set(step.get("env", {}))
+            command = "true" if step["run"].startswith("python -m pip install ") else step["run"]
+            if any(came.values()) and step.get("if") != "always()":
+                continue
+            shell = ["bash", "-e", "-c", command]
+            env = {**os.environ, **given}
+            came[name] = subprocess.run(shell, cwd=folder, env=env, timeout=90, check=False).returncode
+    finally:
+        if (folder / "pid").exists():
+            os.kill(int((folder / "pid").read_text()), signal.SIGTERM)
+            (folder / "pid").unlink()
+    return came
 
 
 def test_the_summary_on_the_page_is_what_the_shipped_suite_writes(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_what_cannot_be_foretold_is_no_internal_error(suite: Suite, monkeypatch:
     for workers in ("-n0", "-n2"):
         result = suite.run("--rag-mode=record", "--rag-profile=openrouter", workers)
         assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
-        assert "OPENROUTER_API_KEY is not set" in result.stdout.str()
+        assert "OPENROUTER_API_KEY is not set" in result.stdout.str() + result.stderr.str()
     (suite.path / "kb" / "queries.jsonl").unlink()
     for file in suite.path.glob("test_*.py"):
         file.unlink()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rag_harness.__main__ import main
 from tests.plugin.conftest import PAGES
@@ -189,6 +190,29 @@ def test_init_without_documents(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_folder_without_any_test_is_told_where_experiments_are(pytester: pytest.Pytester) -> None:
     written(pytester.path / "my_docs", PAGES)
-    asked = pytester.runpytest_inprocess("-m", "e3", "--rag-kb=my_docs")
-    asked.stdout.fnmatch_lines(["rag: no test is here that asks an experiment. *: rag-harness init"])
+    asked = pytester.runpytest_inprocess("--rag-kb=my_docs")
+    asked.stdout.fnmatch_lines(["rag: no test is here that asks an experiment. --rag-run=e2,e3 *rag-harness init *"])
+    lacking = pytester.runpytest_inprocess("-m", "e3", "--rag-kb=my_docs")
+    lacking.stdout.fnmatch_lines(["No file */my_docs/queries.jsonl. *rag-harness kb queries DIR -o queries.jsonl"])
+    assert "no test is here" not in lacking.stdout.str()
     assert "rag:" not in pytester.runpytest_inprocess().stdout.str()
+
+
+def test_a_workflow_runs_the_suite_and_fails_where_nothing_is_judged(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(pytester.path, "--example", "--ci") == 0
+    assert "wrote  " in capsys.readouterr().out
+    file = pytester.path / ".github" / "workflows" / "rag.yml"
+    (job,) = yaml.safe_load(file.read_text())["jobs"].values()
+    (command,) = (step["run"] for step in job["steps"] if step.get("run", "").startswith("pytest "))
+    asked = command.split()[1:]
+    assert pytester.runpytest_subprocess(*asked).ret == 0
+    drafts = (pytester.path / "queries.jsonl").read_text().replace('"reviewed": "yes"', '"reviewed": "no"')
+    (pytester.path / "queries.jsonl").write_text(drafts)
+    result = pytester.runpytest_subprocess(*asked)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["not judged *"])
+    file.write_text("mine")
+    assert init(pytester.path, "--example", "--ci") == 0
+    assert file.read_text() == "mine"

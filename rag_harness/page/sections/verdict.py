@@ -15,7 +15,7 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.judged_gate import TONES, between, cutoff, parsed
 from rag_harness.page.sections.made_of import made_of
 from rag_harness.page.sections.unmeasured import became_of, errors, unmeasured
-from rag_harness.report.provenance import provenance_lines
+from rag_harness.report.provenance import provenance_lines, time_said
 
 _ORDER = ("failed", "stale", "inconclusive", "passed", "not judged")
 _HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
@@ -61,8 +61,8 @@ def _of_earlier_runs(run: Run) -> Iterator[str]:
     for name in run.selected:
         record = run.suites[name]
         if record.made:
-            same = "" if record.is_current else ", perhaps with other code or settings"
-            yield f"{name} is of an earlier run, of {record.made}{same}; the last one did not look at it."
+            other = ", with other code or settings" if record.is_current is False else ""
+            yield f"{name} is of an earlier run, of {time_said(record.made)}{other}; the last one did not look at it."
 
 
 def _other_rows(run: Run) -> Iterator[str]:

@@ -162,7 +162,7 @@ def test_a_file_that_is_not_utf8_is_named_with_its_line(file: Path) -> None:
 
 
 def test_a_missing_and_an_empty_file(file: Path) -> None:
-    with pytest.raises(DataError, match=r"No file .*queries\.jsonl\. Name your questions with --rag-queries FILE\."):
+    with pytest.raises(DataError, match=r"No file .*queries\.jsonl\. Name your questions with --rag-queries FILE; "):
         read_queries(file)
     file.write_text("\n\n")
     with pytest.raises(DataError, match=r"queries\.jsonl holds no query: each line is an object with query_id"):

@@ -1,0 +1,487 @@
+"""A green is about what is in front of the reader: each of these was once green about something else, or silent."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import PAGES, QUERIES, Suite
+from tests.plugin.study import ROOT
+
+FILE = "--rag-endpoint=shop.toml"
+GATE = "--rag-gate=shop: recall@5 >= 0.9"
+
+
+class Shop(ThreadingHTTPServer):
+    """A service that finds the right page, or none while it is broken; ``version`` is what it says it is."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.is_broken = False
+        self.version: Any = "r1"
+        self.kind = "application/json"
+        self.asked: list[str] = []
+        self.told = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Shop
+
+    def do_GET(self) -> None:
+        self.server.told += 1
+        said = self.server.version
+        self._say(said if isinstance(said, str) else json.dumps({"version": f"r{self.server.told}"}), self.server.kind)
+
+    def do_POST(self) -> None:
+        query = json.loads(self.rfile.read(int(self.headers["content-length"])))["query"]
+        self.server.asked.append(query)
+        gold = next((each.get("context_reference") for each in QUERIES if each["query"] == query), None)
+        found = "nothing.md" if self.server.is_broken or not isinstance(gold, list) else gold[0]
+        text = PAGES.get(found, "Of no page.")
+        self._say(json.dumps({"answer": text, "contexts": [{"text": text, "document": found}]}))
+
+    def _say(self, text: str, kind: str = "application/json") -> None:
+        body = text.encode()
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        """Keep the output of the tests quiet."""
+
+
+@contextmanager
+def open_shop() -> Iterator[Shop]:
+    shop = Shop()
+    thread = threading.Thread(target=shop.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield shop
+    finally:
+        shop.shutdown()
+        shop.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    with open_shop() as running:
+        yield running
+
+
+@pytest.fixture
+def tested(suite: Suite, shop: Shop) -> Suite:
+    """A suite of this service alone: its test is brought."""
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    say_where(suite, shop)
+    return suite
+
+
+def say_where(suite: Suite, shop: Shop, more: str = "") -> None:
+    read = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
+    (suite.path / "shop.toml").write_text(f'url = "{shop.url}/query"\n{more}\n{read}')
+
+
+# A broken service passes its gates (3).
+
+
+def test_answers_that_were_recorded_are_said_to_be_and_how_to_renew_them(tested: Suite, shop: Shop) -> None:
+    tested.run(FILE, GATE, "--rag-mode=record").assert_outcomes(passed=4)
+    shop.is_broken = True
+    for mode in ("--rag-mode=auto", "--rag-mode=record"):
+        result = tested.run(FILE, GATE, mode)
+        result.stdout.fnmatch_lines(
+            ["answers: 4 * recorded * (less than a minute old)*", "*--rag-rerecord asks again *"]
+        )
+    assert len(shop.asked) == 4
+    renewed = tested.run(FILE, GATE, "--rag-mode=record", "--rag-rerecord")
+    assert renewed.ret == 1
+    renewed.stdout.fnmatch_lines(["answers: 4 asked now", "failed *shop: recall@5 >= 0.9 *"])
+
+
+def test_a_service_that_was_repaired_is_asked_and_one_that_is_down_is_an_error(tested: Suite, shop: Shop) -> None:
+    shop.is_broken = True
+    assert tested.run(FILE, GATE, "--rag-mode=live").ret == 1
+    shop.is_broken = False
+    result = tested.run(FILE, GATE, "--rag-mode=live")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["answers: 4 asked now"])
+    shop.shutdown()
+    shop.server_close()
+    down = tested.run(FILE, GATE, "--rag-mode=live")
+    assert down.ret == pytest.ExitCode.USAGE_ERROR
+    down.stderr.fnmatch_lines([f"ERROR: Nothing answers at {shop.url}/query*Start the service*"])
+    assert "passed" not in down.stdout.str()
+
+
+def test_answers_that_are_older_than_allowed_make_gates_stale(tested: Suite) -> None:
+    tested.run(FILE, GATE, "--rag-mode=record")
+    for file in (tested.path / "cassettes").rglob("*.yaml"):
+        file.write_text(re.sub(r"recorded_at: .*", "recorded_at: '2020-01-01T00:00:00+00:00'", file.read_text()))
+    result = tested.run(FILE, GATE, "--rag-max-age=7d", "--rag-overwrite")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "answers: 4 replayed, recorded 1 Jan 2020 00:00 UTC (* days old); 0 asked now",
+            "stale *shop: recall@5 >= 0.9 *",
+        ]
+    )
+    result.stdout.fnmatch_lines(["*the oldest answer is * days old*"])
+    summary = json.loads((tested.path / "output" / "summary.json").read_text())
+    assert summary["provenance"]["shop"]["replayed"] == 4
+    assert [gate["state"] for gate in summary["gates"]] == ["stale"]
+    renewed = tested.run(FILE, GATE, "--rag-max-age=7d", "--rag-mode=record", "--rag-rerecord")
+    assert renewed.ret == 0
+
+
+def test_recordings_without_a_date_or_of_the_future_are_of_no_age(tested: Suite) -> None:
+    tested.run(FILE, "--rag-mode=record")
+    files = list((tested.path / "cassettes").rglob("*.yaml"))
+    for file in files:
+        file.write_text(re.sub(r"\n *recorded_at: .*", "", file.read_text()))
+    undated = tested.run(FILE, GATE, "--rag-overwrite", "--rag-max-age=1000d")
+    undated.stdout.fnmatch_lines(["answers: 4 replayed, recorded nobody knows when; 0 asked now", "stale *"])
+    for file in files:
+        file.write_text(file.read_text() + "\nrecorded_at: '2999-01-01T00:00:00+00:00'\n")
+    tested.run(FILE, "--rag-mode=record", "--rag-rerecord")
+    for file in files:
+        file.write_text(re.sub(r"recorded_at: .*", "recorded_at: '2999-01-01T00:00:00+00:00'", file.read_text()))
+    ahead = tested.run(FILE, GATE, "--rag-overwrite", "--rag-max-age=7d")
+    assert ahead.ret == 1
+    ahead.stdout.fnmatch_lines(["answers: 4 replayed, *later than this run by the clock*", "stale *"])
+    assert tested.run(FILE, GATE, "--rag-overwrite").ret == 0
+
+
+@pytest.mark.parametrize("age", ["soon", "7", "-1d", "1e400d", "7d2", ""])
+def test_an_age_that_is_no_duration_is_refused(tested: Suite, age: str) -> None:
+    result = tested.run(FILE, f"--rag-max-age={age}")
+    if age:
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["ERROR: *max*age*7d*"])
+    else:
+        assert "max_age" not in result.stderr.str()
+
+
+# A version.
+
+
+def test_a_version_is_asked_for_once_a_run_and_said(tested: Suite, shop: Shop) -> None:
+    shop.version = None  # another one at each question
+    say_where(tested, shop, f'version.url = "{shop.url}/version"\nversion.path = "version"')
+    result = tested.run(FILE, "--rag-mode=live", "-n2")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["answers: 4 asked now, of version r1"])
+    assert shop.told == 1
+    assert {row["version"] for row in tested.rows("shop")} == {"r1"}
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize(
+    ("said", "kind", "why"),
+    [
+        ("<html>Sign in</html>", "text/html", "*answered with a page*"),
+        ('{"build": 7}', "application/json", "*version.path*"),
+        ("", "application/json", "*"),
+    ],
+)
+def test_a_version_that_nobody_says_stops_the_run_before_a_question(
+    tested: Suite, shop: Shop, workers: str, said: str, kind: str, why: str
+) -> None:
+    shop.version, shop.kind = said, kind
+    say_where(tested, shop, f'version.url = "{shop.url}/version"')
+    result = tested.run(FILE, "--rag-mode=live", workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {why}"])
+    assert not shop.asked
+
+
+def test_a_version_address_that_is_down_stops_the_run(tested: Suite, shop: Shop) -> None:
+    say_where(tested, shop, 'version.url = "http://127.0.0.1:9/version"')
+    result = tested.run(FILE, "--rag-mode=live")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *nothing answers at version.url http://127.0.0.1:9/version*"])
+
+
+# No gate passes, and none is skipped, in silence (4, 5, 12).
+
+
+def test_a_gate_whose_test_was_lost_fails_where_all_tests_were_asked_for(suite: Suite) -> None:
+    gate = "--rag-gate=mine: recall@5 >= 0.99"
+    whole = suite.run(gate)
+    assert whole.ret == 1
+    whole.stdout.fnmatch_lines(["failed *mine: recall@5 >= 0.99", " *mine has no trial, though all tests *"])
+    part = suite.run(gate, "-m", "e3")
+    assert part.ret == 0
+    part.stdout.fnmatch_lines(["not judged *mine: recall@5 >= 0.99 *mine is not in this run: *"])
+    strict = suite.run(gate, "-m", "e3", "--rag-not-judged=fail")
+    assert strict.ret == 1
+
+
+def test_gates_fail_where_no_test_is_left_at_all(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_other="def test_something_else(): pass")
+    result = suite.run("--rag-gate=e3: recall@5 >= 0.99")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["failed *e3: recall@5 >= 0.99"])
+    part = suite.run("--rag-gate=e3: recall@5 >= 0.99", "-k", "else")
+    assert part.ret == 0
+    part.stdout.fnmatch_lines(["rag: 1 gate is not judged: nothing that *was selected."])
+
+
+def test_gates_of_which_none_is_judged_fail_where_that_is_asked(suite: Suite) -> None:
+    gates = [f"--rag-gate=e3: recall@{n} >= 0.1" for n in range(1, 6)]
+    assert suite.run(*gates, "--rag-limit=1").ret == 0
+    result = suite.run(*gates, "--rag-limit=1", "--rag-not-judged=fail")
+    assert result.ret == 1
+    assert result.stdout.str().count("1 of 4 cases selected") >= 5
+
+
+def test_another_depth_than_the_gates_is_said(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_golden="def test_finds(rag_retrieval):\n    assert rag_retrieval.found\n")
+    entries = [{"query": "a lamp", "expected_document_id": "returns.md", "justification": "it says so"}]
+    (suite.path / "golden.json").write_text(json.dumps(entries))
+    gates = "    golden: recall@10 >= 0.1\n    golden: recall@k >= 0.1\n"
+    suite.pytester.makeini(
+        f"[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_golden = golden.json\nrag_gate =\n{gates}"
+    )
+    result = suite.run("--rag-k=1")
+    result.stdout.fnmatch_lines(
+        ["passed *golden: recall@1 >= 0.1 *", "not judged *golden: recall@10 >= 0.1*", "*this run looks at 1 (--k)*"]
+    )
+    assert suite.run("--rag-k=1", "--rag-not-judged=fail").ret == 1
+
+
+def test_a_first_baseline_is_made_with_the_gate_already_there(suite: Suite) -> None:
+    ini = "[pytest]\nrag_kb_dir = kb\nrag_profile = mock\nrag_gate = e3: recall@5 >= baseline - 0.02\n"
+    suite.pytester.makeini(ini)
+    first = suite.run("--rag-compare=main", "--rag-save=main", "--rag-not-judged=fail")
+    assert first.ret == 0
+    first.stdout.fnmatch_lines(
+        ["not judged *e3: recall@5 >= baseline - 0.02 *no baseline yet: this run is saved as main"]
+    )
+    again = suite.run("--rag-compare=main", "--rag-save=main", "--rag-not-judged=fail")
+    again.stdout.fnmatch_lines(["passed *e3: recall@5 >= baseline - 0.02 *"])
+    none = suite.run()
+    none.stdout.fnmatch_lines(["not judged *e3: recall@5 >= baseline - 0.02*", "*no baseline is named: --rag-compare*"])
+    gone = suite.run("--rag-compare=other")
+    assert gone.ret == pytest.ExitCode.USAGE_ERROR
+
+
+# A dry run needs no recordings of what computes (7).
+
+
+def test_a_dry_run_of_the_mock_profile_works_from_nothing(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRY_RUN", "true")
+    result = suite.run("--rag-gate=e3: recall@5 >= 0.5")
+    result.assert_outcomes(passed=4)
+    assert not (suite.path / "cassettes").exists()
+
+
+# Runs of one output folder belong together (8).
+
+
+def test_experiments_that_ran_one_after_another_are_one_report(suite: Suite) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    source = "import pytest\n\n@pytest.mark.{0}\ndef test_{0}(rag_result):\n    assert rag_result.ok, rag_result.why\n"
+    suite.pytester.makepyfile(**{f"test_{name}": source.format(name) for name in ("e1", "e2", "e3")})
+    for name in ("e1", "e2", "e3"):
+        suite.run("-m", name).assert_outcomes(passed=4)
+    said = suite.pytester.run("rag-harness", "report", "output", "-o", "report.md")
+    assert said.ret == 0
+    report = (suite.path / "report.md").read_text()
+    assert all(f"| {name} |" in report for name in ("e1", "e2", "e3"))
+    assert "e1 is of an earlier run" in report
+    assert "with other code or settings" not in report
+    cross = suite.run("-m", "e3", "--rag-gate=e3: recall@5 >= e2 - 0.5", "--rag-gate=e3: recall@5 >= e9")
+    cross.stdout.fnmatch_lines(["passed *e3: recall@5 >= e2 - 0.5 *", "not judged *e3: recall@5 >= e9 *"])
+
+
+def test_an_older_experiment_of_other_settings_is_not_compared_with(suite: Suite) -> None:
+    source = "import pytest\n\n@pytest.mark.e2\ndef test_e2(rag_result):\n    assert rag_result.ok, rag_result.why\n"
+    suite.pytester.makepyfile(test_e2=source)
+    suite.run("-m", "e2")
+    result = suite.run("-m", "e3", "--rag-gate=e3: recall@5 >= e2", "--rag-top-k=2")
+    result.stdout.fnmatch_lines(["not judged *e3: recall@5 >= e2*"])
+
+
+# Rows of an older release.
+
+
+def test_rows_of_an_older_release_are_read_and_count_as_older(tested: Suite, shop: Shop) -> None:
+    tested.run(FILE, "--rag-mode=live")
+    file = tested.path / "output" / "shop.jsonl"
+    new = {"recorded_at", "outdated", "version"}
+    rows = map(json.loads, file.read_text().splitlines())
+    older = [{key: value for key, value in row.items() if key not in new} for row in rows]
+    written = "".join(f"{json.dumps(row)}\n" for row in older)
+    file.write_text(written)
+    said = tested.pytester.run("rag-harness", "report", "output", "-o", "report.md")
+    assert said.ret == 0
+    assert file.read_text() == written
+    assert len(shop.asked) == 4
+
+
+# The experiments are at hand everywhere (9).
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_experiments_are_asked_where_no_test_asks_them(suite: Suite, workers: str) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_other="def test_one(): pass\ndef test_two(): pass")
+    result = suite.run("--rag-run=e2,e3", workers)
+    result.assert_outcomes(passed=8, deselected=2 if workers == "-n0" else 0)
+    assert {len(suite.rows("e2_standard_rag")), len(suite.rows())} == {4}
+    marked = suite.run("-m", "e1", workers, "--rag-limit=2")
+    assert marked.parseoutcomes()["passed"] == 2
+    assert len(suite.rows("e1_baseline")) == 2
+
+
+def test_tests_of_the_folder_come_first_and_others_are_left_out(suite: Suite) -> None:
+    result = suite.run("--rag-run", "e3 e2", "-v", "--rag-gate=e3: recall@5 >= 0.5", "--rag-gate=e4: recall@5 >= 0.5")
+    result.assert_outcomes(passed=8)
+    result.stdout.fnmatch_lines(["rag: no test here asks e2: rag_harness brings one"])
+    assert result.ret == 0  # --rag-run chooses, so a gate on e4 is not judged
+    lines = result.stdout.str()
+    assert len(re.findall(r"test_tests_of_the_folder\S*\[e3-", lines)) == 4
+    assert len(re.findall(r"^rag::test_answers\[e2-", lines, re.MULTILINE)) == 4
+    alone = suite.run("--rag-run=e2")
+    alone.assert_outcomes(passed=4, deselected=4)
+
+
+def test_a_brought_test_that_fails_says_why_in_a_line(suite: Suite) -> None:
+    with (suite.path / "conftest.py").open("a") as conftest:
+        conftest.write(
+            "import pytest\nclass Broken:\n    async def answer(self, query): raise RuntimeError('no lamp')\n"
+            "@pytest.fixture\ndef rag_pipeline(): return Broken()\n"
+        )
+    result = suite.run("--rag-run=e2")
+    result.assert_outcomes(failed=4, deselected=4)
+    result.stdout.fnmatch_lines(["*RuntimeError: no lamp"])
+    assert "ExperimentResult(" not in result.stdout.str()
+
+
+def test_an_experiment_that_is_not_there_is_named(suite: Suite) -> None:
+    result = suite.run("--rag-run=e33")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --rag-run: Unknown experiment 'e33'. Did you mean 'e3'*"])
+
+
+def test_a_suite_that_has_nothing_of_ours_is_left_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n\ndef test_one(): pass")
+    pytester.makeini("[pytest]\nmarkers = e3: something else\n")
+    result = pytester.runpytest("-m", "e3")
+    result.assert_outcomes(deselected=1)
+    assert "rag" not in result.stdout.str().partition("collected")[2]
+
+
+# Errors of data are the first line, and alone (10).
+
+
+@pytest.mark.parametrize("fault", ["twice", "no file", "renamed page"])
+def test_an_error_of_data_is_all_that_is_said(suite: Suite, fault: str) -> None:
+    if fault == "twice":
+        suite.write_queries([*QUERIES, QUERIES[0]])
+    elif fault == "no file":
+        (suite.path / "kb" / "queries.jsonl").unlink()
+    else:
+        (suite.path / "kb" / "returns.md").rename(suite.path / "kb" / "back.md")
+    result = suite.run("--rag-kb=kb")
+    said = result.stdout.str()
+    assert result.ret in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR)
+    assert "no test is here" not in said
+    assert "has no trial" not in said
+
+
+# Settings that cannot work stop a run once, before anything is asked (11).
+
+
+def test_a_service_of_which_nothing_is_recorded_is_said_once(tested: Suite) -> None:
+    result = tested.run(FILE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = result.stderr.str()
+    assert said.count("is recorded") == 1
+    result.stderr.fnmatch_lines(["ERROR: No answer of 'shop' *Ask it now: --rag-mode=live.*--rag-mode=record"])
+    assert len(result.outlines) < 15
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_judge_that_cannot_be_asked_stops_the_run_at_the_first_answer(
+    tested: Suite, shop: Shop, workers: str
+) -> None:
+    tested.write_queries([{"query_id": f"q{n}", "query": f"question {n}", "ground_truth": "x"} for n in range(40)])
+    # The service takes requests to /query alone: of a judge it knows nothing.
+    judge = ["--rag-judge=fused", "--rag-judge-model=nope", "--rag-judge-base-url=http://127.0.0.1:9/v1"]
+    with refusing() as url:
+        judge[-1] = f"--rag-judge-base-url={url}"
+        result = tested.run(FILE, "--rag-mode=live", "--rag-measures=faithfulness", *judge, workers)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*The judge cannot be asked: *no such model*"])
+    assert len(shop.asked) <= 2
+
+
+@contextmanager
+def refusing() -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            body = json.dumps({"error": {"message": "no such model", "code": "model_not_found"}}).encode()
+            self.send_response(404)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            """Keep the output of the tests quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_missing_key_is_said_once_before_the_first_test(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    result = suite.run("--rag-profile=openrouter", "--rag-mode=live")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert result.stderr.str().count("OPENROUTER_API_KEY is not set") == 1
+
+
+# What ships says its age, and is of the reader as it is.
+
+
+def test_the_shipped_recordings_are_dated_and_of_the_reader_as_it_is() -> None:
+    from rag_harness.identity import code_digest
+
+    files = sorted((ROOT / "cassettes" / "embedded").glob("embedded--extractive/**/*.yaml"))
+    assert len(files) > 2000
+    said = [file.read_text(encoding="utf-8") for file in files[::50]]
+    assert all(re.search(r"recorded_at: '?20\d\d-", text) for text in said)
+    versions = {found[1] for text in said if (found := re.search(r"^  version: '?([0-9a-f]+)'?$", text, re.MULTILINE))}
+    assert versions == {code_digest("rag_harness.reader")}
