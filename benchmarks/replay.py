@@ -1,11 +1,13 @@
 """Replaying the study offline: how long, how it grows, and how long plain vcrpy and pytest-recording take.
 
-    python benchmarks/replay.py [--quick] [--peers PYTHON] [--fresh]
+    python benchmarks/replay.py [--quick] [--peers PYTHON] [--before CHECKOUT]
 
 Needs the core install. ``--peers`` is an interpreter with ``pip install pytest pytest-recording vcrpy openai``; without
 it plain vcrpy runs in this one and pytest-recording is skipped if it is not there. The peers ask for the same answers,
 one test a call, from cassettes made of ours: vcrpy from one file with a matcher of bodies, pytest-recording from a file
-a test. ``--fresh`` makes a virtual environment, installs the core, and times its first run.
+a test. ``--only fresh`` makes a virtual environment, installs the core, and times its first run. ``--before``
+replays the study in turn with another checkout of this repository, an earlier release say, which brings its recordings,
+and does nothing else.
 """
 
 from __future__ import annotations
@@ -36,14 +38,17 @@ class Bench:
     def __init__(self, folder: Path, peers: str) -> None:
         self.folder, self.peers = folder, peers
 
-    def harness(self, marks: str, times_over: int, workers: int, python: str = sys.executable) -> Took:
-        """Replay the experiments of ``marks`` on every query ``times_over``."""
+    def harness(
+        self, marks: str, times_over: int, workers: int, python: str = sys.executable, root: Path = ROOT
+    ) -> Took:
+        """Replay the experiments of ``marks`` on every query ``times_over``, with the checkout in ``root``."""
         queries = self.folder / f"queries-{times_over}.jsonl"
         if not queries.exists():
             queries.write_text("".join(repeated(times_over)), encoding="utf-8")
-        places = [f"--rag-{name}={self.folder / name}" for name in ("output", "cache-dir", "logs")]
+        below = self.folder / root.name
+        places = [f"--rag-{name}={below / name}" for name in ("output", "cache-dir", "logs")]
         options = ["--rag-mode=replay", "--rag-overwrite", f"--rag-queries={queries}", *places, "-n", str(workers)]
-        return run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *options], ROOT)
+        return run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks, *options], root)
 
     def no_op(self, tests: int, workers: int) -> Took:
         file = self.folder / "plain" / f"test_{tests}.py"
@@ -121,6 +126,19 @@ def peers(bench: Bench, repetitions: int, sizes: Sequence[int], slow: bool) -> N
     show("one process, the same calls", ["", *TIMES, "against the harness"], rows)
 
 
+def before(bench: Bench, repetitions: int, checkout: Path) -> None:
+    """Time the 800 with this checkout and another one, in turn."""
+    here = [("800 trials", STUDY, 0), ("200 trials", "e3", 0), ("200 trials, -n 4", "e3", 4)]
+    runs: dict[str, Run] = {}
+    for name, marks, workers in here:
+        runs[f"{name}, before"] = partial(bench.harness, marks, 1, workers, root=checkout.resolve())
+        runs[f"{name}, now"] = partial(bench.harness, marks, 1, workers)
+    took = alternate(runs, repetitions)
+    show("replayed, against another checkout", ["", *TIMES], [[name, *times(each)] for name, each in took.items()])
+    for name, _, _ in here:
+        print(f"{name}: {ratio(took[f'{name}, now'], took[f'{name}, before']):.2f} x of before")
+
+
 def fresh(bench: Bench) -> None:
     """Time a new virtual environment up to its first green run."""
     folder = bench.folder / "fresh"
@@ -138,11 +156,15 @@ def main() -> None:
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON", help="interpreter that has the peers")
     parser.add_argument("--slow", action="store_true", help="plain vcrpy on 2,400 calls too: many minutes")
     parser.add_argument("--only", choices=["study", "peers", "fresh"], help="one part")
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="another checkout to replay in turn")
     parser.add_argument("--fresh", action="store_true", help="a new virtual environment too")
     asked = parser.parse_args()
     repetitions = 1 if asked.quick else asked.repetitions
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), asked.peers)
+        if asked.before:
+            before(bench, repetitions, asked.before)
+            return
         if asked.only in (None, "study"):
             study(bench, repetitions, 0)
             study(bench, repetitions, 4)

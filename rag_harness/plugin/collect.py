@@ -28,7 +28,12 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
             entries = session.golden.ids
             metafunc.parametrize("rag_golden_id", entries, ids=[str(TrialId(GOLDEN, entry)) for entry in entries])
     except PrerequisiteError as error:
-        raise pytest.Collector.CollectError(str(error)) from None
+        if str(error) not in session.refused:
+            session.refused.add(str(error))
+            raise pytest.Collector.CollectError(str(error)) from None
+        # The first test has said it, and ends the run.
+        for name in {"rag_trial", "rag_golden_id"}.intersection(metafunc.fixturenames):
+            metafunc.parametrize(name, [])
 
 
 def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:

@@ -29,7 +29,9 @@ def trial_of(item: pytest.Item) -> Trial | None:
 
 def _params(item: pytest.Item) -> dict[str, Any]:
     callspec = getattr(item, "callspec", None)
-    return callspec.params if callspec else {}
+    params = callspec.params if callspec else {}
+    # A test that was parametrized with nothing, since its data have errors, has a placeholder of pytest's.
+    return {name: value for name, value in params.items() if type(value).__name__ != "NotSetType"}
 
 
 def own_fixture(item: pytest.Item) -> Any:

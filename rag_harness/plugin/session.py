@@ -43,6 +43,8 @@ class RagSession:
         self.markers: list[str] = []
         # Experiments that no test of the folder asks: those that come with the plugin do.
         self.brought: list[str] = []
+        # What is wrong with the data: said by the first test that meets it.
+        self.refused: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
