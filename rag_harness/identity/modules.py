@@ -32,6 +32,8 @@ class Modules:
         return self._files[module]
 
     def _find(self, module: str) -> str | None:
+        if module.endswith(".py") and os.path.isfile(module):  # noqa: PTH113 - named by its file: a conftest, say
+            return module
         top, _, below = module.partition(".")
         if not top or top in sys.stdlib_module_names:
             return None

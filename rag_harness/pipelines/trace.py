@@ -73,7 +73,10 @@ class Trace:
         before = self.milliseconds.get(name, 0.0)
         with self.stage(name):
             result: T
-            result, milliseconds = await shared.ask(args)
+            # What asks a service says with which calls.
+            result, milliseconds, *calls = await shared.ask(args)
+        for made in calls:
+            self.calls.setdefault(name, []).extend(made)
         self.milliseconds[name] = before + milliseconds
         return result
 

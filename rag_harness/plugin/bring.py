@@ -15,6 +15,7 @@ import pytest
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.markers import markers_in
 from rag_harness.plugin.options import command_line
+from rag_harness.plugin.selection import is_everywhere
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -61,16 +62,20 @@ def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) ->
 
 
 def _typed_services(session: RagSession) -> list[str]:
-    """Return the services whose files stand on the command line."""
+    """Return the services whose files stand on the command line, unless it names tests, too."""
+    if not is_everywhere(session.config):
+        return []
     files = command_line(session.config).get("endpoint", ())
     return [spec.name for spec in session.settings.endpoints if spec.where in files]
 
 
 def _marked(session: RagSession, items: Sequence[pytest.Item]) -> list[str]:
-    """Return the experiments that -m names, where it names no test that is here."""
+    """Return the experiments that -m asks for, where it names no test that is here."""
     from rag_harness.pipelines import known_experiments
 
     names = markers_in(session.config)
+    if "not" in session.config.getoption("markexpr", "").split():
+        return []  # it says what is left out
     if any(item.get_closest_marker(name) for name in names for item in items):
         return []
     return [name for name in known_experiments(session.settings) if name in names]
@@ -91,6 +96,12 @@ def _leave_out_others(collected: pytest.Session, items: list[pytest.Item], named
     if others:
         collected.config.hook.pytest_deselected(items=others)
         items[:] = kept
+
+
+def brought_in(ids: Sequence[str], experiments: Collection[str]) -> list[str]:
+    """Return the experiments that brought tests ask, by the node ids that a worker has told the controller."""
+    found = {each.partition("[")[2] for each in ids if each.startswith(f"{NODE}::")}
+    return [name for name in sorted(experiments) if any(each.startswith(f"{name}-") for each in found)]
 
 
 def brought_line(experiments: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from rag_harness.plugin.items import own_fixture, trial_id_of
+from rag_harness.plugin.bring import brought_in, brought_line
+from rag_harness.plugin.items import is_skipped, own_fixture, trial_id_of
 from rag_harness.plugin.trial_ids import trial_ids
 from rag_harness.types import GOLDEN
 
@@ -24,10 +25,12 @@ class Collected:
     Args:
         by_node: the trial of each test, by its node id; entries of the golden suite are trials of ``golden``.
         own: trials whose pipeline a fixture of the user's own makes; the controller of an xdist run cannot tell.
+        left_out: trials whose tests a mark skips; nor can it tell these.
     """
 
     by_node: Mapping[str, TrialId]
     own: frozenset[TrialId] = frozenset()
+    left_out: frozenset[TrialId] = frozenset()
 
     @property
     def every(self) -> list[TrialId]:
@@ -49,7 +52,8 @@ def of_items(items: Iterable[pytest.Item]) -> Collected:
     """Return what tests at hand are about."""
     found = {item: trial_id for item in items if (trial_id := trial_id_of(item)) is not None}
     own = frozenset(trial_id for item, trial_id in found.items() if own_fixture(item) is not None)
-    return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own)
+    left_out = frozenset(trial_id for item, trial_id in found.items() if is_skipped(item))
+    return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own, left_out)
 
 
 class CollectionListener(Protocol):
@@ -71,6 +75,11 @@ class Collection:
         self._session, self._listeners = session, listeners
         self._told = False
 
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note what was left out: what is not there need not be missing."""
+        found = {trial.experiment for item in items if (trial := trial_id_of(item))}
+        self._session.deselected |= found
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Tell the others what is about to run."""
         self._tell(of_items(session.items))
@@ -79,7 +88,15 @@ class Collection:
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Do the same under xdist, before work is handed out."""
         if not self._told:
-            self._tell(Collected(trial_ids(ids, self._session.known)))
+            selected = Collected(trial_ids(ids, self._session.known))
+            self._say_brought(brought_in(ids, {trial.experiment for trial in selected.trials}))
+            self._tell(selected)
+
+    def _say_brought(self, experiments: Sequence[str]) -> None:
+        terminal = self._session.config.pluginmanager.get_plugin("terminalreporter")
+        if experiments and terminal is not None:
+            terminal.ensure_newline()
+            terminal.line(brought_line(experiments))
 
     def _tell(self, selected: Collected) -> None:
         self._told = True

@@ -30,7 +30,7 @@ def if_fresh(verdict: Verdict, tables: Mapping[str, SuiteTable], max_age: str) -
     for suite in (name for name in suites_of(verdict.gate) if name in tables):
         origins = tables[suite].totals.origins
         if why := stale_reason(origins, seconds_in(max_age, "--rag-max-age"), time()):
-            remedy = "--rag-mode=record --rag-rerecord" if origins.replayed.n else "--rag-overwrite"
+            remedy = "--rag-mode=record --rag-rerecord" if origins.has_recorded else "--rag-overwrite"
             said = f"{why}, and --rag-max-age allows {max_age}. Ask again: {remedy}"
             return replace(verdict, state="stale", reason=said)
     return verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,17 +22,24 @@ class Reach:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether all tests and all queries were asked for."""
+        """Whether all tests and all queries were asked for, and none was left out."""
         from rag_harness.plugin.selection import is_whole
 
-        return is_whole(self._session.config, self._session.settings)
+        return not self._session.deselected and is_whole(self._session.config, self._session.settings)
 
     @property
-    def configured(self) -> int:
-        """How many gates options and the ini file have, without reading them."""
+    def configured_said(self) -> str:
+        """How many gates options and the ini file have, by suite, without reading any data: ``e3 (2 gates)``."""
+        from rag_harness.errors import PrerequisiteError
+        from rag_harness.gates import parse_gate
+
         settings = self._session.settings
-        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
-        return len(named) + len(settings.gate)
+        texts = [*(text for spec in settings.data if not spec.instead for text in spec.gates), *settings.gate]
+        try:
+            counts = Counter(parse_gate(text, settings.k).suite for text in texts)
+        except PrerequisiteError:
+            return f"what {len(texts)} gates are about" if texts else ""
+        return ", ".join(f"{suite} ({n} gate{'s' if n > 1 else ''})" for suite, n in counts.items())
 
     def out_of_reach(self, gate: Gate, has_baseline: bool) -> Verdict | None:
         """Return the verdict of a gate that this run cannot judge; None of one that it can.
@@ -57,12 +65,20 @@ class Reach:
         if self.is_whole:
             why = f"{suite} has no trial, though all tests were asked for: its test is gone, or was never there"
             return Verdict(gate, "failed", reason=why, lacking=True)
-        return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate)}")
+        return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate, suite)}")
 
     def is_excused(self, verdict: Verdict) -> bool:
         """Whether a gate may stay without a verdict: this run makes its baseline, or it is set for other data."""
-        is_first = bool(self._session.settings.save) and verdict.reason == self._without_baseline(verdict.gate)
+        is_first = self._makes_first and verdict.reason == self._without_baseline(verdict.gate)
         return is_first or verdict in self.elsewhere
+
+    @cached_property
+    def _makes_first(self) -> bool:
+        """Whether this run makes a baseline of whose name there is none; asked before it does."""
+        from rag_harness.plugin.left_behind import baseline_file
+
+        settings = self._session.settings
+        return bool(settings.save) and not baseline_file(settings, settings.save).exists()
 
     @cached_property
     def elsewhere(self) -> list[Verdict]:
@@ -79,10 +95,14 @@ class Reach:
         known = self._record.manifest.suites.get(suite)
         return known is not None and bool(known.made)
 
-    def _how(self, gate: Gate) -> str:
-        from rag_harness.pipelines import built_in
+    def _how(self, gate: Gate, suite: str) -> str:
+        from rag_harness.pipelines import built_in, known_experiments
         from rag_harness.plugin.selection import how_to_select
 
+        session = self._session
+        known = {*known_experiments(session.settings), GOLDEN, *session.own_experiments, *session.deselected}
+        if suite not in known:
+            return "no test that was collected asks it"
         return how_to_select(suites_of(gate), {*built_in(), *self._session.markers})
 
     def _at_another_depth(self, gate: Gate) -> str:
@@ -110,8 +130,11 @@ class Reach:
 
         if not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
             return ""
-        if save := self._session.settings.save:
+        save = self._session.settings.save
+        if self._makes_first:
             return f"no baseline yet: this run is saved as {save}"
+        if save:
+            return f"no baseline is named, though {save} is there: --rag-compare {save} compares with it"
         return "no baseline is named: --rag-compare NAME; --rag-save NAME makes one of this run"
 
 

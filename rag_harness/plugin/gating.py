@@ -34,7 +34,7 @@ class GateKeeper:
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
         self._used = False
-        self._unselected = 0
+        self._unselected = ""
         self.verdicts: list[Verdict] = []
         self.comparison: list[str] = []
 
@@ -93,7 +93,7 @@ class GateKeeper:
         if self._run.reach.is_whole or self._session.settings.not_judged == "fail":
             self.verdicts = [self._run.reach.not_in_run(gate) for gate in self._run.gates]
         else:
-            self._unselected = self._run.reach.configured
+            self._unselected = self._run.reach.configured_said
         self._tell(session, ())
 
     def _tell(self, session: pytest.Session, refused: Sequence[pytest.TestReport]) -> None:
@@ -138,8 +138,7 @@ class GateKeeper:
                 terminalreporter.line(line)
             self._write_verdicts(terminalreporter)
         if self._unselected:
-            gates = "1 gate is" if self._unselected == 1 else f"{self._unselected} gates are"
-            terminalreporter.line(f"rag: {gates} not judged: nothing that they are about was selected.", yellow=True)
+            terminalreporter.line(f"rag: not judged, for nothing was selected of {self._unselected}", yellow=True)
 
     def _origins(self) -> list[str]:
         """Say where the figures come from that gates are judged by."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.types import GOLDEN, TrialId
@@ -41,8 +43,16 @@ def own_fixture(item: pytest.Item) -> Any:
 
 
 def made_in(fixture: Any) -> str:
-    """Return the module of a fixture; empty where there is none."""
-    return str(getattr(getattr(fixture, "func", None), "__module__", ""))
+    """Return where a fixture is written, as ``written_in`` does; empty where there is none."""
+    return written_in(getattr(fixture, "func", None))
+
+
+def written_in(function: Any) -> str:
+    """Return the module of a function; its file where its name says too little, for every conftest.py has one name."""
+    function = inspect.unwrap(function) if callable(function) else function
+    module = str(getattr(function, "__module__", "") or "")
+    file = getattr(getattr(function, "__code__", None), "co_filename", "")
+    return file if module and "." not in module and Path(file).is_file() else module
 
 
 def is_skipped(item: pytest.Item) -> bool:

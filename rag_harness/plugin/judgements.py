@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rag_harness.types import Case, TrialId
 
 
+MOST_ALONE = 5
+"""Trials that may be answered one at a time until the judge has spoken once."""
 REPEATED = 50
 """Rows that --rag-judge-repeats judges again."""
 
@@ -55,7 +57,7 @@ class Judgements:
         self._last: TrialId | None = None
         self._kept: dict[TrialId, set[str]] = {}
         self._repeated: frozenset[TrialId] | None = None
-        self._is_tried = False
+        self._is_tried, self._tries = False, 0
 
     def make_sure(self, experiment: str) -> None:
         """Make the judge before anything is asked whose answers it is to judge.
@@ -87,10 +89,13 @@ class Judgements:
         """
         from rag_harness.errors import CriticalError
 
-        is_first, self._is_tried = not self._is_tried, True
-        if not is_first or trial not in self._under_way or not self._is_remote():
+        if self._is_tried or not self._is_remote():
             return
-        self._engine().result((trial, "judged"))
+        self._tries += 1
+        judged = self._engine().result((trial, "judged")) if trial in self._under_way else None
+        # A row that failed, or to which no measure applies, tells nothing: the next one may. A few at most go alone.
+        spent = judged is not None and (judged.spent.usage.calls or judged.spent.recorded)
+        self._is_tried = bool(spent or self._judging.get().broken) or self._tries >= MOST_ALONE
         if why := self._judging.get().broken:
             raise CriticalError(f"The judge cannot be asked: {why}")
 

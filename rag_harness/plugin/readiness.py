@@ -44,11 +44,12 @@ class Readiness:
         from rag_harness.pipelines import built_in
 
         session, own = self._session, {trial.experiment for trial in selected.own}
-        asked = {trial.experiment for trial in selected.trials} - own
+        if session.config.getoption("tx", None):
+            return  # a worker alone can tell what a mark skips, and whose pipeline a fixture of a user's own makes
+        asked = {trial.experiment for trial in set(selected.trials) - selected.left_out} - own
         services = [name for name in session.endpoints if name in asked]
         self._check_services(to_run(session, self._trials, selected, services))
-        # Under xdist only a worker can tell whether a fixture of the user's own makes the pipeline of e3.
-        if not session.config.getoption("tx", None) and asked & built_in().keys():
+        if asked & built_in().keys():
             self._check_keys(selected, sorted(asked & built_in().keys()))
 
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
@@ -76,7 +77,7 @@ def to_run(
     """Return the cases that are to be asked, by registered experiment: those selected of which there is no row."""
     from rag_harness.engine.rows import Trial
 
-    chosen, found = set(selected.trials) - selected.own, {}
+    chosen, found = set(selected.trials) - selected.own - selected.left_out, {}
     for name in experiments:
         of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]
         found[name] = [trial.case for trial in of_it if trials.stored(trial, session.registered(name)) is None]

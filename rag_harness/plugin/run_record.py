@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,12 @@ class RunRecord:
         for data in sorted({record.data for record in suites.values()} - self._case_digests.keys()):
             write_cases(self._session.output, data, self._cases(data))
         write_manifest(self._session.output, self._manifest({**self._beside(suites), **suites}))
-        ended = {name: each for name, each in suites.items() if not (each.lost or each.not_run)}
+        # A part that has taken over rows of a run that was cut off leaves the rest of that run's to the next one.
+        ended = {
+            name: each
+            for name, each in suites.items()
+            if not (each.lost or each.not_run) and (each.is_complete or not each.resumed)
+        }
         close_series(self._session.output, {name: frozenset(each.fingerprints) for name, each in ended.items()})
         self._selected.clear()
 
@@ -248,7 +254,7 @@ class RunRecord:
             for name, record in before.suites.items()
             if name not in suites and record.is_complete and (output / record.file).is_file()
         }
-        now = self._digests({record.data for record in found.values()})
+        now = self._digests_of_others({record.data for record in found.values()})
         return {
             name: record.model_copy(
                 update={
@@ -258,8 +264,18 @@ class RunRecord:
                 }
             )
             for name, record in found.items()
-            if before.digests.get(record.data) == now.get(record.data)
+            if record.data in now and before.digests.get(record.data) == now[record.data]
         }
+
+    def _digests_of_others(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the digests of data that this run need not have: those that cannot be read have none."""
+        from rag_harness.errors import RagHarnessError
+
+        found: dict[str, str] = {}
+        for name in names:
+            with suppress(RagHarnessError, OSError):
+                found |= self._digests({name})
+        return found
 
     def _is_current(self, name: str, record: SuiteRecord) -> bool | None:
         """Whether this run would resume all rows of a suite; asked of those that a gate of it names."""

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from rag_harness.files.log import close_log, log, open_log
 from rag_harness.once import Once
+from rag_harness.plugin.items import written_in
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.trial_ids import Known
 from rag_harness.plugin.versions import told, versions_for_workers
@@ -43,6 +44,8 @@ class RagSession:
         self.markers: list[str] = []
         # Experiments that no test of the folder asks: those that come with the plugin do.
         self.brought: list[str] = []
+        # Experiments of which tests were collected and then left out, by -m say.
+        self.deselected: set[str] = set()
         # What is wrong with the data: said by the first test that meets it.
         self.refused: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
@@ -237,7 +240,10 @@ class RagSession:
         from rag_harness.identity import code_digest
         from rag_harness.protocols import Experiment
 
-        modules = (type(pipeline).__module__, made_in)
+        answers = getattr(type(pipeline), "answer", None)
+        named = (written_in(answers), type(pipeline).__module__, made_in)
+        # Of several conftest.py, another one may be what the name of their module stands for.
+        modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
         has_source = bool(code_digest(*modules))
         return Experiment(name, pipeline, data=self.data_of(name), code={"pipeline": modules}, has_version=has_source)
 

@@ -8,6 +8,7 @@ lose nothing, and the name can be checked from a file that is not abridged.
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -32,6 +33,7 @@ __all__ = [
     "Cassettes",
     "Recorded",
     "digest_of",
+    "last_written",
 ]
 
 TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
@@ -164,3 +166,16 @@ def _readable(files: Iterable[Path]) -> Iterable[tuple[Path, Recorded]]:
         except DataError:
             # Who asks for this one hears of it; here another was asked for.
             continue
+
+
+def last_written(folder: Path) -> float:
+    """Return when an answer was last put into or taken out of a folder of recordings, or one below it.
+
+    In seconds since 1970; 0 where there is none. Vectors and scores are no answers.
+    """
+    latest = 0.0
+    for place, below, files in os.walk(folder):
+        below[:] = [each for each in below if each not in STORES]
+        if any(file.endswith(".yaml") for file in files):
+            latest = max(latest, Path(place).stat().st_mtime)
+    return latest

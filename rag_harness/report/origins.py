@@ -39,6 +39,7 @@ class Origins:
     Attributes:
         asked: by this run.
         replayed: from recordings, by this run; dated by the recordings.
+        partly: those of the asked that were made of recordings too, dated by these: of a rewritten question, say.
         resumed: rows that an earlier run has left; dated by that run.
         replayed_then: those of the resumed that the earlier run had from recordings, dated by these.
         failed: trials of this run that ended without an answer.
@@ -48,6 +49,7 @@ class Origins:
 
     asked: Origin = field(default_factory=Origin)
     replayed: Origin = field(default_factory=Origin)
+    partly: Origin = field(default_factory=Origin)
     resumed: Origin = field(default_factory=Origin)
     replayed_then: Origin = field(default_factory=Origin)
     failed: int = 0
@@ -65,9 +67,16 @@ class Origins:
         """Count rows: when each was made, when its answer was recorded, and what it is; all of shape (rows,)."""
         self.failed += int((~is_ok & ~is_replayed & ~is_resumed).sum())
         self.asked.add(ended[is_ok & ~is_replayed & ~is_resumed])
+        has_recorded = is_replayed | ~np.isnan(recorded)
+        self.partly.add(recorded[is_ok & has_recorded & ~is_replayed & ~is_resumed])
         self.replayed.add(recorded[is_replayed & ~is_resumed])
         self.resumed.add(ended[is_resumed])
-        self.replayed_then.add(recorded[is_replayed & is_resumed])
+        self.replayed_then.add(recorded[has_recorded & is_resumed])
+
+    @property
+    def has_recorded(self) -> bool:
+        """Whether any answer, or a part of one, is a recorded one."""
+        return bool(self.replayed.n or self.partly.n or self.replayed_then.n)
 
     @property
     def oldest(self) -> tuple[float, int]:
@@ -75,5 +84,5 @@ class Origins:
         those have no date.
         """
         asked_then = self.resumed.n - self.replayed_then.n
-        earlier = [self.replayed, self.replayed_then, *([self.resumed] if asked_then else [])]
+        earlier = [self.replayed, self.partly, self.replayed_then, *([self.resumed] if asked_then else [])]
         return min(each.earliest for each in earlier), self.replayed.undated + self.replayed_then.undated

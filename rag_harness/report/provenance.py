@@ -48,7 +48,7 @@ def renewal(tables: Mapping[str, SuiteTable], may_ask: bool, made_anew: bool) ->
     found = []
     if any(each.resumed.n for each in origins) and not made_anew:
         found.append("--rag-overwrite makes resumed rows anew")
-    if any(each.replayed.n or each.replayed_then.n for each in origins):
+    if any(each.has_recorded for each in origins):
         mode = "" if may_ask else "--rag-mode=record "
         found.append(f"{mode}--rag-rerecord asks again for what was recorded")
     return "; ".join(found)
@@ -59,7 +59,7 @@ def _said(name: str, origins: Origins, now: float) -> str:
     found = [text for text in (_replayed(origins, now), _resumed(origins, now)) if text]
     version = _version(origins)
     if origins.asked.n:
-        found.append(f"{origins.asked.n} {asked} now{version}")
+        found.append(f"{origins.asked.n} {asked} now{version}{_partly(origins, now)}")
     elif origins.replayed.n:
         found.append(f"0 {asked} now")
     elif not origins.failed:
@@ -89,6 +89,13 @@ def _resumed(origins: Origins, now: float) -> str:
         whose = "which had replayed them" if then.n == origins.resumed.n else f"which had replayed {then.n} of them"
         text += f", {whose}, {_recorded(then, now)}"
     return text + (_outdated(origins) if not origins.replayed.n else "")
+
+
+def _partly(origins: Origins, now: float) -> str:
+    if not origins.partly.n:
+        return ""
+    which = "" if origins.partly.n == origins.asked.n else f"{origins.partly.n} of them "
+    return f", {which}with parts that were replayed, {_recorded(origins.partly, now)}"
 
 
 def _outdated(origins: Origins) -> str:
@@ -157,7 +164,7 @@ def stale_reason(origins: Origins, max_age: float, now: float) -> str:
     oldest, undated = origins.oldest
     if undated:
         return f"{undated} answers were recorded nobody knows when"
-    newest = max(origins.replayed.latest, origins.replayed_then.latest)
+    newest = max(origins.replayed.latest, origins.partly.latest, origins.replayed_then.latest)
     if newest > now + _SKEW:
         return f"answers are dated {_date(newest):%d %b %Y %H:%M} UTC, which is later than now: nobody knows how old"
     if now - oldest > max_age:

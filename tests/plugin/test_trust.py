@@ -206,8 +206,9 @@ def test_a_version_that_nobody_says_stops_the_run_before_a_question(
     shop.version, shop.kind = said, kind
     say_where(tested, shop, f'version.url = "{shop.url}/version"')
     result = tested.run(FILE, "--rag-mode=live", workers)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: {why}"])
+    # Under xdist a worker's first test says it, and ends the run.
+    assert result.ret == (pytest.ExitCode.USAGE_ERROR if workers == "-n0" else pytest.ExitCode.INTERRUPTED)
+    (result.stderr if workers == "-n0" else result.stdout).fnmatch_lines([f"*{why}"])
     assert not shop.asked
 
 
@@ -242,7 +243,7 @@ def test_gates_fail_where_no_test_is_left_at_all(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["failed *e3: recall@5 >= 0.99"])
     part = suite.run("--rag-gate=e3: recall@5 >= 0.99", "-k", "else")
     assert part.ret == 0
-    part.stdout.fnmatch_lines(["rag: 1 gate is not judged: nothing that *was selected."])
+    part.stdout.fnmatch_lines(["rag: not judged, for nothing was selected of e3 (1 gate)"])
 
 
 def test_gates_of_which_none_is_judged_fail_where_that_is_asked(suite: Suite) -> None:
@@ -476,6 +477,163 @@ def test_a_missing_key_is_said_once_before_the_first_test(suite: Suite, monkeypa
     result = suite.run("--rag-profile=openrouter", "--rag-mode=live")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.stderr.str().count("OPENROUTER_API_KEY is not set") == 1
+
+
+# What a second reader found.
+
+
+def test_a_pipeline_in_a_conftest_counts_with_the_file_that_it_is_in(suite: Suite) -> None:
+    pipeline = (
+        "import pytest\n\nclass Mine:\n    async def answer(self, query):\n        return 'one'\n\n"
+        "@pytest.fixture\ndef rag_pipeline():\n    return Mine()\n"
+    )
+    conftest = suite.path / "conftest.py"
+    conftest.write_text(pipeline)
+    (suite.path / "zsub").mkdir()
+    (suite.path / "zsub" / "conftest.py").write_text("X = 1\n")
+    (suite.path / "zsub" / "test_x.py").write_text("def test_x():\n    pass\n")
+    suite.run().assert_outcomes(passed=5)
+    conftest.write_text(pipeline.replace("'one'", "'two'"))
+    result = suite.run()
+    result.stdout.fnmatch_lines(["answers: 4 asked now"])
+    assert {row["llm_answer"] for row in suite.rows()} == {"two"}
+    alone = suite.run("-k", "answers")  # and that conftest.py is then not imported
+    alone.stdout.fnmatch_lines(["answers: 4 resumed *"])
+
+
+def test_the_golden_suite_over_a_service_says_that_it_was_replayed(tested: Suite) -> None:
+    tested.pytester.makepyfile(test_golden="def test_finds(rag_retrieval):\n    assert rag_retrieval.found\n")
+    entries = [{"query": "return a lamp", "expected_document_id": "returns.md", "justification": "it says so"}]
+    (tested.path / "golden.json").write_text(json.dumps(entries))
+    asked = (FILE, "--rag-retriever=shop", "--rag-k=1", "--rag-gate=golden: recall@k >= 0.5")
+    recorded = tested.run(*asked, "--rag-mode=record")
+    recorded.stdout.fnmatch_lines(["answers: 1 looked up now"])
+    for file in (tested.path / "cassettes").rglob("*.yaml"):
+        file.write_text(re.sub(r"recorded_at: .*", "recorded_at: '2020-01-01T00:00:00+00:00'", file.read_text()))
+    result = tested.run(*asked, "--rag-max-age=7d", "--rag-overwrite")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["answers: 1 replayed, recorded 1 Jan 2020 *; 0 looked up now", "stale *golden: *"])
+
+
+def test_rows_about_data_that_are_gone_stop_no_later_run(suite: Suite) -> None:
+    suite.run()
+    other = suite.path / "other"
+    other.mkdir()
+    for name, word in (("page", "lamp"), ("second", "tent"), ("third", "oar")):
+        (other / f"{name}.md").write_text(f"# A {name}\n\nWith a {word}.\n")
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    suite.pytester.makepyfile(test_golden="def test_finds(rag_retrieval):\n    assert rag_retrieval.found\n")
+    entries = [{"query": "a lamp", "expected_document_id": "page.md", "justification": "it says so"}]
+    (suite.path / "golden.json").write_text(json.dumps(entries))
+    result = suite.run("--rag-kb=other", "--rag-k=1", "--rag-gate=golden: recall@k >= 0.5")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["passed *golden: recall@1 >= 0.5 *"])
+
+
+def test_a_test_that_a_mark_skips_needs_no_service(tested: Suite) -> None:
+    tested.pytester.makepyfile(
+        test_shop="import pytest\n\n@pytest.mark.skipif(True, reason='no service here')\n"
+        "@pytest.mark.rag_experiment('shop')\ndef test_it(rag_result):\n    pass\n\ndef test_other():\n    pass\n"
+    )
+    result = tested.run(FILE)
+    result.assert_outcomes(passed=1, skipped=4)
+
+
+@pytest.mark.parametrize(
+    ("args", "is_whole"),
+    [
+        ((), True),
+        ((".",), True),
+        (("tests",), True),
+        (("tests/unit",), False),
+        (("--rootdir", ".", "tests/unit"), False),
+        (("-m", "not slow"), False),
+        (("-k", "unit"), False),
+        (("--rag-limit=2",), False),
+    ],
+)
+def test_what_counts_as_all_tests(suite: Suite, args: tuple[str, ...], is_whole: bool) -> None:
+    for file in suite.path.glob("test_*.py"):
+        file.unlink()
+    (suite.path / "tests" / "unit").mkdir(parents=True)
+    (suite.path / "tests" / "unit" / "test_unit.py").write_text("def test_unit():\n    pass\n")
+    keys = "rag_kb_dir = kb\nrag_profile = mock\nrag_gate = e3: recall@5 >= 0.5\n"
+    suite.pytester.makeini(
+        f"[pytest]\ntestpaths = tests\naddopts = -m 'not nothing'\nmarkers =\n    slow\n    nothing\n{keys}"
+    )
+    assert suite.run(*args).ret == (1 if is_whole else 0)
+
+
+def test_tests_that_a_conftest_leaves_out_are_not_lost(suite: Suite) -> None:
+    (suite.path / "conftest.py").write_text(
+        "def pytest_collection_modifyitems(config, items):\n"
+        "    config.hook.pytest_deselected(items=list(items))\n    items.clear()\n"
+    )
+    suite.pytester.makepyfile(test_other="def test_other():\n    pass\n")
+    result = suite.run("--rag-gate=e3: recall@5 >= 0.5")
+    assert "has no trial" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["rag: not judged, for nothing was selected of e3 (1 gate)"])
+
+
+def test_rows_are_replayed_again_when_their_recordings_were_renewed(tested: Suite, shop: Shop) -> None:
+    tested.run(FILE, "--rag-mode=record")
+    tested.run(FILE, "--rag-overwrite").stdout.fnmatch_lines(["answers: 4 replayed, *"])
+    tested.run(FILE).stdout.fnmatch_lines(["answers: 4 resumed *"])
+    shop.is_broken = True
+    tested.run(FILE, "--rag-mode=record", "--rag-rerecord", "--rag-output=elsewhere")
+    result = tested.run(FILE, GATE)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["answers: 4 replayed, *"])
+
+
+def test_a_service_that_was_rolled_back_is_replayed_as_it_is(tested: Suite, shop: Shop) -> None:
+    say_where(tested, shop, 'version.command = "cat version.txt"')
+    for version in ("r1", "r2", "r1"):
+        (tested.path / "version.txt").write_text(version)
+        tested.run(FILE, "--rag-mode=record", "--rag-overwrite")
+    assert len(shop.asked) == 8
+    tested.run(FILE, "--rag-overwrite")
+    assert {row["version"] for row in tested.rows("shop")} == {"r1"}
+
+
+def test_a_baseline_that_is_there_excuses_no_gate(suite: Suite) -> None:
+    asked = ("--rag-save=main", "--rag-not-judged=fail", "--rag-gate=e3: recall@5 >= baseline - 0.02")
+    assert suite.run(*asked).ret == 0
+    again = suite.run(*asked)
+    assert again.ret == 1
+    again.stdout.fnmatch_lines([" *no baseline is named, though main is there: --rag-compare main *"])
+
+
+def test_a_part_leaves_the_rest_of_an_unfinished_run_to_the_next_one(tested: Suite, shop: Shop) -> None:
+    questions = 40
+    tested.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(questions)])
+    conftest = tested.path / "conftest.py"
+    dies = "import os\nseen = []\ndef pytest_rag_result(result):\n    seen.append(result)\n"
+    conftest.write_text(f"{dies}    len(seen) < 9 or os._exit(9)\n")
+    tested.pytester.runpytest_subprocess(FILE, "--rag-mode=live", "--rag-concurrency=1")
+    conftest.unlink()
+    first = len(shop.asked)
+    assert 9 <= first < questions
+    tested.run(FILE, "--rag-mode=live", "--rag-limit=2")
+    tested.run(FILE, "--rag-mode=live")
+    assert len(shop.asked) <= questions + 1
+
+
+@pytest.mark.parametrize("args", [("-m", "not e3"), ("-m", "e1 or not e3")])
+def test_an_experiment_that_is_left_out_is_not_brought(suite: Suite, args: tuple[str, ...]) -> None:
+    result = suite.run(*args)
+    assert "rag_harness brings" not in result.stdout.str()
+
+
+def test_a_service_is_not_brought_where_a_test_was_named(tested: Suite) -> None:
+    tested.pytester.makepyfile(test_other="def test_other():\n    pass\n")
+    tested.run(FILE, "test_other.py").assert_outcomes(passed=1)
+
+
+def test_workers_bring_tests_and_it_is_said(suite: Suite) -> None:
+    result = suite.run("--rag-run=e2", "-n2")
+    result.stdout.fnmatch_lines(["rag: no test here asks e2: rag_harness brings one"])
 
 
 # What ships says its age, and is of the reader as it is.

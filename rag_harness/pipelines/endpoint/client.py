@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.deadline import Deadline
-from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
+from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.retrying import retried
@@ -67,9 +67,18 @@ class OwnCassettes(Cassettes):
     def save(self, asked: Asked, response: Recorded) -> None:
         """Write a recording; from then on a replay answers as this version does."""
         super().save(asked, replace(response, version=self._version))
+        self.point()
+
+    def point(self) -> None:
+        """Have a replay answer as this version does."""
         if self._version and not self._points:
-            point_to(self._of_service, self._version)
             self._points = True
+            point_to(self._of_service, self._version)
+
+    @property
+    def has_none(self) -> bool:
+        """Whether nothing at all is recorded of this version."""
+        return next(self.folder.glob("*.yaml"), None) is None
 
 
 class Client:
@@ -138,9 +147,21 @@ class Client:
         asked = self._asked(request)
         found = playback.find(asked)
         if found is not None:
+            if playback.keep and isinstance(playback.cassettes, OwnCassettes):
+                playback.cassettes.point()
             return self._replayed(found)
-        playback.allow(asked)
+        self._allow(playback, asked)
         return await self._called(request, asked if playback.keep else None)
+
+    @staticmethod
+    def _allow(playback: Playback, asked: Asked) -> None:
+        """Let a call through; where nothing is recorded and nobody may be asked, no other question has an answer."""
+        try:
+            playback.allow(asked)
+        except RecordingMissError as error:
+            if isinstance(playback.cassettes, OwnCassettes) and playback.cassettes.has_none:
+                raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
+            raise
 
     def _replayed(self, found: Recorded) -> Reply:
         heard = heard_of(self._spec, found.content_type)

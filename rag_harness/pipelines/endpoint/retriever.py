@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from time import perf_counter
 from typing import Any
 
-from rag_harness.types import Hit, PipelineOutput, Query
+from rag_harness.types import Call, Hit, PipelineOutput, Query
 
 Answer = Callable[[Query], Awaitable[PipelineOutput]]
 
@@ -24,7 +24,7 @@ class EndpointRetriever:
 
     def retrieve(self, query: str, k: int) -> list[Hit]:
         """Return the contexts of the answer, in its order, ``k`` at most."""
-        hits, _ = self._run(self.shared.ask((query, k)))
+        hits, *_ = self._run(self.shared.ask((query, k)))
         return list(hits)
 
 
@@ -34,10 +34,10 @@ class _Asked:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    async def ask(self, args: tuple[str, int]) -> tuple[list[Hit], float]:
-        """Return the hits, and milliseconds: those of the service, recorded ones where it is replayed."""
+    async def ask(self, args: tuple[str, int]) -> tuple[list[Hit], float, list[Call]]:
+        """Return the hits, milliseconds (those of the service, recorded ones where it is replayed), and the calls."""
         query, k = args
         started = perf_counter()
         output = await self._answer(Query("", query))
         spent = sum(stage.ms for stage in output.stages) or (perf_counter() - started) * 1000
-        return list(output.retrieved[:k]), spent
+        return list(output.retrieved[:k]), spent, list(output.calls)
