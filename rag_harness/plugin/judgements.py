@@ -57,7 +57,7 @@ class Judgements:
         self._last: TrialId | None = None
         self._kept: dict[TrialId, set[str]] = {}
         self._repeated: frozenset[TrialId] | None = None
-        self._is_tried, self._tries = False, 0
+        self._is_made, self._is_tried, self._tries = False, False, 0
 
     def make_sure(self, experiment: str) -> None:
         """Make the judge before anything is asked whose answers it is to judge.
@@ -67,7 +67,10 @@ class Judgements:
         """
         from rag_harness.errors import CriticalError
 
-        if self._session.wanted.judged_measures(experiment) and (why := self._judging.get().made()):
+        if self._is_made or not self._session.wanted.judged_measures(experiment):
+            return
+        self._is_made = True
+        if why := self._judging.get().made():
             raise CriticalError(f"The judge cannot be asked: {why}")
 
     def _is_remote(self) -> bool:

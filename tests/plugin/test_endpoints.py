@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,7 +117,7 @@ def pytest_rag_result(result):
 def test_what_an_unfinished_run_has_left_is_taken_over(service: Suite) -> None:
     questions = 40
     service.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(questions)])
-    with serving(as_json(SAID)) as server:
+    with serving(replace(as_json(SAID), delay=0.05)) as server:
         write_spec(service, server)
         conftest = service.path / "conftest.py"
         conftest.write_text(DIES)
@@ -160,10 +161,10 @@ def test_recordings_of_another_version_are_not_replayed(service: Suite) -> None:
         (service.path / "version.txt").write_text("r1")
         service.run(FILE, "--rag-mode=record").assert_outcomes(passed=4)
         assert len(server.requests) == 8
-    # Nobody is asked in a replay: it answers as the version that was recorded last.
+    # Nobody is asked in a replay: it answers as the version that the last recording run has met.
     (service.path / "version.txt").unlink()
     service.run(FILE, "--rag-mode=replay", "--rag-overwrite").assert_outcomes(passed=4)
-    assert {row["version"] for row in service.rows("my_service")} == {"r2"}
+    assert {row["version"] for row in service.rows("my_service")} == {"r1"}
     folder = service.path / "cassettes" / "endpoints" / "my_service"
     assert sorted(each.name for each in folder.iterdir()) == ["r1", "r2", "version.json"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +32,7 @@ class Shop(ThreadingHTTPServer):
         self.kind = "application/json"
         self.asked: list[str] = []
         self.told = 0
+        self.delay = 0.0
 
     @property
     def url(self) -> str:
@@ -48,6 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         query = json.loads(self.rfile.read(int(self.headers["content-length"])))["query"]
         self.server.asked.append(query)
+        time.sleep(self.server.delay)
         gold = next((each.get("context_reference") for each in QUERIES if each["query"] == query), None)
         found = "nothing.md" if self.server.is_broken or not isinstance(gold, list) else gold[0]
         text = PAGES.get(found, "Of no page.")
@@ -606,14 +609,14 @@ def test_a_baseline_that_is_there_excuses_no_gate(suite: Suite) -> None:
 
 
 def test_a_part_leaves_the_rest_of_an_unfinished_run_to_the_next_one(tested: Suite, shop: Shop) -> None:
-    questions = 40
+    questions, shop.delay = 40, 0.05
     tested.write_queries([{"query_id": f"q{n}", "query": f"question {n}"} for n in range(questions)])
     conftest = tested.path / "conftest.py"
     dies = "import os\nseen = []\ndef pytest_rag_result(result):\n    seen.append(result)\n"
     conftest.write_text(f"{dies}    len(seen) < 9 or os._exit(9)\n")
     tested.pytester.runpytest_subprocess(FILE, "--rag-mode=live", "--rag-concurrency=1")
     conftest.unlink()
-    first = len(shop.asked)
+    first, shop.delay = len(shop.asked), 0.0
     assert 9 <= first < questions
     tested.run(FILE, "--rag-mode=live", "--rag-limit=2")
     tested.run(FILE, "--rag-mode=live")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.errors import BudgetError, PrerequisiteError, RecordingMissError, SettingsError
+from rag_harness.errors import BudgetError, CriticalError, PrerequisiteError, RecordingMissError, SettingsError
 from rag_harness.models.anew import asked_again
 from rag_harness.models.budget import Budget
 from rag_harness.models.meter import Meter
@@ -104,9 +104,17 @@ def test_a_recorded_stream_is_replayed_with_its_times(folder: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "replay"])
 def test_what_nobody_recorded_is_asked_of_nobody(folder: Path, mode: str) -> None:
-    with serving(as_json(SAID)) as server, pytest.raises(RecordingMissError, match="Record it: --rag-mode=record"):
+    with serving(as_json(SAID)) as server, pytest.raises(CriticalError, match="Record it: --rag-mode=record; or ask"):
         Service(folder, f'url = "{server.url}/query"', mode=mode).ask()
     assert not server.requests
+
+
+def test_one_of_many_that_nobody_recorded_is_no_end_of_the_run(folder: Path) -> None:
+    with serving(as_json(SAID)) as server:
+        spec = f'url = "{server.url}/query"'
+        Service(folder, spec, mode="record").ask()
+        with pytest.raises(RecordingMissError, match="Record it: --rag-mode=record"):
+            Service(folder, f"{spec}\nbody = {{ other = '{{{{query}}}}' }}", mode="replay").ask()
 
 
 def test_what_is_recorded_is_not_asked_again_unless_it_is_a_repeat(folder: Path) -> None:
