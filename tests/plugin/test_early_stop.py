@@ -223,6 +223,20 @@ def test_two_tests_of_a_trial_share_it(suite: Suite) -> None:
     assert result.parseoutcomes()["skipped"] == 2 * (CASES - gate["n"])
 
 
+def test_a_trial_of_two_tests_is_looked_at_once(suite: Suite) -> None:
+    plant(suite, cases=3)
+    suite.pytester.makepyfile(
+        "import pytest\n"
+        "from rag_harness.plugin.stop_plan import Watch\n"
+        "taken = []\n"
+        "Watch.take = lambda self, query_id, scores: taken.append(query_id)\n"
+        "@pytest.mark.e3\ndef test_a(rag_result): pass\n"
+        "@pytest.mark.e3\ndef test_b(rag_result): pass\n"
+        "def test_c(): assert sorted(taken) == [f'q_direct_{n:03}' for n in range(3)]\n"
+    )
+    suite.run("--rag-stop-early", PASSES).assert_outcomes(passed=7)
+
+
 def test_a_case_that_never_comes_holds_the_rule_up(suite: Suite) -> None:
     """Which cases a mark leaves out may depend on what they are worth: then the order is no random one."""
     plant(suite)

@@ -238,6 +238,13 @@ def test_drafts_let_no_gate_pass_and_block_none(suite: Suite) -> None:
     )
 
 
+def test_drafts_are_not_inconclusive(suite: Suite) -> None:
+    suite.write_queries(DRAFTS)
+    result = suite.run("--rag-inconclusive=fail", "--rag-gate=e3[query_type=negative]: error_rate > 0.5 @95%")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["not judged *error_rate > 0.5 @95% *n=1", "*1 of 1 case is an unreviewed draft: *"])
+
+
 def test_drafts_are_judged_like_others_where_that_is_asked_for(suite: Suite) -> None:
     suite.write_queries(DRAFTS)
     gates = "--rag-gate=e3: recall@5 >= 0.5", "--rag-gate=e3[query_type=negative]: error_rate > 0.5"

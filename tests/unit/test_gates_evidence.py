@@ -121,6 +121,12 @@ def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(("right", "threshold"), [(9, 0.7), (1, 0.3)])
+def test_how_many_more_hangs_on_the_bound_that_is_beyond_the_threshold(right: int, threshold: float) -> None:
+    found = weigh(f"e3: recall@5 >= {threshold} @95%", e3=of(*[1] * right, *[0] * (10 - right)))
+    assert found.reason.endswith("; about 12 more would settle it")
+
+
 def test_not_inferior_is_about_the_paired_differences() -> None:
     rng = np.random.default_rng(0)
     e3 = rng.random(200).round(3)
@@ -144,6 +150,15 @@ def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:
     assert some.state == "inconclusive"
     assert "for these 60 cases; 20 of the other 20 would settle it, 40 of 60 cases selected" in some.reason
     assert weigh("e3: recall@5 >= 0.55 @95%", finite, partial=True, e3=part).state == "passed"
+
+
+def test_cases_that_the_measure_does_not_apply_to_are_none_of_these() -> None:
+    finite, values = Rules(population="finite"), [*[1] * 27, *[0] * 3, *[None] * 10]
+    whole = weigh("e3: recall@5 >= 0.9 @95%", finite, e3=of(*values))
+    assert (whole.state, whole.reason) == ("passed", "at least 0.900 for these 30 cases")
+    part = weigh("e3: recall@5 >= 0.88 @95%", finite, partial=True, e3=of(*values, total=60))
+    assert part.state == "inconclusive"
+    assert "for these 45 cases; 15 of the other 15 would settle it, 40 of 60 cases selected" in part.reason
 
 
 def test_cases_that_are_alike_are_said_to_be() -> None:

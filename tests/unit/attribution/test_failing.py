@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from rag_harness.attribution.explain import Explainer
 from rag_harness.attribution.failing import failed_gates, rows_of, suspects, tables_of
@@ -119,6 +120,14 @@ def test_who_answers_what_has_no_answer_has_failed(tmp_path: Path) -> None:
     write_run(tmp_path, [told], [nothing])
     (line,) = explainer(tmp_path, None).every()
     assert line.detail == "answered what is not in the documents"
+
+
+def test_who_rightly_refuses_is_none_of_the_worst(tmp_path: Path) -> None:
+    negative: dict[str, Any] = {"query_type": "negative", "answerable": False, "ground_truth": ""}
+    refuses, invents = row(0, "I don't know.", abstained=True, **negative), row(1, "Surely 31 days.", **negative)
+    nothing = [Case(each.query, query_type="negative", answerable=False) for each in CASES[:2]]
+    write_run(tmp_path, [refuses, invents, row(2, "The tent may be returned.")], [*nothing, CASES[2]])
+    assert list(suspects(table(tmp_path), worst=2)) == ["q1", "q2"]
 
 
 def test_a_refusal_in_a_case_without_gold_is_undetermined(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ def shelf(*chunks: Chunk) -> Shelf:
         ([BESIDE, GOLD], None, "in context", 2),
         ([BESIDE], [BESIDE, "desk.md#chunk_0", GOLD], "ranked below k", 3),
         ([BESIDE, "desk.md#chunk_0"], [GOLD, BESIDE, "desk.md#chunk_0"], "lost in reranking", 1),
+        ([BESIDE, "desk.md#chunk_0"], [BESIDE, GOLD, "desk.md#chunk_0"], "lost in reranking", 2),
+        ([BESIDE, "desk.md#chunk_0"], [BESIDE, "desk.md#chunk_0", GOLD], "ranked below k", 3),
         ([BESIDE], None, "not found", None),
     ],
 )

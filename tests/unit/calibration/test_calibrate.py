@@ -57,6 +57,11 @@ def test_the_threshold_makes_the_verdict() -> None:
     assert strict.agreement["auroc"] == calibrate(SUBJECT, labels, said).agreement["auroc"]
 
 
+def test_a_score_at_the_threshold_is_the_verdict_1() -> None:
+    found = of([1.0, 0.0], [0.5, 0.499]).confusion
+    assert found == SavedConfusion(true_positive=1, false_positive=0, false_negative=0, true_negative=1)
+
+
 def test_ratings_are_ranked_and_no_verdicts() -> None:
     found = of([0.0, 0.25, 0.75, 1.0, 0.5], [0.1, 0.2, 0.9, 0.8, 0.5])
     assert found.agreement["spearman"].value == pytest.approx(0.9)

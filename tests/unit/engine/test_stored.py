@@ -10,8 +10,9 @@ import pytest
 from rag_harness.engine import stored
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.places import result_path
-from rag_harness.engine.stored import adopt_journals
+from rag_harness.engine.stored import Stored, adopt_journals
 from rag_harness.results.file import PREVIOUS
+from rag_harness.types import TrialId
 from tests.unit.rows import make_row
 
 
@@ -55,3 +56,8 @@ def test_a_torn_line_of_a_result_file_does_not_hide_the_whole_one(tmp_path: Path
     file.write_bytes(line("q1")[:-1])
     journal(tmp_path, line("q1")[:-1])
     assert adopt_journals(tmp_path).damaged == 1
+
+
+def test_of_two_rows_of_a_trial_the_later_one_is_reread(tmp_path: Path) -> None:
+    file = journal(tmp_path, line("q1", llm_answer="first"), line("q1", llm_answer="later"), line("q2"))
+    assert Stored(tmp_path, "run", anew=False).reread(file, TrialId("e3", "q1")).llm_answer == "later"

@@ -52,6 +52,12 @@ def test_figures_that_only_the_old_version_has(answer: str, stale: float) -> Non
     assert scored("stale_answer", answer).value == stale
 
 
+@pytest.mark.parametrize(("answer", "stale"), [("30 days, for €5", 1), ("30 days", 0), ("for €5", 0)])
+def test_an_answer_is_stale_that_has_all_of_the_old_figures(answer: str, stale: float) -> None:
+    fact = {"outdated_statement": "Within 30 days, for €5.", "current_statement": "Within 45 days, for €9."}
+    assert scored("stale_answer", answer, (fact,)).value == stale
+
+
 @pytest.mark.parametrize(
     ("answer", "stale"),
     [

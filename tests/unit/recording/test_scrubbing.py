@@ -89,6 +89,11 @@ def test_a_key_in_any_spelling(key: str) -> None:
     assert json.loads(json.loads("".join(contents(clean)))["answer"]) == {"said": "REDACTED"}
 
 
+def test_a_key_that_begins_like_another_leaves_no_rest() -> None:
+    longer = f"{KEY}-and-more"
+    assert Cleaner([KEY, longer]).text(f"{longer} and {KEY}") == "REDACTED and REDACTED"
+
+
 def test_every_text_of_a_request() -> None:
     body = {"messages": [{"content": [{"text": "John Smith"}]}], "n": 1, "user": "John Smith", "on": True, "no": None}
     assert Cleaner(scrub=hide_names).value(body) == {

@@ -13,9 +13,9 @@ import pytest
 
 from rag_harness.errors import RecordingMissError
 from rag_harness.recording.cassettes import TOTAL, TTFT, Cassettes
-from rag_harness.recording.playback import Playback
+from rag_harness.recording.playback import Playback, is_whole
 from rag_harness.recording.transports import patched
-from tests.unit.recording.answering import BINARY, Answering, answering
+from tests.unit.recording.answering import BINARY, Answering, answering, chunk
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
 
@@ -121,6 +121,19 @@ def test_a_stream_that_is_not_read_to_its_end_is_not_kept(tmp_path: Path, librar
         with library.Client() as client, client.stream("POST", f"{server.url}/v1/chat/completions", json=ASKED) as said:
             next(said.iter_raw())
         assert not cassettes.made
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ([chunk("a"), chunk("", "stop")], True),
+        ([chunk("a"), b"data: [DONE]\n\n"], True),
+        ([chunk("a"), chunk("b")], False),
+        ([], False),
+    ],
+)
+def test_a_stream_is_whole_that_says_why_it_ends_or_that_it_does(parts: list[bytes], whole: bool) -> None:
+    assert is_whole(b"".join(parts), "text/event-stream", ASKED) == whole
 
 
 def test_record_calls_what_is_missing_and_rerecord_calls_once_more(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def test_declining_is_no_answer_and_answering_the_unanswerable_is_wrong() -> Non
     assert found.curve.risk.tolist() == [0.0, 0.5]
 
 
+def test_an_answer_that_is_half_right_is_right() -> None:
+    found = only([answered(1, 0.9, True, ground_truth="30 weeks"), answered(2, 0.1, False)])
+    assert found.stated == ((0.9, 0.0), (0.1, 1.0))
+
+
 def test_answers_without_a_value_are_left_out_and_counted() -> None:
     found = only([answered(1, 0.9, True), answered(2, 0.1, False), answered(3, 0.5, True, ground_truth=" ")])
     assert (len(found.curve.risk), found.left_out) == (2, 1)

@@ -12,13 +12,14 @@ import pytest
 from rag_harness.engine.places import result_path, scores_path
 from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import default_measures, measure_named
-from rag_harness.report.noise import CONSTANT, JUDGE_TOO, Noise, noises
+from rag_harness.report.noise import CONSTANT, JUDGE_TOO, MeasureNoise, Noise, noises
 from rag_harness.report.noise_lines import noise_lines
 from rag_harness.report.tables import read_tables
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.score import Author, ScoreLine, row_digest
 from rag_harness.settings import Settings
 from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.stats.components import Components
 from tests.unit.rows import failed_row, make_row
 from tests.unit.tables import write_run
 
@@ -82,6 +83,17 @@ def test_known_variances_are_found_within_10_per_cent(
     assert found == pytest.approx([spread**2 for spread in spreads], rel=0.1)
     assert f.largest == buy
     assert f.rerun == pytest.approx(np.sqrt((spreads[1] ** 2 + spreads[2] ** 2) / 1500), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("variances", "buy"),
+    [((0.4, 1.1, 0), "query"), ((0.4, 1.3, 0), "pipeline"), ((0.2, 0, 1.1), "query"), ((0.2, 0, 1.3), "judge")],
+)
+def test_more_is_bought_of_what_the_error_still_owes_most_to(variances: tuple[float, ...], buy: str) -> None:
+    """With 3 answers of each query and 2 judgements of each, a third and a sixth of two variances are left."""
+    query, pipeline, judge = variances
+    found = Components(10, 3, 2, 0.5, query, pipeline, judge, {})
+    assert MeasureNoise(F, found).largest == buy
 
 
 def test_a_judge_that_looked_again_at_some_answers_is_known_by_those(tmp_path: Path) -> None:

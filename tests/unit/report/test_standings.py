@@ -105,6 +105,16 @@ def test_cases_without_a_value_leave_their_pairs_and_are_counted() -> None:
     assert only.winner == ""
 
 
+@pytest.mark.parametrize(
+    ("measure", "first", "second"),
+    [("token_f1", [0.1, 0.4, 0.6], [None, 0.4, 0.6]), ("error_rate", [1, 0, 1], [None, 0, 1])],
+)
+def test_of_equals_the_one_with_the_better_mean_is_the_best(measure: str, first: Values, second: Values) -> None:
+    tables = {name: table(kinds(a=3), **{measure: values}) for name, values in (("t1", first), ("t2", second))}
+    found = on(tables, f"kind: {measure}")["kind=a"]
+    assert (found.best, found.is_level) == ("t2", True)
+
+
 def test_who_is_ahead_of_the_best_on_the_cases_that_both_have_is_neither_beaten_nor_open() -> None:
     noise = RNG.normal(0, 0.02, (4, A))
     first = np.arange(A) < A / 2
