@@ -61,7 +61,7 @@ def _if_measured(verdict: Verdict, sides: Sequence[SuiteScores], most: float) ->
     for scores in sides:
         without = scores.unmeasured(gate.measure, where)
         could = without + len(scores.values(gate.measure, where))
-        if without > most * could:
+        if could and not holds(without / could, "<=", most):
             why = f"{without / could:.1%} of {could} cases could not be measured, more than {most:.1%}"
             said = f"{why} (--rag-max-unmeasured){reasons(gate, [scores])}"
             return replace(verdict, state="failed", reason=said, lacking=True)

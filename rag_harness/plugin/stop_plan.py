@@ -10,6 +10,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Reference
 from rag_harness.gates.early_stop import EarlyStop, why_not
 from rag_harness.gates.unreviewed import judged_part
+from rag_harness.gates.verdict import holds
 from rag_harness.measures import measure_named
 from rag_harness.measures.metamorphic import MetamorphicMeasure
 from rag_harness.types import is_in
@@ -114,7 +115,7 @@ class Watched:
     def verdict(self) -> tuple[State, str] | None:
         """The verdict and why it stands, if it does: where too many cases could not be measured, more are asked."""
         could = self._measured + self._unmeasured
-        if self._stop.state is None or self._unmeasured > self._max_unmeasured * could:
+        if self._stop.state is None or (could and not holds(self._unmeasured / could, "<=", self._max_unmeasured)):
             return None
         return self._stop.state, self._stop.said
 

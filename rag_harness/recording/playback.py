@@ -154,7 +154,9 @@ def is_whole(content: bytes, kind: str, asked: Any) -> bool:
     events = list(_events(content))
     if not events or any(event.get("error") for event in events):
         return False
-    finished = any(choice.get("finish_reason") for event in events for choice in event.get("choices") or ())
+    choices = [choice for event in events for choice in event.get("choices") or ()]
+    ended = {choice.get("index", 0) for choice in choices if choice.get("finish_reason")}
+    finished = bool(ended) and {choice.get("index", 0) for choice in choices} <= ended
     chat = "messages" in body or any("choices" in event for event in events)
     # Other protocols end with the connection, which says itself whether it was cut.
     return not chat or finished or bool(_END.search(content)) or _ends_otherwise(events)

@@ -49,10 +49,11 @@ class Cleaner:
     def __init__(self, secrets: Iterable[str] = (), scrub: Scrub | None = None) -> None:
         self._secrets = frozenset(each for each in secrets if len(each) >= _SHORTEST)
         self._scrub = scrub
-        written = {form for each in self._secrets for form in forms_of(each)}
-        self._pattern = (
-            re.compile("|".join(map(re.escape, sorted(written, key=len, reverse=True)))) if written else None
-        )
+        # The longest first: of a key that begins like another one nothing may be left.
+        written = sorted({form for each in self._secrets for form in forms_of(each)}, key=len, reverse=True)
+        coded = [form.encode("utf-8", "surrogatepass") for form in written]
+        self._pattern = re.compile("|".join(map(re.escape, written))) if written else None
+        self._binary_pattern = re.compile(b"|".join(map(re.escape, coded))) if coded else None
 
     def knowing(self, secrets: Iterable[str]) -> Cleaner:
         """Return a cleaner that also takes ``secrets`` out."""
@@ -101,9 +102,7 @@ class Cleaner:
         return found
 
     def _binary(self, content: bytes) -> bytes:
-        for secret in self._secrets:
-            content = content.replace(secret.encode("utf-8", "surrogatepass"), GONE.encode())
-        return content
+        return self._binary_pattern.sub(GONE.encode(), content) if self._binary_pattern else content
 
     def _stream(self, text: str) -> str:
         lines = text.split("\n")

@@ -103,6 +103,9 @@ def test_every_text_of_a_request() -> None:
 
 def test_binary_answers() -> None:
     assert Cleaner([KEY]).body(b"\xff\xfe" + KEY.encode() + b"\x00") == b"\xff\xfeREDACTED\x00"
+    longer = f"{KEY}-and-more"
+    for secrets in ([KEY, longer], [longer, KEY]):
+        assert Cleaner(secrets).body(b"\xff" + longer.encode() + b"\xff" + KEY.encode()) == b"\xffREDACTED\xffREDACTED"
 
 
 def test_a_dummy_key_leaves_words_alone() -> None:

@@ -143,6 +143,14 @@ def test_a_gate_hangs_on_no_more_unmeasured_cases_than_it_may() -> None:
     assert judge(gate, found, rules=Rules(max_unmeasured=0.1)).state == "passed"
 
 
+@pytest.mark.parametrize(("without", "cases", "most"), [(29, 100, 0.29), (63, 180, 0.35), (29, 50, 0.58)])
+def test_exactly_as_many_as_it_may_are_no_more_for_rounding(without: int, cases: int, most: float) -> None:
+    rows = [make_row(query_id=f"q{n}") for n in range(cases)]
+    lines = [scored(row, F, None if n < without else 1.0, reason="away") for n, row in enumerate(rows)]
+    gate = parse_gate("e3: faithfulness >= 0.9", 10)
+    assert judge(gate, tables(rows, lines), rules=Rules(max_unmeasured=most)).state == "passed"
+
+
 def _study() -> Mapping[str, SuiteTable]:
     rows = [make_row(experiment=name, query_id=f"q{n}") for name in ("e1", "e2", "e3") for n in range(12)]
     lines = [
