@@ -42,6 +42,7 @@ class Origins:
         partly: those of the asked that were made of recordings too, dated by these: of a rewritten question, say.
         resumed: rows that an earlier run has left; dated by that run.
         replayed_then: those of the resumed that the earlier run had from recordings, dated by these.
+        computed: those of the asked for which no model was asked: a question that was declined by what was found, say.
         failed: trials of this run that ended without an answer.
         outdated: were recorded by another version of the model than there was when their row was made.
         versions: of a service, how many answers each gave.
@@ -52,6 +53,7 @@ class Origins:
     partly: Origin = field(default_factory=Origin)
     resumed: Origin = field(default_factory=Origin)
     replayed_then: Origin = field(default_factory=Origin)
+    computed: int = 0
     failed: int = 0
     outdated: int = 0
     versions: Counter[str] = field(default_factory=Counter)

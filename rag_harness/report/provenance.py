@@ -58,12 +58,15 @@ def _said(name: str, origins: Origins, now: float) -> str:
     asked = "looked up" if name == GOLDEN else "asked"
     found = [text for text in (_replayed(origins, now), _resumed(origins, now)) if text]
     version = _version(origins)
-    if origins.asked.n:
-        found.append(f"{origins.asked.n} {asked} now{version}{_partly(origins, now)}")
+    computed = origins.computed if name != GOLDEN else 0
+    if origins.asked.n > computed:
+        found.append(f"{origins.asked.n - computed} {asked} now{version}{_partly(origins, now)}")
     elif origins.replayed.n:
         found.append(f"0 {asked} now")
-    elif not origins.failed:
+    elif not (origins.failed or computed):
         found.append("0 new")
+    if computed:
+        found.append(f"{computed} computed now, without a model")
     if origins.failed:
         found.append(f"{origins.failed} without an answer")
     return "; ".join(found)
@@ -185,6 +188,7 @@ def _plain(origins: Origins) -> Iterator[tuple[str, Any]]:
             ends = (_date(each).isoformat(timespec="seconds") for each in (origin.earliest, origin.latest))
             yield f"{name}_from_to", list(ends)
     undated = origins.replayed.undated + origins.replayed_then.undated
+    yield from ((("computed", origins.computed),) if origins.computed else ())
     yield from ((("failed", origins.failed),) if origins.failed else ())
     yield from ((("undated", undated),) if undated else ())
     yield from ((("outdated", origins.outdated),) if origins.outdated else ())

@@ -59,6 +59,7 @@ class Totals:
         self.replayed += int(block["replayed"][rows].sum())
         is_ok, is_replayed = block["ok"][rows], block["replayed"][rows]
         self.origins.take(block["ended"][rows], block["recorded"][rows], is_ok, is_replayed, of_old)
+        self.origins.computed += int((block["computed"][rows] & is_ok & ~of_old).sum())
         self.origins.outdated += int(block["outdated"][rows].sum())
         self.abstained += int(block["abstained"][rows].sum())
         self._spend(block, rows)

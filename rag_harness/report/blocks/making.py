@@ -40,7 +40,7 @@ _WHOLE = (
     "version",
 )
 """``model`` is -1 where nobody's answer is counted."""
-_FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves")
+_FLAGS = ("ok", "abstained", "answerable", "relevant", "replayed", "outdated", "answers", "retrieves", "computed")
 """``relevant``: the case has a relevant document."""
 
 _USUAL = (NamedMeasure.applies, RankingMeasure.applies)
@@ -168,7 +168,10 @@ def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool,
     case, retrieves = kept.case, has_hits or row.retrieval_time_ms is not None
     answers = row.ok and bool(row.llm_answer.strip())
     relevant = any(gain > 0 for gain in case.qrels.values())
-    return row.ok, row.abstained, case.answerable, relevant, row.timings_recorded, row.outdated, answers, retrieves
+    # Of a pipeline that tells its steps; who tells none may have asked anybody.
+    computed = bool(row.stages) and not any(stage.calls for stage in row.stages)
+    recorded = row.timings_recorded, row.outdated
+    return row.ok, row.abstained, case.answerable, relevant, *recorded, answers, retrieves, computed
 
 
 def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]], kind: npt.DTypeLike) -> dict[str, Array]:
