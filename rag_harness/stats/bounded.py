@@ -4,6 +4,10 @@ Each draw weighs the cases by a Dirichlet distribution, and one case more that h
 the sample has not shown could be as bad as that. Of values that are 0 or 1 it is Clopper & Pearson's bound; unlike t
 and bootstraps it does not collapse where a sample happens to miss the rare bad cases (Gaffke 2005; Learned-Miller &
 Thomas 2020, who find no case in which it fails, though nobody has proved that there is none).
+
+Equal values are weighed together, which changes nothing. Of very many, those that are near each other are, too: how
+far a draw may move their mean is then a normal number, of the variance that it has. The worst cases stay what they are:
+a value that few others are near has a bin of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +24,10 @@ from rag_harness.stats.resampling import by_chunks
 
 Span = tuple[float, float]
 """The least and the greatest value that a case can have."""
+MANY = 1000
+"""Values from which those that are near each other are weighed together."""
+_BINS = 256
+"""Of the whole range: the values of a bin differ by a 256th of it at most."""
 _INTERVAL_CASE = 0.5
 """Half an unseen case on either side, as Jeffreys' interval of a share has: both tails err, but not at once."""
 
@@ -42,6 +50,8 @@ def bounded_bounds(
         ValueError: a value lies outside the span.
     """
     array = within(values, span)
+    if clusters is None and len(array) >= MANY:
+        return _of_many(array, span, confidence, unseen, positive(resamples), seed)
     sums, counts = _grouped(array, clusters)
     # The unseen case is as large as the clusters are on average.
     size = float((sums.sizes * counts).sum() / counts.sum())
@@ -55,6 +65,37 @@ def bounded_bounds(
 
     lows, highs = by_chunks(positive(resamples), len(counts), draw).T
     return Interval(float(np.quantile(lows, tail)), float(np.quantile(highs, 1 - tail)))
+
+
+def _of_many(array: Floats, span: Span, confidence: float, unseen: float, resamples: int, seed: int) -> Interval:
+    counts, means, spreads = _binned(array, span)
+    rng, tail = np.random.default_rng(seed), 1 - checked(confidence)
+
+    def draw(rows: int) -> Floats:
+        weights = _weights(counts, rows, rng)
+        more = rng.standard_gamma(unseen, rows)
+        # Of a bin's weight the parts are uniform on a simplex: their mean varies by s² / (count + 1).
+        moved = np.sqrt(weights**2 @ (spreads / (counts + 1))) * rng.standard_normal(rows)
+        total, every = weights @ means + moved, weights.sum(axis=1) + more
+        return np.stack([(total + more * end) / every for end in span], axis=1)
+
+    lows, highs = by_chunks(resamples, len(counts), draw).T
+    low, high = float(np.quantile(lows, tail)), float(np.quantile(highs, 1 - tail))
+    return Interval(max(low, span[0]), min(high, span[1]))
+
+
+def _binned(array: Floats, span: Span) -> tuple[Floats, Floats, Floats]:
+    """Return of each bin that has values how many, their mean, and their variance."""
+    place = np.minimum(((array - span[0]) / (span[1] - span[0]) * _BINS).astype(np.intp), _BINS - 1)
+    every = np.bincount(place, minlength=_BINS)
+    there = every > 0
+    counts: Floats = every[there].astype(float)
+    # From the middle of the bin: of large sums the difference would be rounded away.
+    middle = span[0] + (np.arange(_BINS) + 0.5) * (span[1] - span[0]) / _BINS
+    apart = array - middle[place]
+    shift = np.bincount(place, apart, _BINS)[there] / counts
+    squares = np.bincount(place, apart**2, _BINS)[there] / counts
+    return counts, middle[there] + shift, np.maximum(squares - shift**2, 0.0)
 
 
 def bounded_interval(values: Values, span: Span = (0, 1), confidence: float = 0.95) -> Interval:

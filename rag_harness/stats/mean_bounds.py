@@ -16,7 +16,7 @@ from rag_harness.stats.students import bootstrap_t_bounds, t_bounds
 FEW = 100
 """Cases below which the percentile bootstrap is too short: 7 to 10 % outside instead of 5."""
 MANY = 1000
-"""Cases from which Student's t is about right whatever the scores are like, and drawing samples gets slow."""
+"""Cases from which drawing samples gets slow."""
 
 
 def mean_interval(values: Values, span: Span | None = None, confidence: float = 0.95) -> Interval:
@@ -30,13 +30,12 @@ def mean_interval(values: Values, span: Span | None = None, confidence: float = 
     array = floats(values, "mean_interval")
     if FEW <= len(array) < MANY:
         return bootstrap_interval(array, confidence=confidence)
-    if span is not None and len(array) < FEW:
+    if span is not None:
         return bounded_interval(array, span, confidence)
     try:
-        bounds = _without_span(array, (1 + checked(confidence)) / 2, None)
+        return _without_span(array, (1 + checked(confidence)) / 2, None)
     except UndefinedError:
         return Interval(float(array.mean()), float(array.mean()))
-    return bounds if span is None else _held(bounds, span)
 
 
 def mean_bounds(
@@ -79,13 +78,13 @@ def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequenc
         raise UndefinedError("all cases are of one cluster, which bounds nothing")
     if span is None:
         return _without_span(array, confidence, clusters)
-    if clusters is None and len(array) < MANY:
-        return bounded_bounds(array, span, confidence)
+    bounds = bounded_bounds(array, span, confidence, clusters)
+    if clusters is None:
+        return bounds
     try:
-        by_t = _held(t_bounds(array, confidence, clusters), span)
+        return _wider(_held(t_bounds(array, confidence, clusters), span), bounds)
     except UndefinedError:
-        return bounded_bounds(array, span, confidence, clusters)
-    return by_t if clusters is None else _wider(by_t, bounded_bounds(array, span, confidence, clusters))
+        return bounds
 
 
 def _share(array: Floats, span: Span, confidence: float, population: int | None) -> Interval:

@@ -32,10 +32,9 @@ def mean_interval(values: Sequence[float], span: tuple[float, float] | None) -> 
         return float(found.low), float(found.high)
     if 100 <= n < 1000:
         return bootstrap(values)
-    if n >= 1000 and np.ptp(array):
-        low, high = students_interval(array.tolist())
-        return (max(low, span[0]), min(high, span[1])) if span else (low, high)
-    if span and n < 100:
+    if n >= 1000 and np.ptp(array) and not span:
+        return students_interval(array.tolist())
+    if span:
         return _bounded(array, span, 0.025, 0.5)
     if np.ptp(array) <= 1e-12 * max(abs(array).max(), 1e-300):
         return float(array.mean()), float(array.mean())
