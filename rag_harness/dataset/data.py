@@ -14,7 +14,8 @@ from rag_harness.dataset.library import Keeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
-from rag_harness.files.sources import file_digest
+from rag_harness.files.sources import file_digest, files_digest
+from rag_harness.ingest import page_files
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
 
@@ -135,6 +136,17 @@ class Data:
     def digest(self) -> str:
         """Digest of all pages and their metadata."""
         return digest_of(self.documents)
+
+    @cached_property
+    def pages_digest(self) -> str:
+        """Digest of the files of all pages, which are not parsed; of more than 64 MB, of their sizes and times.
+
+        Empty where there are none, or a public collection stands in for them.
+        """
+        folder = self._settings.path(self._settings.kb_dir)
+        if self._settings.dataset or not folder.is_dir():
+            return ""
+        return files_digest(folder, sorted(page_files(folder)))
 
     @cached_property
     def cases(self) -> list[Case]:

@@ -236,6 +236,7 @@ class RunRecord:
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
             authors=sorted(arrivals.authors.get(name, ())),
+            pages=self._pages_of(self._data_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
         )
 
@@ -264,8 +265,19 @@ class RunRecord:
                 }
             )
             for name, record in found.items()
-            if record.data in now and before.digests.get(record.data) == now[record.data]
+            if record.data in now
+            and before.digests.get(record.data) == now[record.data]
+            and record.pages in ("", self._pages_of(record.data))
         }
+
+    def _pages_of(self, data: str) -> str:
+        """Return the digest of the pages that questions are about; empty where they cannot be read."""
+        from rag_harness.errors import RagHarnessError
+        from rag_harness.results.manifest import QUERIES
+
+        with suppress(RagHarnessError, OSError):
+            return self._session.data.get("" if data in (QUERIES, GOLDEN) else data).pages_digest
+        return ""
 
     def _digests_of_others(self, names: Iterable[str]) -> dict[str, str]:
         """Return the digests of data that this run need not have: those that cannot be read have none."""

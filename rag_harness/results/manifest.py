@@ -49,6 +49,7 @@ class SuiteRecord(_Record):
         authors: whose judgements are of this run: judge, model and revision each.
         judging: what judging took in this run: tokens, calls, and how many of the calls were replayed.
         made: when its rows were made, where an earlier run made all of them and this one did not look at it.
+        pages: digest of the files of documents that its questions are about, when it ran; empty where nobody knows.
         is_current: whether they are what this run would have made: same code, settings, data. None: nobody knows.
     """
 
@@ -66,6 +67,7 @@ class SuiteRecord(_Record):
     judging: dict[str, int] = {}
     made: str = ""
     is_current: bool | None = None
+    pages: str = ""
 
     @property
     def is_complete(self) -> bool:

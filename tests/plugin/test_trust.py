@@ -320,6 +320,16 @@ def test_experiments_that_ran_one_after_another_are_one_report(suite: Suite) -> 
     cross.stdout.fnmatch_lines(["passed *e3: recall@5 >= e2 - 0.5 *", "not judged *e3: recall@5 >= e9 *"])
 
 
+def test_an_older_experiment_about_other_documents_is_in_no_report(suite: Suite) -> None:
+    source = "import pytest\n\n@pytest.mark.e2\ndef test_e2(rag_result):\n    assert rag_result.ok, rag_result.why\n"
+    suite.pytester.makepyfile(test_e2=source)
+    suite.run("-m", "e2")
+    (suite.path / "kb" / "warranty.md").write_text("# Warranty\n\nThe warranty lasts 5 years.\n")
+    suite.run("-m", "e3")
+    said = json.loads((suite.path / "output" / "run.json").read_text())
+    assert list(said["suites"]) == ["e3"]
+
+
 def test_an_older_experiment_of_other_settings_is_not_compared_with(suite: Suite) -> None:
     source = "import pytest\n\n@pytest.mark.e2\ndef test_e2(rag_result):\n    assert rag_result.ok, rag_result.why\n"
     suite.pytester.makepyfile(test_e2=source)
