@@ -44,8 +44,10 @@ def run_try(chosen: argparse.Namespace) -> int:
 
     Raises:
         SettingsError: the spec or the inputs cannot be used.
+        PrerequisiteError: the service does not say its version.
         ModelCallError, CriticalError: the service refused, or is not there.
     """
+    from rag_harness.pipelines.endpoint.experiment import ask_for_version
     from rag_harness.pipelines.endpoint.reading import Reader
     from rag_harness.pipelines.endpoint.refusals import hide
     from rag_harness.pipelines.endpoint.request import Requests
@@ -57,6 +59,8 @@ def run_try(chosen: argparse.Namespace) -> int:
     requests, reader = Requests(spec, settings.path(".")), Reader(spec.read, spec.name)
     request = requests.of(query)
     secrets = requests.secrets
+    if spec.version:
+        _say("who", [f"{spec.name}, version {ask_for_version(spec, settings, requests)}"], secrets)
     _say("sent", _sent(spec, request), secrets)
     try:
         answered = asyncio.run(_asked(spec, settings, request, reader))

@@ -44,6 +44,17 @@ def test_what_was_sent_what_came_and_what_was_read(folder: Path, capsys: pytest.
     assert "planted" not in said
 
 
+def test_a_version_is_shown_and_one_that_nobody_says_ends_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(as_json(SAID)) as server:
+        spec(folder, server.url, 'answer = "reply"\n[version]\ncommand = "echo r7"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?"]) == 0
+        assert capsys.readouterr().out.startswith("who   a, version r7\nsent  POST ")
+        spec(folder, server.url, 'answer = "reply"\n[version]\ncommand = "no-such-program"\n')
+        assert main(["endpoint", "try", "a.toml", "How long?"]) != 0
+    assert "The version of 'a' is not known: version.command 'no-such-program' cannot be run" in capsys.readouterr().err
+    assert len(server.requests) == 1
+
+
 def test_a_path_that_finds_nothing_is_shown_with_the_keys_that_there_are(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
