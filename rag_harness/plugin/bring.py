@@ -91,8 +91,11 @@ def _collect(collected: pytest.Session, experiments: Sequence[str]) -> Iterator[
 
 
 def _leave_out_others(collected: pytest.Session, items: list[pytest.Item], named: Collection[str]) -> None:
-    kept = [item for item in items if (trial := trial_id_of(item)) and trial.experiment in named]
-    others = [item for item in items if item not in set(kept)]
+    kept: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        trial = trial_id_of(item)
+        (kept if trial is not None and trial.experiment in named else others).append(item)
     if others:
         collected.config.hook.pytest_deselected(items=others)
         items[:] = kept
