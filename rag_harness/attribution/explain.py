@@ -70,11 +70,20 @@ class Explainer:
         self._tables = tables if tables is not None else tables_of(output, self._manifest)
 
     def every(self) -> list[CauseLine]:
-        """Explain all that failed, experiment by experiment, the worst first, and write ``causes.jsonl``."""
+        """Explain all that failed, experiment by experiment, the worst first, and write ``causes.jsonl``.
+
+        What the file says of experiments of earlier runs that there is no table of stays in it.
+        """
         lines = [line for name in self._tables if name != GOLDEN for line in self._of(name, None)]
-        lines = with_reviews(lines, read_causes(self._output))
-        write_causes(self._output, lines)
+        before = read_causes(self._output)
+        lines = with_reviews(lines, before)
+        write_causes(self._output, [*filter(self._is_of_another, before), *lines])
         return lines
+
+    def _is_of_another(self, line: CauseLine) -> bool:
+        """Whether a line is about a row of an experiment that is in the folder and that this is not about."""
+        known = self._manifest.suites.get(line.experiment)
+        return known is not None and line.experiment not in self._tables and line.fingerprint in known.fingerprints
 
     def one(self, trial: str) -> CauseLine | None:
         """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` stays as it is.

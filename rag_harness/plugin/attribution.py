@@ -46,7 +46,9 @@ class Attribution:
     def _explained(self) -> list[CauseLine]:
         from rag_harness.attribution.explain import Explainer
 
-        session, tables = self._session, self._record.tables
+        session, suites = self._session, self._record.manifest.suites
+        # What an earlier run has left is judged with the rest, and asked nothing: nobody has selected it.
+        tables = {name: table for name, table in self._record.tables.items() if not suites[name].made}
         with derived_runs(session, self._trials) as runs:
             bench, why_not = bench_of(session, self._registered), SPENT if runs is None else ""
             return Explainer(session.output, bench, runs, tables=tables, why_not=why_not).every()

@@ -127,3 +127,13 @@ def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
         "    assert not [name for name in sys.modules if name.startswith('rag_harness.attribution')]\n"
     )
     study.run().assert_outcomes(passed=5)
+
+
+def test_what_an_earlier_run_has_left_is_judged_and_not_run_again(study: Suite) -> None:
+    study.pytester.makepyfile(test_e2=TEST.replace("e3", "e2"))
+    study.run("-m", "e2")
+    result = study.run("-m", "e3", "--rag-attribute", "--rag-gate=e3: recall@5 >= e2 - 1")
+    result.stdout.fnmatch_lines(["why they failed  e3", "passed *e3: recall@5 >= e2 - 1 *"])
+    assert {file.name.partition("+")[0] for file in (study.path / "output" / "derived").glob("*.jsonl")} == {"e3"}
+    study.run("-m", "e2", "--rag-attribute", "--rag-gate=e2: recall@5 >= e3 - 1")
+    assert {line["experiment"] for line in causes(study)} == {"e2", "e3"}
