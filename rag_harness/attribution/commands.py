@@ -47,7 +47,7 @@ def run_explain(chosen: argparse.Namespace) -> int:
         return review(chosen.output, chosen.by)
     with _explainer(chosen) as explainer:
         if not chosen.trial:
-            print("\n".join(cause_lines(explainer.every(), str(chosen.output))))
+            print("\n".join(cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers)))
             return 0
         found = explainer.one(chosen.trial)
     print("\n".join(whole(found)) if found else f"{chosen.trial} did not fail: its answer carries the gold.")

@@ -85,6 +85,11 @@ class Explainer:
         known = self._manifest.suites.get(line.experiment)
         return known is not None and line.experiment not in self._tables and line.fingerprint in known.fingerprints
 
+    @property
+    def answers(self) -> dict[str, int]:
+        """How many answers each experiment has, failed or not."""
+        return {name: table.totals.rows - table.totals.errors for name, table in self._tables.items()}
+
     def one(self, trial: str) -> CauseLine | None:
         """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` stays as it is.
 

@@ -21,25 +21,39 @@ NOTHING = "no failed trial: nothing to explain"
 _INDENT, _LABEL = "    ", 13
 
 
-def cause_lines(causes: Sequence[CauseLine], where: str, shown: int = SHOWN) -> list[str]:
-    """Return the lines of the section; ``where`` names the folder that has all of them."""
+def cause_lines(
+    causes: Sequence[CauseLine], where: str, shown: int = SHOWN, answers: Mapping[str, int] | None = None
+) -> list[str]:
+    """Return the lines of the section.
+
+    Args:
+        causes: of the failures, the worst of each experiment first.
+        where: the folder that has all of them.
+        shown: failures of an experiment that are printed at most.
+        answers: of each experiment how many there are, failed or not.
+    """
     if not causes:
         return [NOTHING]
     by_experiment: dict[str, list[CauseLine]] = {}
     for line in causes:
         by_experiment.setdefault(line.experiment, []).append(line)
-    lines = [*_counts(by_experiment), *_limits(by_experiment)]
+    lines = [*_counts(by_experiment, answers or {}), *_limits(by_experiment)]
     each = min(shown, max(1, _MOST // len(by_experiment)))
     for name, found in by_experiment.items():
         lines += _worst(name, found, each)
     return [*lines, "", f"all {len(causes)}: {where}/{CAUSES}", f"one whole: rag-harness explain {where} TRIAL"]
 
 
-def _counts(by_experiment: Mapping[str, Sequence[CauseLine]]) -> list[str]:
+def explained(causes: int, answers: int) -> str:
+    """Say how many of an experiment's answers have a cause: few may be few failures, or few that were looked at."""
+    return f"{causes:,} of {answers:,}" if answers else f"{causes:,}"
+
+
+def _counts(by_experiment: Mapping[str, Sequence[CauseLine]], answers: Mapping[str, int]) -> list[str]:
     counted = {name: Counter(line.cause for line in found) for name, found in by_experiment.items()}
     causes = [cause for cause in TOP_LEVEL if any(count[cause] for count in counted.values())]
     rows = [[cause, *(str(count[cause]) for count in counted.values())] for cause in causes]
-    total = ["explained", *(str(count.total()) for count in counted.values())]
+    total = ["explained", *(explained(count.total(), answers.get(name, 0)) for name, count in counted.items())]
     return table([["why they failed", *counted], *rows, total])
 
 

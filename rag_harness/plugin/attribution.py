@@ -28,6 +28,7 @@ class Attribution:
         self._session, self._recorder, self._record, self._trials = session, recorder, record, trials
         self._causes: list[CauseLine] | None = None
         self._problem = ""
+        self._answers: dict[str, int] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -51,7 +52,9 @@ class Attribution:
         tables = {name: table for name, table in self._record.tables.items() if not suites[name].made}
         with derived_runs(session, self._trials) as runs:
             bench, why_not = bench_of(session, self._registered), SPENT if runs is None else ""
-            return Explainer(session.output, bench, runs, tables=tables, why_not=why_not).every()
+            explainer = Explainer(session.output, bench, runs, tables=tables, why_not=why_not)
+            self._answers = explainer.answers
+            return explainer.every()
 
     def _registered(self, name: str) -> Experiment | None:
         """Return an experiment that can be built again; a pipeline that is only a fixture is not run again."""
@@ -69,4 +72,4 @@ class Attribution:
     def _lines(self, causes: list[CauseLine]) -> list[str]:
         from rag_harness.attribution.section import cause_lines
 
-        return cause_lines(causes, self._session.settings.output)
+        return cause_lines(causes, self._session.settings.output, answers=self._answers)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rag_harness.attribution.failing import Suspect, count_worse, suspects
 from rag_harness.attribution.kinds import TOP_LEVEL
+from rag_harness.attribution.section import explained
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
 from rag_harness.page.run import Run
@@ -41,7 +42,7 @@ def failures(runs: Sequence[Run]) -> Section | None:
             "failures", "Failures", none if _was_explained(run) else [Prose(_UNKNOWN, "unsure"), *_worst(run)]
         )
     shown = [_explained(run, name, lines) for name, lines in causes.items()]
-    return Section("failures", "Failures", [_counts(causes), *_limits(causes), *shown])
+    return Section("failures", "Failures", [_counts(causes, run), *_limits(causes), *shown])
 
 
 def _was_explained(run: Run) -> bool:
@@ -57,12 +58,14 @@ def _by_experiment(run: Run) -> dict[str, list[CauseLine]]:
     return {name: lines for name, lines in found.items() if lines}
 
 
-def _counts(causes: Mapping[str, Sequence[CauseLine]]) -> Table:
+def _counts(causes: Mapping[str, Sequence[CauseLine]], run: Run) -> Table:
     counted = {name: Counter(line.cause for line in lines) for name, lines in causes.items()}
     known = dict.fromkeys([*TOP_LEVEL, *(cause for count in counted.values() for cause in count)])
     kinds = [cause for cause in known if any(count[cause] for count in counted.values())]
     rows = [[Cell(cause), *words(*(_share(count, cause) for count in counted.values()))] for cause in kinds]
-    rows.append([Cell("explained"), *words(*(f"{count.total():,}" for count in counted.values()))])
+    answers = {name: run.experiments[name].totals.rows - run.experiments[name].totals.errors for name in counted}
+    said = (explained(count.total(), answers[name]) for name, count in counted.items())
+    rows.append([Cell("explained"), *words(*said)])
     notes = ["In brackets the share of the trials that were explained: failed ones, and the worst of the others."]
     return Table("causes", ("cause", *counted), rows, "Why trials failed", notes)
 

@@ -25,12 +25,12 @@ def line(n: int, **changes: object) -> CauseLine:
 def test_the_section_counts_shows_the_worst_ten_and_fits_100_columns() -> None:
     causes = [line(n) for n in range(12)]
     causes.append(line(1, experiment="e1", cause="Noise", detail="right when asked again", repaired_by="+twice"))
-    text = cause_lines(causes, "output")
+    text = cause_lines(causes, "output", answers={"e3": 1200, "e1": 40})
     assert text[:4] == [
-        "why they failed  e3  e1",
-        "Retrieval Miss   12   0",
-        "Noise             0   1",
-        "explained        12   1",
+        "why they failed           e3       e1",
+        "Retrieval Miss            12        0",
+        "Noise                      0        1",
+        "explained        12 of 1,200  1 of 40",
     ]
     assert "e3: the worst 10 of 12, by HRI" in text
     assert "    Retrieval Miss: not found; +gold_context repairs it" in text

@@ -38,7 +38,7 @@ def test_causes_are_counted_by_experiment(tmp_path: Path) -> None:
     table = table_in(of(tmp_path), "causes")
     assert [row[0].text for row in table.rows] == ["Retrieval Miss", "Logic Failure", "Own Cause", "explained"]
     assert cell_in(table, "Retrieval Miss", "e2").text == "2 (67%)"
-    assert [cell.text for cell in table.rows[-1]] == ["explained", "3", "2"]
+    assert [cell.text for cell in table.rows[-1]] == ["explained", "3 of 12", "2 of 12"]
 
 
 def test_the_worst_stand_with_cause_evidence_and_remedy(tmp_path: Path) -> None:

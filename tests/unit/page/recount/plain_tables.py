@@ -174,7 +174,7 @@ def causes(files: RunFiles, table: ShownTable) -> Iterator[str]:
         for name, cell in _numbers(table, row):
             count, total = counts[name][row[0].text], counts[name].total()
             if row[0].text == "explained":
-                yield problem(cell.text, "{}", total)
+                yield problem(cell.text, "{} of {}", total, len(files.suites[name].answered))
             else:
                 yield problem(cell.text, "{} ({}%)", count, 100 * count / total)
 
