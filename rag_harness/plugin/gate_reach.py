@@ -64,8 +64,14 @@ class Reach:
         suite = suite or gate.suite
         if self.is_whole:
             why = f"{suite} has no trial, though all tests were asked for: its test is gone, or was never there"
+            why += f". --rag-run={suite} brings one" if self._is_registered(suite) else ""
             return Verdict(gate, "failed", reason=why, lacking=True)
         return Verdict(gate, "not judged", reason=f"{suite} is not in this run: {self._how(gate, suite)}")
+
+    def _is_registered(self, suite: str) -> bool:
+        from rag_harness.pipelines import known_experiments
+
+        return suite in known_experiments(self._session.settings)
 
     def is_excused(self, verdict: Verdict) -> bool:
         """Whether a gate may stay without a verdict: this run makes its baseline, or it is set for other data."""
