@@ -578,6 +578,24 @@ def test_what_counts_as_all_tests(suite: Suite, args: tuple[str, ...], is_whole:
     assert suite.run(*args).ret == (1 if is_whole else 0)
 
 
+def test_a_selection_by_the_environment_is_one(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_RUN", "e3")
+    result = suite.run("--rag-gate=e2: recall@5 >= 0.5")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["not judged *e2: recall@5 >= 0.5 *e2 is not in this run: -m e2"])
+
+
+def test_what_was_resumed_of_replays_is_renewed_by_asking_again(tested: Suite) -> None:
+    tested.run(FILE, "--rag-mode=record")
+    for file in (tested.path / "cassettes").rglob("*.yaml"):
+        file.write_text(re.sub(r"recorded_at: .*", "recorded_at: '2020-01-01T00:00:00+00:00'", file.read_text()))
+    tested.run(FILE)
+    result = tested.run(FILE, GATE, "--rag-max-age=7d")
+    result.stdout.fnmatch_lines(["answers: 4 resumed *", "stale *"])
+    assert "Ask again:" in result.stdout.str()
+    assert "--rag-mode=record --rag-rerecord" in result.stdout.str().partition("Ask again:")[2]
+
+
 def test_tests_that_a_conftest_leaves_out_are_not_lost(suite: Suite) -> None:
     (suite.path / "conftest.py").write_text(
         "def pytest_collection_modifyitems(config, items):\n"
