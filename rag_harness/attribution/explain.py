@@ -88,7 +88,7 @@ class Explainer:
     @property
     def answers(self) -> dict[str, int]:
         """How many answers each experiment has, failed or not."""
-        return {name: table.totals.rows - table.totals.errors for name, table in self._tables.items()}
+        return {name: table.totals.answered for name, table in self._tables.items()}
 
     def one(self, trial: str) -> CauseLine | None:
         """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` stays as it is.

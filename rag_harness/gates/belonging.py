@@ -32,6 +32,11 @@ def gates_by_data(settings: Settings, ini: Mapping[str, Any]) -> tuple[tuple[str
     return tuple(text for text, reason in reasons if not reason), tuple(pair for pair in reasons if pair[1])
 
 
+def gates_set(settings: Settings) -> list[str]:
+    """Return the texts of the gates of a run: those of named data that it is about, and its own."""
+    return [*(text for spec in settings.data if not spec.instead for text in spec.gates), *settings.gate]
+
+
 def check_data(specs: Sequence[DataSpec], k: int, data_of: Callable[[str], str]) -> None:
     """Make sure that the gates of named data are about experiments on that data.
 

@@ -11,13 +11,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
 from yarl import URL
 
-from rag_harness.recording.network_guard import LOOPBACK
+from rag_harness.models.proxies import proxy_of
 
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """What aiohttp would send of its own where the request has none."""
@@ -68,8 +67,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def _proxy(self, scheme: str, host: str) -> str | None:
         """Return the environment's proxy, None for this machine. aiohttp itself would ask in a thread for each call."""
         if (scheme, host) not in self._proxies:
-            direct = host in LOOPBACK or proxy_bypass(host)
-            self._proxies[scheme, host] = None if direct else getproxies().get(scheme)
+            self._proxies[scheme, host] = proxy_of(scheme, host)
         return self._proxies[scheme, host]
 
     async def aclose(self) -> None:

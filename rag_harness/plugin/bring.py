@@ -6,7 +6,7 @@ marker.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,13 @@ import pytest
 
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.markers import markers_in
-from rag_harness.plugin.options import command_line
+from rag_harness.plugin.options import command_line, names_in
 from rag_harness.plugin.selection import is_everywhere
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession
+    from rag_harness.types import TrialId
 
 NODE = "rag"
 """What node ids of brought tests begin with, where those of others have the path of a file."""
@@ -36,19 +37,14 @@ def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Ite
     asked = {trial.experiment for item in items if (trial := trial_id_of(item))}
     if GOLDEN in asked:
         asked.add(session.settings.retriever)  # a service may be asked for what it finds alone
-    named = chosen(session.settings.run)
+    named = list(dict.fromkeys(names_in(session.settings.run)))
     _check(session, named, asked)
-    wanted = dict.fromkeys([*named, *_typed_services(session), *_marked(session, items)])
+    wanted = dict.fromkeys(named or [*_typed_services(session), *_marked(session, items)])
     if missing := [name for name in wanted if name not in asked]:
         session.brought += missing
         items += _collect(collected, missing)
     if named:
         _leave_out_others(collected, items, named)
-
-
-def chosen(values: Sequence[str]) -> list[str]:
-    """Return the experiments that --rag-run names, of which a value may hold several: ``e2,e3``."""
-    return list(dict.fromkeys(name for value in values for name in value.replace(",", " ").split()))
 
 
 def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) -> None:
@@ -101,10 +97,9 @@ def _leave_out_others(collected: pytest.Session, items: list[pytest.Item], named
         items[:] = kept
 
 
-def brought_in(ids: Sequence[str], experiments: Collection[str]) -> list[str]:
-    """Return the experiments that brought tests ask, by the node ids that a worker has told the controller."""
-    found = {each.partition("[")[2] for each in ids if each.startswith(f"{NODE}::")}
-    return [name for name in sorted(experiments) if any(each.startswith(f"{name}-") for each in found)]
+def brought_in(by_node: Mapping[str, TrialId]) -> list[str]:
+    """Return the experiments that brought tests ask, by the trials of node ids that a worker has told."""
+    return list(dict.fromkeys(trial.experiment for node, trial in by_node.items() if node.startswith(f"{NODE}::")))
 
 
 def brought_line(experiments: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -25,12 +26,18 @@ class Collected:
     Args:
         by_node: the trial of each test, by its node id; entries of the golden suite are trials of ``golden``.
         own: trials whose pipeline a fixture of the user's own makes; the controller of an xdist run cannot tell.
-        left_out: trials whose tests a mark skips; nor can it tell these.
+        items: the tests themselves, where they are at hand.
     """
 
     by_node: Mapping[str, TrialId]
     own: frozenset[TrialId] = frozenset()
-    left_out: frozenset[TrialId] = frozenset()
+    items: Sequence[pytest.Item] = ()
+
+    @cached_property
+    def left_out(self) -> frozenset[TrialId]:
+        """Trials of which a mark skips every test. Asking marks takes time, so who need not know does not ask."""
+        asked = {trial_id_of(item) for item in self.items if not is_skipped(item)}
+        return frozenset(self.every if self.items else ()) - asked
 
     @property
     def every(self) -> list[TrialId]:
@@ -52,8 +59,7 @@ def of_items(items: Iterable[pytest.Item]) -> Collected:
     """Return what tests at hand are about."""
     found = {item: trial_id for item in items if (trial_id := trial_id_of(item)) is not None}
     own = frozenset(trial_id for item, trial_id in found.items() if own_fixture(item) is not None)
-    left_out = frozenset(trial_id for item, trial_id in found.items() if is_skipped(item))
-    return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own, left_out)
+    return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own, tuple(found))
 
 
 class CollectionListener(Protocol):
@@ -89,7 +95,7 @@ class Collection:
         """Do the same under xdist, before work is handed out."""
         if not self._told:
             selected = Collected(trial_ids(ids, self._session.known))
-            self._say_brought(brought_in(ids, {trial.experiment for trial in selected.trials}))
+            self._say_brought(brought_in(selected.by_node))
             self._tell(selected)
 
     def _say_brought(self, experiments: Sequence[str]) -> None:

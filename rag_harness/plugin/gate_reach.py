@@ -32,9 +32,10 @@ class Reach:
         """How many gates options and the ini file have, by suite, without reading any data: ``e3 (2 gates)``."""
         from rag_harness.errors import PrerequisiteError
         from rag_harness.gates import parse_gate
+        from rag_harness.gates.belonging import gates_set
 
         settings = self._session.settings
-        texts = [*(text for spec in settings.data if not spec.instead for text in spec.gates), *settings.gate]
+        texts = gates_set(settings)
         try:
             counts = Counter(parse_gate(text, settings.k).suite for text in texts)
         except PrerequisiteError:

@@ -46,19 +46,19 @@ class Readiness:
         session, own = self._session, {trial.experiment for trial in selected.own}
         if session.config.getoption("tx", None):
             return  # a worker alone can tell what a mark skips, and whose pipeline a fixture of a user's own makes
-        asked = {trial.experiment for trial in set(selected.trials) - selected.left_out} - own
+        asked = {trial.experiment for trial in selected.trials} - own
         services = [name for name in session.endpoints if name in asked]
         self._check_services(to_run(session, self._trials, selected, services))
-        if asked & built_in().keys():
-            self._check_keys(selected, sorted(asked & built_in().keys()))
+        self._check_keys(selected, sorted(asked & built_in().keys()))
 
     def _check_services(self, left: Mapping[str, Sequence[Case]]) -> None:
         if not left:
             return
+        from rag_harness.pipelines import endpoints_of
         from rag_harness.pipelines.endpoint.ready import check_ready
 
         session = self._session
-        specs = {spec.name: spec for spec in session.settings.endpoints}
+        specs = endpoints_of(session.settings)
         for name, cases in left.items():
             pipeline = session.registered(name).pipeline
             check_ready(specs[name], pipeline, [case.query for case in cases], session.access)
@@ -67,7 +67,7 @@ class Readiness:
         from rag_harness.models.keys import check_keys
 
         session = self._session
-        if session.access.calls_network and to_run(session, self._trials, selected, names):
+        if names and session.access.calls_network and to_run(session, self._trials, selected, names):
             check_keys(session.settings)
 
 
@@ -77,6 +77,8 @@ def to_run(
     """Return the cases that are to be asked, by registered experiment: those selected of which there is no row."""
     from rag_harness.engine.rows import Trial
 
+    if not experiments:
+        return {}
     chosen, found = set(selected.trials) - selected.own - selected.left_out, {}
     for name in experiments:
         of_it = [trial for case in session.cases_of(name) if (trial := Trial(name, case)).id in chosen]

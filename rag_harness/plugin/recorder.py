@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,6 +35,7 @@ class Recorder:
         arrived: query ids by experiment, golden entries among them.
         resumed: those of them whose row an earlier run has made.
         fingerprints: of the rows that came, by experiment.
+        replayed: experiments of which answers are recorded ones.
         authors: whose judgements came, by experiment.
         judging: what they took, by experiment: tokens and calls of the judge's model.
         not_run: trials that could have passed the budget.
@@ -50,6 +51,7 @@ class Recorder:
         self.arrived: dict[str, set[str]] = {}
         self.resumed: dict[str, set[str]] = {}
         self.fingerprints: dict[str, set[str]] = {}
+        self.replayed: set[str] = set()
         self.authors: dict[str, set[tuple[str, str, str]]] = {}
         self.judging: dict[str, Counter[str]] = {}
         self._score_files: dict[str, ScoreFile] = {}
@@ -69,6 +71,7 @@ class Recorder:
         if self._session.config.option.collectonly or not selected.by_node:
             return
         self._be_alone()
+        self._look_at_recordings()
         self.adopted = Adopted()
         try:
             self.adopted = self._adopt()
@@ -99,6 +102,14 @@ class Recorder:
                 f"Results cannot be written to {output}: {error.strerror or error}. Choose a folder that can be "
                 f"written: --rag-output=DIR"
             ) from None
+
+    def _look_at_recordings(self) -> None:
+        """See how old recordings are before this run makes some: those are no news to what earlier runs have left."""
+        from rag_harness.errors import PrerequisiteError
+
+        with suppress(PrerequisiteError):  # a setting that cannot be used: collection says so
+            for name in ("", *self._session.endpoints) if self._session.access.records else ():
+                self._session.recorded_last(name)
 
     def _adopt(self) -> Adopted:
         from rag_harness.engine.stored import adopt_journals
@@ -189,6 +200,8 @@ class Recorder:
             return False
         arrived.add(row.query_id)
         self.fingerprints.setdefault(row.experiment, set()).add(row.fingerprint)
+        if row.timings_recorded:
+            self.replayed.add(row.experiment)
         return True
 
     def is_resumed(self, trial: TrialId) -> bool:

@@ -58,14 +58,13 @@ class RunGates:
         Raises:
             SettingsError: a gate cannot be read, or names what does not exist.
         """
-        from rag_harness.gates.belonging import check_data
+        from rag_harness.gates.belonging import check_data, gates_set
         from rag_harness.gates.reading import read_gates
         from rag_harness.plugin.gate_rules import asked
 
         session, settings = self._session, self._session.settings
-        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
         check_data(settings.data, settings.k, session.data_of)
-        texts = [*named, *settings.gate]
+        texts = gates_set(settings)
         return asked(read_gates(texts, settings.k, self._names(texts), self._slices_of), settings)
 
     def _names(self, texts: Sequence[str]) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.plugin.run_data import RunData
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class RunRecord:
 
     def __init__(self, session: RagSession, arrivals: Recorder) -> None:
         self._session, self._arrivals = session, arrivals
+        self._data = RunData(session)
         self._selected: dict[TrialId, None] = {}
         self._wanted: dict[str, dict[str, None]] = {}
         self._left = False
@@ -64,6 +65,7 @@ class RunRecord:
     def _write(self, interrupted: bool) -> None:
         """Write all files; what they say need not be kept in memory as well."""
         from rag_harness.engine.series import close_series
+        from rag_harness.plugin.earlier_runs import left_by_earlier_runs
         from rag_harness.results.cases import write_cases
         from rag_harness.results.manifest import write_manifest
 
@@ -73,7 +75,8 @@ class RunRecord:
             step()
         for data in sorted({record.data for record in suites.values()} - self._case_digests.keys()):
             write_cases(self._session.output, data, self._cases(data))
-        write_manifest(self._session.output, self._manifest({**self._beside(suites), **suites}))
+        earlier = left_by_earlier_runs(self._session, self._data, suites, self._wanted)
+        write_manifest(self._session.output, self._manifest({**earlier, **suites}))
         # A part that has taken over rows of a run that was cut off leaves the rest of that run's to the next one.
         ended = {
             name: each
@@ -92,7 +95,7 @@ class RunRecord:
         from rag_harness.files.sources import file_sha256
         from rag_harness.results.cases import CaseFile, write_cases
 
-        data = self._data_of(suite)
+        data = self._data.name_of(suite)
         if data not in self._case_digests:
             write_cases(self.output, data, self._cases(data))
             self._case_digests[data] = file_sha256(CaseFile.place(self.output, data))
@@ -225,7 +228,7 @@ class RunRecord:
         others = [] if settled else missing
         not_run = [case_id for case_id in others if interrupted or TrialId(name, case_id) in arrivals.not_run]
         return SuiteRecord(
-            data=self._data_of(name),
+            data=self._data.name_of(name),
             file=result_path(self._session.output, name).name,
             fingerprints=sorted(arrivals.fingerprints.get(name, ())),
             total=total,
@@ -236,72 +239,10 @@ class RunRecord:
             resumed=ids_or_all(sorted(arrivals.resumed.get(name, ())), total),
             judged=list(self._session.wanted.judged_names(name)),
             authors=sorted(arrivals.authors.get(name, ())),
-            pages=self._pages_of(self._data_of(name)),
+            replayed=name in arrivals.replayed,
+            pages=self._data.pages(self._data.name_of(name)),
             judging=dict(arrivals.judging.get(name, {})),
         )
-
-    def _beside(self, suites: Mapping[str, SuiteRecord]) -> dict[str, SuiteRecord]:
-        """Return the complete suites that earlier runs have left in the folder, about data that are as they were."""
-        from rag_harness.errors import DataError
-        from rag_harness.results.manifest import read_manifest
-
-        output = self._session.output
-        try:
-            before = read_manifest(output)
-        except DataError:
-            return {}  # the first run, or a file of somebody else's
-        found = {
-            name: record
-            for name, record in before.suites.items()
-            if name not in suites and record.is_complete and (output / record.file).is_file()
-        }
-        now = self._digests_of_others({record.data for record in found.values()})
-        return {
-            name: record.model_copy(
-                update={
-                    "made": record.made or before.date,
-                    "resumed": "all",
-                    "is_current": self._is_current(name, record),
-                }
-            )
-            for name, record in found.items()
-            if record.data in now
-            and before.digests.get(record.data) == now[record.data]
-            and record.pages in ("", self._pages_of(record.data))
-        }
-
-    def _pages_of(self, data: str) -> str:
-        """Return the digest of the pages that questions are about; empty where they cannot be read."""
-        from rag_harness.errors import RagHarnessError
-        from rag_harness.results.manifest import QUERIES
-
-        with suppress(RagHarnessError, OSError):
-            return self._session.data.get("" if data in (QUERIES, GOLDEN) else data).pages_digest
-        return ""
-
-    def _digests_of_others(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the digests of data that this run need not have: those that cannot be read have none."""
-        from rag_harness.errors import RagHarnessError
-
-        found: dict[str, str] = {}
-        for name in names:
-            with suppress(RagHarnessError, OSError):
-                found |= self._digests({name})
-        return found
-
-    def _is_current(self, name: str, record: SuiteRecord) -> bool | None:
-        """Whether this run would resume all rows of a suite; asked of those that a gate of it names."""
-        from rag_harness.errors import RagHarnessError
-
-        if name not in self._wanted:
-            return None
-        try:
-            experiment = self._session.known_experiment(name)
-            if experiment is None or self._session.takes_over_nothing(experiment):
-                return None
-            return [self._session.fingerprint(experiment)] == record.fingerprints
-        except (RagHarnessError, OSError):
-            return None  # a key is missing that it needs, say
 
     def _total(self, name: str, selected: list[str]) -> int:
 
@@ -311,11 +252,10 @@ class RunRecord:
 
     def _cases(self, data: str) -> Iterable[KeptCase]:
         from rag_harness.results.cases import kept
-        from rag_harness.results.manifest import QUERIES
 
         if data == GOLDEN:
             return self._golden_cases()
-        return map(kept, self._session.data.get("" if data == QUERIES else data).cases)
+        return map(kept, self._data.of(data).cases)
 
     def _golden_cases(self) -> list[KeptCase]:
         from rag_harness.golden.run import RetrievalCase
@@ -337,38 +277,9 @@ class RunRecord:
             commit=commit_of(settings.path(".")),
             packages=package_versions(),
             settings=masked(settings),
-            digests=self._digests({record.data for record in suites.values()}),
+            digests=self._data.digests({record.data for record in suites.values()}),
             suites=dict(suites),
         )
-
-    def _digests(self, data: set[str]) -> dict[str, str]:
-        """Return what two runs must share to be comparable, of the data that were used."""
-        from rag_harness.files.sources import file_digest
-        from rag_harness.results.manifest import QUERIES
-
-        settings = self._session.settings
-        golden = settings.path(settings.golden)
-        found: dict[str, str] = {}
-        for name in data - {GOLDEN}:
-            found[name] = self._session.data.get("" if name == QUERIES else name).queries_digest
-        if GOLDEN in data:
-            found[GOLDEN] = settings.dataset or (file_digest(golden) if golden.is_file() else "")
-        if settings.save or settings.compare:
-            found |= self._documents(data)
-        return found
-
-    def _documents(self, data: set[str]) -> dict[str, str]:
-        """Return the digests of the documents; those of named data stand under its name."""
-        from rag_harness.results.manifest import QUERIES
-
-        named = {f"documents of {name}": self._session.data.get(name).digest for name in data - {GOLDEN, QUERIES}}
-        own = {"documents": self._session.data.get().digest} if data & {GOLDEN, QUERIES} else {}
-        return own | named
-
-    def _data_of(self, suite: str) -> str:
-        from rag_harness.results.manifest import QUERIES
-
-        return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
 
 
 def _kept(entry: RetrievalCase) -> KeptCase:

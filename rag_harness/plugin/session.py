@@ -51,6 +51,7 @@ class RagSession:
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
         self._parts, self._golden = Once(self._make_parts), Once(self._make_golden)
+        self._recorded_last: dict[Path, float] = {}
         self._versions = Once(lambda: versions_for_workers(self.settings))
         self.wanted = Wanted(self._settings.get)
         self._pages: dict[str, dict[str, str]] = {}
@@ -303,9 +304,26 @@ class RagSession:
         """
         if self.settings.rerecord and self.access.records:
             return True
-        asked = self.settings.retriever if experiment.id == GOLDEN else experiment.id
-        is_replayed = asked in self.endpoints and self.access.reads_recordings
+        is_replayed = self._asked_by(experiment.id) in self.endpoints and self.access.reads_recordings
         return not experiment.has_version and not is_replayed
+
+    def _asked_by(self, suite: str) -> str:
+        """Return the experiment that a suite asks: the golden one asks the retriever's."""
+        return self.settings.retriever if suite == GOLDEN else suite
+
+    def has_recorded_since(self, suite: str, seconds: float) -> bool:
+        """Whether an answer that a suite would replay may have been recorded after a time, in seconds since 1970."""
+        return self.access.reads_recordings and seconds < self.recorded_last(suite)
+
+    def recorded_last(self, suite: str) -> float:
+        """Return when answers of a suite were last recorded, as of when this was first asked for."""
+        from rag_harness.recording.cassettes import SERVICES, last_written
+
+        name, folder = self._asked_by(suite), self.settings.path(self.settings.cassettes)
+        folder = folder / SERVICES / name if name in self.endpoints else folder / self.settings.profile
+        if folder not in self._recorded_last:
+            self._recorded_last[folder] = last_written(folder)
+        return self._recorded_last[folder]
 
     def is_registered(self, experiment: Experiment) -> bool:
         """Return whether any process of the run can build an experiment by its name."""

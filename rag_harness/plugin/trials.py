@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.local_work import harness_at_work
-from rag_harness.once import Once
 from rag_harness.plugin.ahead import Ahead
 from rag_harness.plugin.equipment import Equipment
 from rag_harness.plugin.items import own_fixture, trial_id_of
 from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.shipped import NotRun, Shipped
+from rag_harness.results.dates import seconds_of
 
 if TYPE_CHECKING:
     import pytest
@@ -52,7 +52,6 @@ class Trials:
         self._tests: Counter[TrialId] = Counter()
         self._forgotten: set[TrialId] = set()
         self._fixture_of: dict[str, Any] = {}
-        self._recorded_last = Once(self._look_for_recordings)
 
     async def _keep(self, result: Outcome | Judged | Again) -> None:
         """Have what came back on disk; a row is then judged, before anybody has seen it."""
@@ -137,22 +136,11 @@ class Trials:
         """Return the row of a trial that need not be run, and whether an earlier run has made it."""
         fingerprint = self._session.fingerprint(experiment)
         found = self.equipment.stored().find(trial.experiment, fingerprint, trial.case.query.query_id)
-        return None if found and found[1] and self._is_renewed(found[0]) else found
-
-    def _look_for_recordings(self) -> float:
-        from rag_harness.recording.cassettes import last_written
-
-        settings = self._session.settings
-        folder = settings.path(settings.cassettes)
-        return max(last_written(folder / settings.profile), last_written(folder / "endpoints"))
-
-    def _is_renewed(self, row: ExperimentResult) -> bool:
-        """Whether a row's answer was replayed, and something was recorded since: it may be another answer now."""
-        if not row.timings_recorded or not self._session.access.reads_recordings:
-            return False
-        from rag_harness.report.provenance import seconds_of
-
-        return seconds_of(row.finished_at) < self._recorded_last.get()
+        if found and found[1] and found[0].timings_recorded:
+            # Something was recorded since it was replayed: it may be another answer now.
+            is_renewed = self._session.has_recorded_since(trial.experiment, seconds_of(found[0].finished_at))
+            return None if is_renewed else found
+        return found
 
     def _stored_or_left(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
         """Return a row as ``stored`` does; before a first trial is run, those too that a cluster's nodes have kept."""

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rag_harness.once import Once
+from rag_harness.plugin.options import names_in
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -87,15 +88,10 @@ class Wanted:
         return [*everywhere, *by_suite.get(experiment, ())]
 
     def _read(self) -> tuple[list[str], dict[str, list[str]]]:
+        from rag_harness.gates.belonging import gates_set
         from rag_harness.gates.reading import measures_by_suite
         from rag_harness.report.slices_asked import measures_of
 
         settings = self._settings()
-        named = [text for spec in settings.data if not spec.instead for text in spec.gates]
-        everywhere = [*_split(settings.measures), *measures_of(settings.slices, settings.k)]
-        return everywhere, measures_by_suite([*named, *settings.gate], settings.k)
-
-
-def _split(measures: Sequence[str]) -> list[str]:
-    """Return names of measures, of which a value may hold several: ``faithfulness, hri``."""
-    return [name for value in measures for name in value.replace(",", " ").split()]
+        everywhere = [*names_in(settings.measures), *measures_of(settings.slices, settings.k)]
+        return everywhere, measures_by_suite(gates_set(settings), settings.k)

@@ -27,6 +27,7 @@ __all__ = [
     "OUTDATED",
     "RECORDED_AT",
     "SCHEMA_VERSION",
+    "SERVICES",
     "TOTAL",
     "TTFT",
     "Asked",
@@ -40,6 +41,8 @@ TOTAL, TTFT = "x-rag-recorded-total-ms", "x-rag-recorded-ttft-ms"
 """Headers of a replayed response: the times of the recorded call."""
 RECORDED_AT, OUTDATED = "x-rag-recorded-at", "x-rag-recorded-outdated"
 """Others: when that was, and "1" where whoever would answer now is of another version."""
+SERVICES = "endpoints"
+"""Folder beside those of the profiles: what a service answers does not depend on the profile."""
 CONFIRMED = "version.txt"
 """Beside the recordings of a model: a version that would give all of these answers again, whoever gave them."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from rag_harness.report.origins import Origin, Origins
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.dates import seconds_of
 from rag_harness.types import GOLDEN
 
 _SKEW = 3600.0
@@ -118,8 +119,12 @@ def _when(origin: Origin) -> str:
         return "nobody knows when"
     first, last = _date(origin.earliest), _date(origin.latest)
     if origin.latest - origin.earliest < _DAY:
-        return f"{first:%d %b %Y %H:%M} UTC".lstrip("0")
+        return _minute(origin.earliest)
     return f"{first:%d %b %Y} to {last:%d %b %Y}".lstrip("0").replace(" to 0", " to ")
+
+
+def _minute(seconds: float) -> str:
+    return f"{_date(seconds):%d %b %Y %H:%M} UTC".lstrip("0")
 
 
 def _date(seconds: float) -> datetime:
@@ -142,18 +147,10 @@ def age_said(seconds: float) -> str:
     return "less than a minute"
 
 
-def seconds_of(said: str) -> float:
-    """Return an ISO 8601 time as seconds since 1970; ``inf`` where it is none."""
-    try:
-        return datetime.fromisoformat(said).timestamp()
-    except ValueError:
-        return inf
-
-
 def time_said(said: str) -> str:
     """Return an ISO 8601 time as people read it: ``23 Nov 2026 09:12 UTC``; what is none as it is."""
     seconds = seconds_of(said)
-    return f"{_date(seconds):%d %b %Y %H:%M} UTC".lstrip("0") if isfinite(seconds) else said
+    return _minute(seconds) if isfinite(seconds) else said
 
 
 def stale_reason(origins: Origins, max_age: float, now: float) -> str:
@@ -169,7 +166,7 @@ def stale_reason(origins: Origins, max_age: float, now: float) -> str:
         return f"{undated} answers were recorded nobody knows when"
     newest = max(origins.replayed.latest, origins.partly.latest, origins.replayed_then.latest)
     if newest > now + _SKEW:
-        return f"answers are dated {_date(newest):%d %b %Y %H:%M} UTC, which is later than now: nobody knows how old"
+        return f"answers are dated {_minute(newest)}, which is later than now: nobody knows how old"
     if now - oldest > max_age:
         return f"the oldest answer is {age_said(now - oldest)} old"
     return ""

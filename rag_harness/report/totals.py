@@ -51,6 +51,11 @@ class Totals:
         self.origins = Origins()
         self.retrieves = self.answers = False
 
+    @property
+    def answered(self) -> int:
+        """How many rows have an answer, and no error."""
+        return self.rows - self.errors
+
     def take(self, block: Block, rows: Rows, resumed: Mask) -> None:
         """Count some rows of a block; ``resumed``, of shape (cases,), says which an earlier run has made."""
         positions, of_old = block["position"][rows], resumed[block["position"][rows]]

@@ -50,6 +50,7 @@ class SuiteRecord(_Record):
         judging: what judging took in this run: tokens, calls, and how many of the calls were replayed.
         made: when its rows were made, where an earlier run made all of them and this one did not look at it.
         pages: digest of the files of documents that its questions are about, when it ran; empty where nobody knows.
+        replayed: whether answers of it are recorded ones: after new recordings they may be others.
         is_current: whether they are what this run would have made: same code, settings, data. None: nobody knows.
     """
 
@@ -68,6 +69,7 @@ class SuiteRecord(_Record):
     made: str = ""
     is_current: bool | None = None
     pages: str = ""
+    replayed: bool = False
 
     @property
     def is_complete(self) -> bool:

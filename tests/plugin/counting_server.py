@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import sleep
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.plugin.conftest import Suite
 
@@ -79,10 +79,12 @@ def _about(body: Any) -> str:
     return json.dumps({"answer": f"about {_question(body)}"})
 
 
+_Served = TypeVar("_Served", bound=ThreadingHTTPServer)
+
+
 @contextmanager
-def counting_server(delay: float, reply: Reply = _about) -> Iterator[CountingServer]:
-    """Serve until the block is left."""
-    server = CountingServer(delay, reply)
+def running(server: _Served) -> Iterator[_Served]:
+    """Serve in a thread until the block is left."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -91,6 +93,13 @@ def counting_server(delay: float, reply: Reply = _about) -> Iterator[CountingSer
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def counting_server(delay: float, reply: Reply = _about) -> Iterator[CountingServer]:
+    """Serve until the block is left."""
+    with running(CountingServer(delay, reply)) as server:
+        yield server
 
 
 def let_ask(suite: Suite, server: CountingServer, queries: int) -> Suite:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.plugin.conftest import PAGES, QUERIES, Suite
+from tests.plugin.counting_server import running
 from tests.plugin.study import ROOT
+from tests.unit.server import refusal, serving
 
 FILE = "--rag-endpoint=shop.toml"
 GATE = "--rag-gate=shop: recall@5 >= 0.9"
@@ -68,23 +68,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the output of the tests quiet."""
 
 
-@contextmanager
-def open_shop() -> Iterator[Shop]:
-    shop = Shop()
-    thread = threading.Thread(target=shop.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield shop
-    finally:
-        shop.shutdown()
-        shop.server_close()
-        thread.join()
-
-
 @pytest.fixture
 def shop() -> Iterator[Shop]:
-    with open_shop() as running:
-        yield running
+    with running(Shop()) as shop:
+        yield shop
 
 
 @pytest.fixture
@@ -449,40 +436,12 @@ def test_a_judge_that_cannot_be_asked_stops_the_run_at_the_first_answer(
     tested: Suite, shop: Shop, workers: str
 ) -> None:
     tested.write_queries([{"query_id": f"q{n}", "query": f"question {n}", "ground_truth": "x"} for n in range(40)])
-    # The service takes requests to /query alone: of a judge it knows nothing.
-    judge = ["--rag-judge=fused", "--rag-judge-model=nope", "--rag-judge-base-url=http://127.0.0.1:9/v1"]
-    with refusing() as url:
-        judge[-1] = f"--rag-judge-base-url={url}"
+    with serving(refusal(404, "no such model", "model_not_found")) as model:
+        judge = ["--rag-judge=fused", "--rag-judge-model=nope", f"--rag-judge-base-url={model.url}"]
         result = tested.run(FILE, "--rag-mode=live", "--rag-measures=faithfulness", *judge, workers)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*The judge cannot be asked: *no such model*"])
     assert len(shop.asked) <= 2
-
-
-@contextmanager
-def refusing() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            body = json.dumps({"error": {"message": "no such model", "code": "model_not_found"}}).encode()
-            self.send_response(404)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            """Keep the output of the tests quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_a_missing_key_is_said_once_before_the_first_test(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -490,6 +449,22 @@ def test_a_missing_key_is_said_once_before_the_first_test(suite: Suite, monkeypa
     result = suite.run("--rag-profile=openrouter", "--rag-mode=live")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert result.stderr.str().count("OPENROUTER_API_KEY is not set") == 1
+
+
+def test_replayed_rows_of_an_earlier_run_are_not_judged_once_there_are_new_recordings(suite: Suite, shop: Shop) -> None:
+    read = '[read]\nanswer = "answer"\ncontexts = "contexts"\n'
+    for name in ("shop", "twin"):
+        (suite.path / f"{name}.toml").write_text(f'url = "{shop.url}/query"\n{read}')
+    services = ("--rag-endpoint=shop.toml", "--rag-endpoint=twin.toml")
+    suite.run(*services, "--rag-run=shop,twin", "--rag-mode=record")
+    time.sleep(1.1)  # the date of a run has whole seconds
+    suite.run(*services, "--rag-run=twin")
+    gate = "--rag-gate=shop: recall@5 >= twin"
+    suite.run(*services, "--rag-run=shop", gate).stdout.fnmatch_lines(["passed *shop: recall@5 >= twin *"])
+    shop.is_broken = True
+    suite.run(*services, "--rag-run=twin", "--rag-mode=record", "--rag-rerecord", "--rag-output=elsewhere")
+    result = suite.run(*services, "--rag-run=shop", gate)
+    result.stdout.fnmatch_lines(["not judged *shop: recall@5 >= twin*"])
 
 
 # What a second reader found.

@@ -18,7 +18,7 @@ from rag_harness.report.totals import STAGES, Totals
 def costs(run: Run) -> Table:
     """Return tokens, cost and calls of each experiment."""
     lines: dict[str, Callable[[Totals], str]] = {
-        "answers": lambda totals: f"{totals.rows - totals.errors:,}",
+        "answers": lambda totals: f"{totals.answered:,}",
         "model calls": lambda totals: f"{totals.calls:,}",
         "tokens in": lambda totals: f"{totals.prompt_tokens:,}",
         "tokens out": lambda totals: f"{totals.completion_tokens:,}",

@@ -63,8 +63,7 @@ def _counts(causes: Mapping[str, Sequence[CauseLine]], run: Run) -> Table:
     known = dict.fromkeys([*TOP_LEVEL, *(cause for count in counted.values() for cause in count)])
     kinds = [cause for cause in known if any(count[cause] for count in counted.values())]
     rows = [[Cell(cause), *words(*(_share(count, cause) for count in counted.values()))] for cause in kinds]
-    answers = {name: run.experiments[name].totals.rows - run.experiments[name].totals.errors for name in counted}
-    said = (explained(count.total(), answers[name]) for name, count in counted.items())
+    said = (explained(count.total(), run.experiments[name].totals.answered) for name, count in counted.items())
     rows.append([Cell("explained"), *words(*said)])
     notes = ["In brackets the share of the trials that were explained: failed ones, and the worst of the others."]
     return Table("causes", ("cause", *counted), rows, "Why trials failed", notes)

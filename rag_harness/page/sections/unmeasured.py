@@ -33,7 +33,7 @@ def _states(name: str, table: SuiteTable, record: SuiteRecord, selected: int) ->
     left = (len(record.not_run), len(record.settled))
     return [
         Cell(name),
-        *words(str(table.total_of({})), str(selected), str(totals.rows - totals.errors)),
+        *words(str(table.total_of({})), str(selected), str(totals.answered)),
         *(Cell(str(n), "bad" if n else "") for n in bad),
         *(Cell(str(n), "unsure" if n else "") for n in left),
         *words(str(totals.resumed), str(totals.replayed)),

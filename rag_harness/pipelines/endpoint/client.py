@@ -65,20 +65,14 @@ class OwnCassettes(Cassettes):
         return self.folder / f"{asked.digest}{f'+{shift}' if shift else ''}.yaml"
 
     def save(self, asked: Asked, response: Recorded) -> None:
-        """Write a recording; from then on a replay answers as this version does."""
+        """Write a recording, with the version of who answered."""
         super().save(asked, replace(response, version=self._version))
-        self.point()
 
-    def point(self) -> None:
-        """Have a replay answer as this version does."""
-        if self._version and not self._points:
+    def heard(self, what: str, _about: object) -> None:
+        """Have a replay answer as the version that a recording run has met: it answered, or its answer was used."""
+        if self._version and not self._points and what in ("used", "made"):
             self._points = True
             point_to(self._of_service, self._version)
-
-    @property
-    def has_none(self) -> bool:
-        """Whether nothing at all is recorded of this version."""
-        return next(self.folder.glob("*.yaml"), None) is None
 
 
 class Client:
@@ -147,8 +141,6 @@ class Client:
         asked = self._asked(request)
         found = playback.find(asked)
         if found is not None:
-            if playback.keep and isinstance(playback.cassettes, OwnCassettes):
-                playback.cassettes.point()
             return self._replayed(found)
         self._allow(playback, asked)
         return await self._called(request, asked if playback.keep else None)
@@ -159,7 +151,7 @@ class Client:
         try:
             playback.allow(asked)
         except RecordingMissError as error:
-            if isinstance(playback.cassettes, OwnCassettes) and playback.cassettes.has_none:
+            if next(playback.cassettes.folder.glob("*.yaml"), None) is None:
                 raise CriticalError(f"{error}; or ask it now: --rag-mode=live") from None
             raise
 

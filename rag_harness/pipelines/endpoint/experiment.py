@@ -20,6 +20,7 @@ from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.version import asked_version, recorded_version
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
+from rag_harness.recording.cassettes import SERVICES
 from rag_harness.recording.playback import Playback
 from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.settings import Settings, access_of
@@ -30,8 +31,6 @@ from rag_harness.types import Usage
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Exchange
 
-FOLDER = "endpoints"
-"""Of the recordings, beside those of the profiles: what a service answers does not depend on the profile."""
 _NOT_ITS_ANSWERS = {"name", "where", "data", "timeout", "concurrency", "rpm", "usd_per_call", "version"}
 """What of a spec changes no answer."""
 
@@ -88,7 +87,7 @@ def ask_for_version(spec: EndpointSpec, settings: Settings, requests: Requests |
 
 
 def _folder(spec: EndpointSpec, parts: RunParts) -> Path:
-    return parts.settings.path(parts.settings.cassettes) / FOLDER / spec.name
+    return parts.settings.path(parts.settings.cassettes) / SERVICES / spec.name
 
 
 def ingredients_of(spec: EndpointSpec) -> dict[str, Any]:
@@ -118,12 +117,14 @@ def _playback(spec: EndpointSpec, parts: RunParts, requests: Requests, version: 
     if not access.reads_recordings:
         return None
     secrets = [*secrets_of(settings), *requests.secrets]
+    cassettes = OwnCassettes(_folder(spec, parts), version, secrets, parts.scrub, settings.abridge)
     return Playback(
-        OwnCassettes(_folder(spec, parts), version, secrets, parts.scrub, settings.abridge),
+        cassettes,
         access.calls_network,
         access.records,
         ask_again=settings.rerecord and access.records,
         refuse=access.refusal(local=False),
+        tell=cassettes.heard if access.records else None,
     )
 
 

@@ -6,11 +6,10 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.models.proxies import proxy_of
 from rag_harness.pipelines.endpoint.pipeline import EndpointPipeline
-from rag_harness.recording.network_guard import LOOPBACK
 from rag_harness.settings import Access
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Query
@@ -55,7 +54,7 @@ def _check_reachable(spec: EndpointSpec, wait: Callable[[float], None]) -> None:
     address = urlsplit(spec.url)
     if not address.hostname or "$" in address.netloc or "{" in address.netloc:
         return  # made of what only a question or the environment has
-    if address.scheme in getproxies() and address.hostname not in LOOPBACK and not proxy_bypass(address.hostname):
+    if proxy_of(address.scheme, address.hostname):
         return  # the proxy may reach what this machine does not
     port = address.port or (443 if address.scheme == "https" else 80)
     for seconds in _WAITS:

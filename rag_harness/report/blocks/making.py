@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from math import nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +19,7 @@ from rag_harness.report.blocks.block import DIGEST_BYTES, FOUND, Array, Block, T
 from rag_harness.report.blocks.scored import Scored
 from rag_harness.report.totals import STAGES
 from rag_harness.results.cases import KeptCase
+from rag_harness.results.dates import seconds_of
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import row_digest
 from rag_harness.types import SERVICE
@@ -154,14 +153,7 @@ def needs_digests(measures: Iterable[Measure]) -> bool:
 
 def _floats(row: ExperimentResult) -> tuple[float | None, ...]:
     times = (row.total_time_ms, row.retrieval_time_ms, row.rerank_time_ms, row.llm_time_ms, row.ttft_ms)
-    return *times, row.cost_usd, row.waited_ms, _seconds(row.finished_at), _seconds(row.recorded_at)
-
-
-def _seconds(said: str) -> float:
-    try:
-        return datetime.fromisoformat(said).timestamp() if said else nan
-    except ValueError:  # a row of somebody else's making
-        return nan
+    return *times, row.cost_usd, row.waited_ms, seconds_of(row.finished_at), seconds_of(row.recorded_at)
 
 
 def _flags(row: ExperimentResult, kept: KeptCase, has_hits: bool) -> tuple[bool, ...]:

@@ -1,0 +1,12 @@
+"""Which proxy the environment names for an address; none for this machine."""
+
+from __future__ import annotations
+
+from urllib.request import getproxies, proxy_bypass
+
+from rag_harness.recording.network_guard import LOOPBACK
+
+
+def proxy_of(scheme: str, host: str) -> str | None:
+    """Return the environment's proxy for a host, None where it is asked directly."""
+    return None if host in LOOPBACK or proxy_bypass(host) else getproxies().get(scheme)

@@ -1,0 +1,66 @@
+"""What earlier runs have left in the output folder: suites that this run did not look at, and may be judged with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rag_harness.plugin.run_data import RunData
+    from rag_harness.plugin.session import RagSession
+    from rag_harness.results.manifest import SuiteRecord
+
+
+def left_by_earlier_runs(
+    session: RagSession, data: RunData, looked_at: Collection[str], wanted: Collection[str]
+) -> dict[str, SuiteRecord]:
+    """Return the complete suites of earlier runs that are about data as they are.
+
+    Args:
+        session: state of the run.
+        data: of the run.
+        looked_at: suites of this run, which are none of them.
+        wanted: suites that gates name: of these it is found out whether this run would have made the same rows.
+    """
+    from rag_harness.errors import DataError
+    from rag_harness.results.manifest import read_manifest
+
+    output = session.output
+    try:
+        before = read_manifest(output)
+    except DataError:
+        return {}  # the first run, or a file of somebody else's
+    found: dict[str, SuiteRecord] = {}
+    for name, record in before.suites.items():
+        is_there = name not in looked_at and record.is_complete and (output / record.file).is_file()
+        if is_there and _is_about_the_same(record, before.digests.get(record.data), data):
+            made = record.made or before.date
+            is_current = _is_current(session, name, record, made) if name in wanted else None
+            found[name] = record.model_copy(update={"made": made, "resumed": "all", "is_current": is_current})
+    return found
+
+
+def _is_about_the_same(record: SuiteRecord, digest: str | None, data: RunData) -> bool:
+    from rag_harness.errors import RagHarnessError
+
+    try:
+        # This run need not have the data: what cannot be read is not the same.
+        return digest == data.digest(record.data) and record.pages in ("", data.pages(record.data))
+    except (RagHarnessError, OSError):
+        return False
+
+
+def _is_current(session: RagSession, name: str, record: SuiteRecord, made: str) -> bool | None:
+    """Whether this run would resume all rows of a suite; None where nobody knows."""
+    from rag_harness.errors import RagHarnessError
+    from rag_harness.results.dates import seconds_of
+
+    try:
+        experiment = session.known_experiment(name)
+        if experiment is None or session.takes_over_nothing(experiment):
+            return None
+        is_same = [session.fingerprint(experiment)] == record.fingerprints
+        return is_same and not (record.replayed and session.has_recorded_since(name, seconds_of(made)))
+    except (RagHarnessError, OSError):
+        return None  # a key is missing that it needs, say
