@@ -22,7 +22,7 @@ from rag_harness.measures.ranking import evaluate
 from rag_harness.report.baseline import load
 from rag_harness.report.summary import table
 from rag_harness.retrieval.lexical import K1, B, words
-from rag_harness.stats import mean_or_none, paired_bootstrap_interval, permutation_test
+from rag_harness.stats import difference_interval, mean_or_none, permutation_test
 
 MEASURES = (
     "recall@5", "mrr@10", "citation_recall", "evidence_recall", "token_f1", "abstention_rate", "false_abstention_rate",
@@ -61,7 +61,10 @@ def pair(before: str, now: str, suite: str = "golden", other: str = "") -> None:
 
 
 def _cells(now: list[float], before: list[float]) -> tuple[str, ...]:
-    interval, means = paired_bootstrap_interval(now, before), (np.mean(before), np.mean(now))
+    interval, means = (
+        difference_interval([a - b for a, b in zip(now, before, strict=True)], (-1, 1)),
+        (np.mean(before), np.mean(now)),
+    )
     differ = sum(abs(a - b) > 1e-12 for a, b in zip(now, before, strict=True))
     bounds = f"[{interval.low:+.4f}, {interval.high:+.4f}]"
     shown = f"{means[0]:.4f}", f"{means[1]:.4f}", f"{means[1] - means[0]:+.4f}", bounds

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from math import fsum, isfinite
+from typing import TYPE_CHECKING
 
+from rag_harness.gates.bounds import Clusters, Found, Population, bounds_of, clusters_of, is_paired, span_of
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import told_apart
 from rag_harness.gates.verdict import Interval, State, Verdict, equal, holds
@@ -18,10 +19,6 @@ from rag_harness.gates.verdict import Interval, State, Verdict, equal, holds
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-Population = Literal["like", "finite"]
-"""What a verdict is about: cases like these, or the cases of the suite and no others."""
-Clusters = Callable[[str], Mapping[str, str]]
-"""Gives the cluster of each case of a suite; "" is a cluster of its own."""
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
@@ -51,15 +48,6 @@ class Rules:
     chosen: str = "selected"
 
 
-class Found(NamedTuple):
-    """What a verdict hangs on: the value of each case, or its difference, held against ``target``."""
-
-    values: Mapping[str, float]
-    target: float
-    population: int
-    lost: bool
-
-
 def weighed(point: Verdict, found: Found, rules: Rules, unit: str) -> Verdict:
     """Return the verdict with evidence in place of the one by value alone, where the gate asks for it."""
     if point.gate in rules.settled:
@@ -71,15 +59,17 @@ def weighed(point: Verdict, found: Found, rules: Rules, unit: str) -> Verdict:
         return _with_reason(point, "by the value alone: a quantile against another has no bounds")
     from rag_harness.stats.inputs import UndefinedError
 
-    clusters = _clusters(point.gate, found, rules)
     try:
-        bounds = _bounds(point.gate, found, rules, unit, clusters)
+        low, high, how = bounds_of(point.gate, found, rules, unit, point.gate.confidence / 100)
     except UndefinedError as why:
         return _with_reason(replace(point, state="failed" if found.lost else "inconclusive"), str(why))
+    bounds = (low, high)
     state = decided(bounds, point.gate.op, found.target)
+    clusters = clusters_of(point.gate.suite, found.values, rules)
     cases = _cases(rules, found.population, len(set(clusters)) if clusters else 0)
-    more = _more(point.gate, found, bounds, clusters, rules) if state == "inconclusive" else ""
-    said = f"{_said(bounds, point.gate, found.target, unit, state)} for {cases}{more}"
+    more = _more(point.gate, found, unit, rules) if state == "inconclusive" else ""
+    by = f", {how}" if how else ""
+    said = f"{_said(bounds, point.gate, found.target, unit, state)} for {cases}{by}{more}"
     return _with_reason(replace(point, state="failed" if found.lost else state, bounds=bounds), said)
 
 
@@ -99,39 +89,6 @@ def by_bounds(point: Verdict, bounds: Interval, lost: bool, unit: str, remedy: s
     said = f"{_said(bounds, point.gate, threshold, unit, state)} for cases like these"
     said += f"; {remedy}" if state == "inconclusive" else ""
     return _with_reason(replace(point, state="failed" if lost else state, bounds=bounds), said)
-
-
-def _bounds(
-    gate: Gate, found: Found, rules: Rules, unit: str, clusters: Sequence[Hashable] | None
-) -> tuple[float, float]:
-    from rag_harness.stats import mean_bounds, quantile, quantile_interval
-    from rag_harness.stats.inputs import UndefinedError
-
-    values, confidence = list(found.values.values()), (gate.confidence or 0) / 100
-    population = found.population if rules.population == "finite" else None
-    if gate.quantile is None:
-        return mean_bounds(values, _span(gate, unit, values), confidence, clusters, population)
-    if population == len(values):
-        exact = quantile(sorted(values), gate.quantile / 100)
-        return exact, exact
-    if clusters is not None:
-        raise UndefinedError(
-            f"a quantile has no bounds by {rules.cluster}; ask for a mean, or leave --rag-cluster away"
-        )
-    return quantile_interval(values, gate.quantile / 100, 2 * confidence - 1)
-
-
-def _span(gate: Gate, unit: str, values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the range of a share, or of the difference of two; None where a value lies outside, as no share does."""
-    span = (-1.0, 1.0) if isinstance(gate.right, Reference) else (0.0, 1.0)
-    return span if unit == "share" and span[0] <= min(values) <= max(values) <= span[1] else None
-
-
-def _clusters(gate: Gate, found: Found, rules: Rules) -> list[Hashable] | None:
-    if rules.clusters is None:
-        return None
-    known = rules.clusters(gate.suite)
-    return [known.get(case) or (case,) for case in found.values]
 
 
 def _cases(rules: Rules, population: int, clusters: int) -> str:
@@ -154,30 +111,33 @@ def _shown(end: float, target: float, unit: str) -> str:
     return told_apart(end, target, unit, equal(end, target))[0] if isfinite(end) else "…"
 
 
-def _more(gate: Gate, found: Found, bounds: Interval, clusters: Sequence[Hashable] | None, rules: Rules) -> str:
+def _more(gate: Gate, found: Found, unit: str, rules: Rules) -> str:
     """Say how many cases more would settle it."""
-    number = _needed(gate, list(found.values.values()), found.target, bounds, clusters)
+    clusters = clusters_of(gate.suite, found.values, rules)
+    number = _needed(gate, found, unit, clusters)
     left = found.population - len(found.values)
     if rules.population == "finite":
         number = min(number or left, left)
         return f"; {number} of the other {left} would settle it"
     if number is None:
-        return "; at exactly the threshold no number of cases would settle it"
+        return "; at the threshold no number of cases would settle it"
     return f"; about {number} more{', in clusters of their own,' if clusters else ''} would settle it"
 
 
-def _needed(
-    gate: Gate, values: Sequence[float], target: float, bounds: Interval, clusters: Sequence[Hashable] | None
-) -> int | None:
-    from rag_harness.stats.settling import more_to_settle, quantile_to_settle, spread_of
+def _needed(gate: Gate, found: Found, unit: str, clusters: Sequence[Hashable] | None) -> int | None:
+    """Return how many cases more settle it with a chance of 80 % where they are like those that there are."""
+    from rag_harness.stats.settling import Reach
 
-    confidence, n = (gate.confidence or 0) / 100, len(values)
-    if gate.quantile is not None:
-        below = sum(holds(value, "<=", target) for value in values) / n
-        return quantile_to_settle(n, below, gate.quantile / 100, confidence)
-    mean = sum(values) / n
-    reach = mean - bounds[0] if mean > target else bounds[1] - mean
-    return more_to_settle(n, mean - target, reach, spread_of(values, clusters), confidence)
+    values, target = list(found.values.values()), found.target
+    span = span_of(values, unit, is_difference=isinstance(gate.right, Reference))
+    if gate.quantile is not None:  # of cases like these the share below the target is above it, or below
+        values, target, span = [float(holds(v, "<=", target)) for v in values], gate.quantile / 100, (0.0, 1.0)
+    gap = fsum(values) / len(values) - target
+    if gap < 0:
+        values, span = [-value for value in values], (-span[1], -span[0]) if span else None
+    reach = Reach(values, span, (gate.confidence or 0) / 100, is_difference=is_paired(gate), clusters=clusters)
+    needed = reach.cases(abs(gap))
+    return None if needed is None else max(needed - len(values), 1)
 
 
 def _with_reason(verdict: Verdict, said: str) -> Verdict:

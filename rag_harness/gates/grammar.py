@@ -28,9 +28,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 # A sign needs a space before it, because names may hold a hyphen: gpt-4.
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
-_CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*")
+_CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*(paired)?\s*")
 _ELSE = re.compile(r"(.*?)(?:^|\s)else(?:\s(.*))?", re.DOTALL)
-_LATE_CONFIDENCE = re.compile(r"(?:.*\s)?@\s*[\d.]+\s*%")
+_LATE_CONFIDENCE = re.compile(r"(?:.*\s)?@\s*[\d.]+\s*%(\s*paired)?")
 _QUANTILE = re.compile(r"p(50|95|99)\s*\(\s*(.*?)\s*\)")
 
 
@@ -51,7 +51,8 @@ class Gate:
 
     ``calibrated`` asks for the mean that people would give, by their labels of some of the answers. ``confidence``, in
     per cent, asks for evidence: what the cases do not show so surely is neither passed nor failed. ``otherwise`` is
-    what to do where the condition does not hold; empty where the gate does not say.
+    what to do where the condition does not hold; empty where the gate does not say. ``paired`` has a paired test decide
+    against another experiment, in place of bounds without assumptions.
     """
 
     suite: str
@@ -63,6 +64,7 @@ class Gate:
     calibrated: bool = False
     confidence: float | None = None
     otherwise: str = ""
+    paired: bool = False
 
     def __str__(self) -> str:
         return f"{self.condition} else {self.otherwise}" if self.otherwise else self.condition
@@ -71,7 +73,7 @@ class Gate:
     def condition(self) -> str:
         """The gate without what to do otherwise: what people read, and what a verdict is called."""
         right = str(self.right) if isinstance(self.right, Reference) else _text(self.right)
-        evidence = f" @{_text(self.confidence)}%" if self.confidence is not None else ""
+        evidence = f" @{_text(self.confidence)}%{' paired' * self.paired}" if self.confidence is not None else ""
         return f"{self.where}: {self.what} {self.op} {right}{evidence}"
 
     @property
@@ -120,7 +122,7 @@ def parse_gate(text: str, k: int) -> Gate:
         raise _wrong(text, f"{name!r} before the colon is no name of an experiment")
     what, op, right = _body(text, text[head.end() :] if head else text)
     right, otherwise = _otherwise(text, right)
-    right, confidence = _confidence(text, right)
+    right, confidence, paired = _confidence(text, right)
     share = _QUANTILE.fullmatch(what)
     measure, tilde, kind = (share[2] if share else what).partition("~")
     measure = measure.strip()
@@ -134,8 +136,11 @@ def parse_gate(text: str, k: int) -> Gate:
         raise _wrong(text, f"{measure}{CALIBRATED} is a mean, to be held against a number")
     if share and confidence and isinstance(threshold, Reference):
         raise _wrong(text, f"a quantile against {threshold.name} has no bounds; ask for a mean, or leave the @ away")
+    if paired and not isinstance(threshold, Reference):
+        raise _wrong(text, "'paired' compares with another experiment, case by case; leave it away before a number")
     quantile = int(share[1]) if share else None
-    return Gate(name, _slice(text, pairs), measure, op, threshold, quantile, bool(tilde), confidence, otherwise)
+    where = _slice(text, pairs)
+    return Gate(name, where, measure, op, threshold, quantile, bool(tilde), confidence, otherwise, paired)
 
 
 def check_gate(gate: Gate, known: Known) -> None:
@@ -206,11 +211,11 @@ def _otherwise(text: str, right: str) -> tuple[str, str]:
     return condition, otherwise
 
 
-def _confidence(text: str, right: str) -> tuple[str, float | None]:
-    """Part the right side from the confidence behind it, in per cent."""
+def _confidence(text: str, right: str) -> tuple[str, float | None, bool]:
+    """Part the right side from the confidence behind it, in per cent, and whether it asks for a paired test."""
     found = _CONFIDENCE.fullmatch(right)
     if not found:
-        return right, None
+        return right, None, False
     try:
         confidence = float(found[2])
     except ValueError:
@@ -219,7 +224,7 @@ def _confidence(text: str, right: str) -> tuple[str, float | None]:
         raise _wrong(text, "a confidence is in per cent; write @95%")
     if not 50 < confidence < 100:
         raise _wrong(text, f"a confidence lies above 50 % and below 100 %; {_text(confidence)} does not. Write @95%")
-    return found[1], confidence
+    return found[1], confidence, bool(found[4])
 
 
 def _slice(text: str, pairs: str | None) -> tuple[tuple[str, str], ...]:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
+from rag_harness.gates.bounds import Found, interval_of
 from rag_harness.gates.calibrated import Correct, corrected_verdict, not_at_hand
-from rag_harness.gates.evidence import Found, Rules, weighed
+from rag_harness.gates.evidence import Rules, weighed
 from rag_harness.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.gates.remarks import reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
-from rag_harness.gates.verdict import Interval, State, Verdict, holds
+from rag_harness.gates.verdict import State, Verdict, holds
 
 
 def judge(
@@ -141,9 +142,8 @@ def _against_number(gate: Gate, scores: SuiteScores, threshold: float, ways: _Wa
     remarks = remarks_on(gate, {gate.suite: scores}, ways.rules)
     if gate.calibrated:
         return corrected_verdict(gate, found, threshold, ways.correct, remarks, ways.unit)
-    point = _by_value(gate, values, threshold, _interval(gate, values, ways.unit), remarks)
     evidence = Found(found, threshold, _population(gate, scores, len(values)), remarks[0])
-    return weighed(point, evidence, ways.rules, ways.unit)
+    return _weighed(gate, values, threshold, evidence, remarks, ways)
 
 
 def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Reference, ways: _Ways) -> Verdict:
@@ -154,13 +154,10 @@ def _against_other(gate: Gate, mine: SuiteScores, theirs: SuiteScores, right: Re
     first, second = list(ours.values()), list(others.values())
     if problem := unusable(gate, [*first, *second], [mine, theirs]):
         return Verdict(gate, "failed", reason=f"{problem} in both {gate.suite} and {right.name}")
-    apart = differences(ours, others)
-    interval = _interval_of_mean(list(apart.values()), ways.unit, -1) if gate.quantile is None else None
     threshold = _aggregate(gate, second) + right.offset
     remarks = remarks_on(gate, {gate.suite: mine, right.name: theirs}, ways.rules)
-    point = _by_value(gate, first, threshold, interval, remarks)
-    evidence = Found(apart, right.offset, _population(gate, mine, len(first)), remarks[0])
-    return weighed(point, evidence, ways.rules, ways.unit)
+    evidence = Found(differences(ours, others), right.offset, _population(gate, mine, len(first)), remarks[0])
+    return _weighed(gate, first, threshold, evidence, remarks, ways)
 
 
 def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
@@ -169,12 +166,15 @@ def _population(gate: Gate, scores: SuiteScores, n: int) -> int:
     return round(n * scores.total_of(where) / scores.selected_of(where))
 
 
-def _by_value(
-    gate: Gate, values: Sequence[float], threshold: float, interval: Interval | None, remarks: tuple[bool, str]
+def _weighed(
+    gate: Gate, values: Sequence[float], threshold: float, found: Found, remarks: tuple[bool, str], ways: _Ways
 ) -> Verdict:
+    """Return the verdict by the value, with its interval; by evidence where the gate asks for that."""
     value, (lost, reason) = _aggregate(gate, values), remarks
     state: State = "passed" if holds(value, gate.op, threshold) and not lost else "failed"
-    return Verdict(gate, state, value, threshold, len(values), interval, reason)
+    interval = interval_of(gate, found, ways.rules, ways.unit)
+    point = Verdict(gate, state, value, threshold, len(values), interval, reason)
+    return weighed(point, found, ways.rules, ways.unit)
 
 
 def _aggregate(gate: Gate, values: Sequence[float]) -> float:
@@ -183,30 +183,3 @@ def _aggregate(gate: Gate, values: Sequence[float]) -> float:
     from rag_harness.stats import quantile
 
     return quantile(sorted(values), gate.quantile / 100)
-
-
-def _interval(gate: Gate, values: Sequence[float], unit: str) -> Interval:
-    from rag_harness.stats import quantile_interval
-
-    if gate.quantile is not None:
-        return quantile_interval(values, gate.quantile / 100)
-    return interval_of_mean(values, unit)
-
-
-def interval_of_mean(values: Sequence[float], unit: str) -> Interval:
-    """Return the 95 % interval of the mean of a measure with this unit: docs/gates.md says which it is."""
-    from rag_harness.stats import wilson_interval
-
-    if set(values) <= {0.0, 1.0}:
-        return wilson_interval(int(sum(values)), len(values))
-    return _interval_of_mean(values, unit, 0)
-
-
-def _interval_of_mean(values: Sequence[float], unit: str, least: float) -> Interval:
-    from rag_harness.stats import mean_interval
-
-    if unit == "share" and least <= min(values) <= max(values) <= 1:
-        return mean_interval(values, (least, 1))
-    low, high = mean_interval(values)
-    # Times, costs and counts are not below 0; their differences, and scores, may be.
-    return (low, high) if least or unit == "score" or min(values) < 0 else (max(low, 0.0), high)

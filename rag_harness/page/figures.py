@@ -49,7 +49,10 @@ def mean_cell(table: SuiteTable, measure: str, is_best: bool = False) -> Cell:
     mean, unit = table.aggregate([measure])[measure] or 0.0, table.columns[measure].measure.unit
     if len(values) == 1:
         return Cell(f"{value_said(mean, unit)} (1 case)", hint="one case has no interval")
-    low, high = table.interval(measure)
+    found = table.interval(measure)
+    if found is None:
+        return Cell(value_said(mean, unit), is_best=is_best, hint=f"n = {len(values)}; all are equal")
+    low, high = found
     between, half = interval_said(low, high, unit), (high - low) / 2
     # ± says that both sides are alike, which they are not near the end of a range.
     is_even = isfinite(half) and abs((low + high) / 2 - mean) <= _LOPSIDED * half

@@ -44,7 +44,7 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
 
 
 def rules_of(session: RagSession, record: RunRecord) -> Rules:
-    """Return how gates are judged; the clusters are read from the cases beside the rows, when they are asked for."""
+    """Return how gates are judged; the clusters are those of the tables."""
     from rag_harness.gates import Rules
 
     settings = session.settings
@@ -52,7 +52,7 @@ def rules_of(session: RagSession, record: RunRecord) -> Rules:
         max_unmeasured=settings.max_unmeasured,
         population=settings.population,
         cluster=settings.cluster,
-        clusters=_clusters(settings.cluster, record) if settings.cluster else None,
+        clusters=_clusters(record) if settings.cluster else None,
         counts_drafts=settings.gate_unreviewed,
         review=_review(session),
     )
@@ -75,11 +75,9 @@ def _review(session: RagSession) -> Callable[[str], str]:
     return review
 
 
-def _clusters(key: str, record: RunRecord) -> Callable[[str], Mapping[str, str]]:
+def _clusters(record: RunRecord) -> Callable[[str], Mapping[str, str]]:
     @cache
     def clusters(suite: str) -> Mapping[str, str]:
-        from rag_harness.report.clusters import clusters_of
-
-        return clusters_of(record.output, record.manifest.suites[suite].data, key)
+        return record.tables[suite].cluster_by_case or {}
 
     return clusters

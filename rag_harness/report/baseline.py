@@ -92,6 +92,8 @@ class SavedRun(_Saved):
     fingerprint: _Parts
     suites: dict[str, SavedSuite]
     judges: dict[str, list[tuple[str, str, str]]] = {}
+    clusters: dict[str, Mapping[str, str]] = Field(default={}, exclude=True)
+    """Of the cases by suite, where a run was told that some are alike; known of its folder, not of a saved file."""
 
     def judged_otherwise(self, other: SavedRun, suite: str, measure: str) -> str:
         """Return how the judges of a measure differ in ``other``, for scores of two judges are not comparable."""
@@ -120,6 +122,7 @@ def saved_run(manifest: RunManifest, tables: Mapping[str, SuiteTable]) -> SavedR
         },
         suites=suites,
         judges={name: record.authors for name, record in manifest.suites.items() if record.authors},
+        clusters={name: tables[name].cluster_by_case or {} for name in suites if tables[name].clusters is not None},
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from rag_harness.errors import SettingsError
 from rag_harness.results.cases import CaseFile
@@ -27,13 +26,9 @@ def cluster_of(case: Case, labels: Mapping[str, str], key: str) -> str:
     return ""
 
 
-def clusters_of(output: Path, data: str, key: str) -> dict[str, str]:
-    """Return the cluster of every case that a run has left, by its id."""
-    cases = CaseFile(output, data)
-    try:
-        return {name: cluster_of(cases[place].case, cases.labels[place], key) for name, place in cases.position.items()}
-    finally:
-        cases.close()
+def clusters_in(cases: CaseFile, key: str) -> list[str]:
+    """Return the cluster of every case of a file, in their order."""
+    return [cluster_of(cases[place].case, cases.labels[place], key) for place in range(len(cases.ids))]
 
 
 def check_cluster(suite: str, cases: Iterable[tuple[Case, Mapping[str, str]]], key: str) -> None:

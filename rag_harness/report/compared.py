@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_harness.report.baseline import SavedRun
-from rag_harness.report.comparison import Change, Comparison, compare, on_common_data
+from rag_harness.report.comparison import Change, Comparison, compare, on_common_data, paired_of
 from rag_harness.report.pairwise_lines import FIGURES, cut, figures, measure_said
 from rag_harness.report.saved_runs import read_run
 from rag_harness.report.summary import table
 from rag_harness.stats import holm
-from rag_harness.stats.paired import Paired, paired
+from rag_harness.stats.paired import Paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,4 @@ def _tested(suite: str, changes: Sequence[Change], before: SavedRun, now: SavedR
 
 
 def _paired(suite: str, change: Change, before: SavedRun, now: SavedRun) -> Paired:
-    a, b = (run.suites[suite].values(change.measure, {}) for run in (now, before))
-    common = [case for case in a if case in b]
-    return paired([a[case] for case in common], [b[case] for case in common])
+    return paired_of(now.suites[suite], before.suites[suite], change.measure, now.clusters.get(suite))

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.gates.bounds import span_of
 from rag_harness.measures import measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.summary import table
 from rag_harness.results.manifest import QUERIES
-from rag_harness.stats import Interval, holm, mean_or_none, paired_bootstrap_interval, permutation_test
+from rag_harness.stats import Interval, holm, mean_or_none, permutation_test
+from rag_harness.stats.by_case import differences, in_both
+from rag_harness.stats.paired import Paired, paired
 from rag_harness.types import GOLDEN
 
 _HEADER = ("", "before", "now", "difference", "95 % interval", "p (Holm)", "n", "gained", "lost")
@@ -25,9 +28,9 @@ _SHOWN = 36
 class Change:
     """A measure of a suite in two runs, over the cases that have a value in both.
 
-    ``difference`` is the mean of now - before with its 95 % paired-bootstrap interval; ``p`` is of the paired
-    permutation test, adjusted by Holm for the measures of the suite. ``gained`` cases got better: higher, or lower
-    where lower is better.
+    ``difference`` is the mean of now - before with its 95 % interval, that of gates; None where nothing bounds it.
+    ``p`` is of the paired permutation test, adjusted by Holm for the measures of the suite. ``gained`` cases got
+    better: higher, or lower where lower is better.
     """
 
     suite: str
@@ -36,14 +39,14 @@ class Change:
     before: float
     now: float
     difference: float
-    interval: Interval
+    interval: Interval | None
     p: float
     gained: tuple[str, ...]
     lost: tuple[str, ...]
 
     def cells(self) -> tuple[str, ...]:
         """Return the row of the table."""
-        bounds = f"[{self.interval.low:+.3f}, {self.interval.high:+.3f}]"
+        bounds = f"[{self.interval.low:+.3f}, {self.interval.high:+.3f}]" if self.interval else "-"
         means = f"{self.before:.3f}", f"{self.now:.3f}", f"{self.difference:+.3f}", bounds, f"{self.p:.3f}"
         return (f"  {self.measure}", *means, str(self.n), str(len(self.gained)), str(len(self.lost)))
 
@@ -110,14 +113,17 @@ def _cut(line: str) -> str:
 def _changes(name: str, now_run: SavedRun, before_run: SavedRun) -> list[Change]:
     now, before = now_run.suites[name], before_run.suites[name]
     measures = [each for each in now.measures() if not now_run.judged_otherwise(before_run, name, each)]
-    found = [_change(name, measure, now, before) for measure in measures if measure in set(before.measures())]
+    clusters = now_run.clusters.get(name)
+    found = [_change(name, measure, now, before, clusters) for measure in measures if measure in set(before.measures())]
     changes = [change for change in found if change is not None]
     if not changes:
         return []
     return [replace(each, p=p) for each, p in zip(changes, holm([each.p for each in changes]), strict=True)]
 
 
-def _change(name: str, measure: str, now: SavedSuite, before: SavedSuite) -> Change | None:
+def _change(
+    name: str, measure: str, now: SavedSuite, before: SavedSuite, clusters: Mapping[str, str] | None
+) -> Change | None:
     new, old = now.values(measure, {}), before.values(measure, {})
     cases = sorted(new.keys() & old.keys())
     if not cases:
@@ -125,17 +131,34 @@ def _change(name: str, measure: str, now: SavedSuite, before: SavedSuite) -> Cha
     a, b = [new[case] for case in cases], [old[case] for case in cases]
     rose = tuple(case for case in cases if new[case] - old[case] > _SAME)
     fell = tuple(case for case in cases if old[case] - new[case] > _SAME)
-    gained, lost = (fell, rose) if _lower_is_better(measure) else (rose, fell)
+    gained, lost = (fell, rose) if lower_is_better(measure) else (rose, fell)
     means = mean_or_none(b) or 0.0, mean_or_none(a) or 0.0
-    tests = paired_bootstrap_interval(a, b), permutation_test(a, b)
-    return Change(name, measure, len(cases), *means, means[1] - means[0], *tests, gained, lost)
+    found = paired_of(now, before, measure, clusters)
+    p = permutation_test(a, b) if found.p_permutation is None else found.p_permutation
+    return Change(name, measure, len(cases), *means, means[1] - means[0], found.interval, p, gained, lost)
 
 
-def _lower_is_better(measure: str) -> bool:
+def paired_of(now: SavedSuite, before: SavedSuite, measure: str, clusters: Mapping[str, str] | None = None) -> Paired:
+    """Return what the differences of the cases say that have a value in both runs; ``clusters`` are by case."""
+    new, old = in_both(now.values(measure, {}), before.values(measure, {}))
+    a, b = [*new.values()], [*old.values()]
+    span = span_of([*differences(new, old).values()], _unit(measure), is_difference=True)
+    return paired(a, b, span=span, clusters=[clusters[case] for case in new] if clusters else None)
+
+
+def _unit(measure: str) -> str:
+    try:
+        return measure_named(measure).unit
+    except PrerequisiteError:
+        return ""  # a measure that somebody else had
+
+
+def lower_is_better(measure: str) -> bool:
+    """Whether less of a measure is better; False of one that somebody else had."""
     try:
         return measure_named(measure).better == "lower"
     except PrerequisiteError:
-        return False  # a measure that somebody else had
+        return False
 
 
 def _others(before: SavedRun, now: SavedRun) -> Iterator[str]:

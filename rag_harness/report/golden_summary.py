@@ -8,7 +8,6 @@ from rag_harness.golden.run import RetrievalResult
 from rag_harness.report.misses import WIDTH, cut, miss_line
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table as aligned
-from rag_harness.stats import bootstrap_interval
 
 MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10")
 SLICE = "query_type"
@@ -38,11 +37,8 @@ def _row(table: SuiteTable, where: dict[str, str], name: str) -> tuple[str, ...]
 
 
 def _interval(table: SuiteTable) -> str:
-    values = list(table.values("recall@10", {}).values())
-    if not values:
-        return "-"
-    low, high = bootstrap_interval(values)
-    return f"{low:.3f} to {high:.3f}"
+    found = table.interval("recall@10") if table.has("recall@10") else None
+    return f"{found[0]:.3f} to {found[1]:.3f}" if found else "-"
 
 
 def _ranks(results: Sequence[RetrievalResult]) -> str:

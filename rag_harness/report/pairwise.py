@@ -6,18 +6,19 @@ of the two has no context), and all others. So asking a judge for more takes not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isfinite
 from typing import Any, Literal
 
+from rag_harness.gates.bounds import span_of
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import SuiteRecord
-from rag_harness.stats import holm
-from rag_harness.stats.by_case import in_both
+from rag_harness.stats import Interval, holm
+from rag_harness.stats.by_case import differences, in_both
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import Paired, paired, quantile_difference
 from rag_harness.types import GOLDEN
@@ -27,6 +28,7 @@ RISKS = ("hri", "hri_gold")
 """Whose tail is compared too, for a mean hides the few answers that do harm."""
 _FIRST = ("g_mean", *RISKS, "context_precision", "faithfulness", "answer_relevancy", "factuality")
 TAIL = 0.95
+ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,10 @@ class Cell:
 
     @property
     def is_significant(self) -> bool:
-        """Whether neither test leaves more than 5 % to chance."""
-        return self.p_t is not None and self.p_permutation is not None and max(self.p_t, self.p_permutation) <= 0.05
+        """Whether neither test leaves more than 5 % to chance, and the interval, which is guarded, does not hold 0."""
+        if self.p_t is None or self.p_permutation is None or max(self.p_t, self.p_permutation) > ALPHA:
+            return False
+        return self.found is None or excludes_0(self.found.interval)
 
     def as_json(self) -> dict[str, Any]:
         """Return the cell for ``summary.json``."""
@@ -77,6 +81,11 @@ class Cell:
             "p_permutation_holm": self.p_permutation,
             "reason": self.reason,
         }
+
+
+def excludes_0(interval: Interval | None) -> bool:
+    """Whether an interval that there is lies on one side of 0."""
+    return interval is None or interval.low > 0 or interval.high < 0
 
 
 def pairwise(tables: Mapping[str, SuiteTable], suites: Mapping[str, SuiteRecord]) -> list[Cell]:
@@ -147,7 +156,10 @@ def compared(tables: Mapping[str, SuiteTable], cell: Cell, reason: str = "", res
     """Return the cell with what was found, or why there is nothing; ``reason`` where that is known before."""
     if reason := reason or _undefined(tables, cell):
         return replace(cell, reason=reason)
-    found = paired(*_values(tables, cell), resamples=resamples)
+    a, b = _values(tables, cell)
+    unit = tables[cell.first].columns[cell.measure].measure.unit
+    span, clusters = span_of(list(differences(a, b).values()), unit, is_difference=True), _clusters(tables, cell, a)
+    found = paired([*a.values()], [*b.values()], span=span, clusters=clusters, resamples=resamples)
     return replace(cell, found=found, reason=f"{cell.pair}: {found.reason}" if found.reason else "")
 
 
@@ -169,17 +181,22 @@ def _undefined(tables: Mapping[str, SuiteTable], cell: Cell) -> str:
     return "" if _values(tables, cell)[0] else f"{cell.pair}: no case has it in both"
 
 
-def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[list[float], list[float]]:
+def _values(tables: Mapping[str, SuiteTable], cell: Cell) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Return both sides' values of the cases that have one in both, in one order."""
     a, b = (tables[name].values(cell.measure, dict(cell.where)) for name in (cell.first, cell.second))
-    first, second = in_both(a, b)
-    return list(first.values()), list(second.values())
+    return in_both(a, b)
+
+
+def _clusters(tables: Mapping[str, SuiteTable], cell: Cell, cases: Iterable[str]) -> list[str] | None:
+    """Return the cluster of each case; one that stands alone is its own."""
+    known = tables[cell.first].cluster_by_case
+    return None if known is None else [known[case] for case in cases]
 
 
 def _tails(tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> Iterator[Cell]:
     for cell in cells:
         if cell.measure in RISKS and cell.found:
-            yield _tail(cell, *_values(tables, cell))
+            yield _tail(cell, *([*side.values()] for side in _values(tables, cell)))
 
 
 def _resamples(n: int) -> int:

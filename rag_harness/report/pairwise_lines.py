@@ -31,7 +31,7 @@ def pairwise_lines(cells: Sequence[Cell]) -> list[str]:
     }
     head = (
         f"differences over the same cases, first minus second; p adjusted by Holm for {tests['study']} tests, for "
-        f"{tests['others']} in the matrix; * both p <= 0.05; ↓ lower is better"
+        f"{tests['others']} in the matrix; * both p <= 0.05, interval without 0; ↓ lower is better"
     )
     lines = [*wrap(head, _WIDTH), *_study(study), *_matrix(shown), *_reasons(shown)]
     more = len(pairs) - _MOST_PAIRS

@@ -9,15 +9,17 @@ from itertools import combinations
 from math import isfinite
 
 from rag_harness.errors import DataError, PrerequisiteError, unknown
+from rag_harness.gates.bounds import span_of
 from rag_harness.measures import is_judged, measure_named
 from rag_harness.report.baseline import SavedRun, SavedSuite
 from rag_harness.report.compared import baselines_argument
+from rag_harness.report.comparison import lower_is_better
 from rag_harness.report.pairwise_lines import cut, measure_said
 from rag_harness.report.saved_runs import read_run
 from rag_harness.report.summary import table
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import spread_of
-from rag_harness.stats.power import cases_needed, detectable_difference
+from rag_harness.stats.settling import Reach
 from rag_harness.types import GOLDEN
 
 USUAL = ("recall@5", "mrr@10", "token_f1")
@@ -76,8 +78,8 @@ def power_lines(run: SavedRun, difference: float = 0.05, measures: Sequence[str]
     head = ["", "measure", "slice", "n", "sd", "detects", f"for {difference:g}"]
     reasons = {f"{each.name}, {measure_said(each.measure)}: {each.reason}": None for each in found if each.reason}
     lines = [
-        "two-sided 5 %, power 80 %; detects: the smallest difference of means that n cases see;",
-        f"for {difference:g}: cases that such a difference needs. e3: against a threshold; e3 - e2: same cases",
+        "gates @95%, passed in 80 % of runs; detects: the smallest difference that n cases show;",
+        f"for {difference:g}: cases that such a difference needs. e3: above a threshold; e3 - e2: e3 > e2, same cases",
         *table([head, *(each.cells() for each in found)]),
         *reasons,
     ]
@@ -94,15 +96,23 @@ def power(run: SavedRun, difference: float, measures: Sequence[str] = (), key: s
     _check_difference(difference, chosen)
     slices = [{key: value} for value in _slices(run, key)] if key else [{}]
     suites = sorted(run.suites.items())
-    found = [(name, [suite]) for name, suite in suites]
+    found = [(name, [suite], run.clusters.get(name)) for name, suite in suites]
     experiments = [(name, suite) for name, suite in suites if name != GOLDEN]
-    found += [(f"{b} - {a}", [second, first]) for (a, first), (b, second) in combinations(experiments, 2)]
+    pairs = combinations(experiments, 2)
+    found += [(f"{b} - {a}", [second, first], run.clusters.get(b)) for (a, first), (b, second) in pairs]
     asked = [(measure, where) for measure in chosen for where in slices]
-    rows = [_power(name, sides, *each, difference) for name, sides in found for each in asked]
+    rows = [_power(name, sides, *each, difference, clusters) for name, sides, clusters in found for each in asked]
     return [row for row in rows if row.n]
 
 
-def _power(name: str, sides: Sequence[SavedSuite], measure: str, where: Mapping[str, str], difference: float) -> Power:
+def _power(
+    name: str,
+    sides: Sequence[SavedSuite],
+    measure: str,
+    where: Mapping[str, str],
+    difference: float,
+    clusters: Mapping[str, str] | None,
+) -> Power:
     values = [suite.values(measure, where) for suite in sides]
     common = [case for case in values[0] if case in values[-1]]
     row = Power(name, measure, next(iter(where.values()), ""), len(common))
@@ -113,12 +123,20 @@ def _power(name: str, sides: Sequence[SavedSuite], measure: str, where: Mapping[
         sd = spread_of(*columns)
     except UndefinedError as why:
         return Power(name, measure, row.slice, row.n, reason=f"{why}, so nothing tells how others would spread")
-    detectable = detectable_difference(sd, row.n)
-    try:
-        needed, reason = cases_needed(sd, difference), ""
-    except ValueError as why:
-        needed, reason = None, str(why)
-    return Power(name, measure, row.slice, row.n, sd, detectable, needed, reason)
+    reach = _reach(columns, measure, [clusters[case] for case in common] if clusters else None)
+    detectable, needed = reach.of(row.n), reach.cases(difference)
+    reason = "" if needed else f"no number of cases shows a difference of {difference:g}"
+    return Power(name, measure, row.slice, row.n, sd, detectable if isfinite(detectable) else None, needed, reason)
+
+
+def _reach(columns: Sequence[Sequence[float]], measure: str, clusters: Sequence[str] | None) -> Reach:
+    """Return how far the bound of a gate reaches: on the side where the measure is better."""
+    is_difference = len(columns) > 1
+    values = [a - b for a, b in zip(*columns, strict=True)] if is_difference else list(columns[0])
+    span = span_of(values, "share" if _is_share(measure) else "", is_difference)
+    if lower_is_better(measure):
+        values, span = [-value for value in values], (-span[1], -span[0]) if span else None
+    return Reach(values, span, is_difference=is_difference, clusters=clusters)
 
 
 def _measures(run: SavedRun, named: Sequence[str]) -> list[str]:

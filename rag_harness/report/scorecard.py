@@ -120,8 +120,8 @@ def _cell(suite: SuiteTable, columns: Sequence[str], n: int) -> str:
     mean = f"{sum(values) / len(values):.2f}"
     if len(values) == 1:
         return mean  # one case bounds nothing
-    low, high = suite.interval(name)
-    return f"{mean} ±{(high - low) / 2:.2f}"
+    found = suite.interval(name)
+    return f"{mean} ±{(found[1] - found[0]) / 2:.2f}" if found else mean
 
 
 def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:

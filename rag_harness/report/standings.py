@@ -13,7 +13,6 @@ from itertools import combinations
 from math import comb, inf
 from statistics import fmean
 
-from rag_harness.gates.judging import interval_of_mean
 from rag_harness.report.pairwise import Cell, adjusted, compared, judged_measures
 from rag_harness.report.slices_asked import SliceAsked
 from rag_harness.report.standing import Standing, Standings, Where
@@ -106,6 +105,7 @@ class _Field:
         means = {name: fmean(found) for name, found in values.items()}
         led = {name: sign * sum(_lead(cell, name) for cell in cells) for name in means}
         best = max(means, key=lambda name: (led[name], sign * means[name]))
+        interval = self.having[best].interval(self.measure, self.inside)
         mine = [cell if cell.first == best else _turned(cell) for cell in cells if best in (cell.first, cell.second)]
         return Standing(
             data=self.data,
@@ -117,7 +117,7 @@ class _Field:
             best=best,
             n=len(values[best]),
             mean=means[best],
-            interval=Interval(*interval_of_mean(values[best], measure.unit)) if len(values[best]) > 1 else None,
+            interval=Interval(*interval) if interval and len(values[best]) > 1 else None,
             against=sorted(mine, key=lambda cell: sign * cell.found.difference if cell.found else inf),
             without=[name for name in self.tables if name not in values],
         )

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.gates.judging import interval_of_mean
+from rag_harness.gates.bounds import interval_of_mean
 from rag_harness.measures import Measure
 from rag_harness.measures.judged import CATEGORIES
 from rag_harness.report.totals import Totals
@@ -76,6 +76,7 @@ class SuiteTable:
         categories: name of each answer's kind, in the order of the cases; "" where a case has none. None where the
             suite was not judged on what they are made of.
         said_again: values of a judge that was asked again, by measure and case.
+        clusters: of each case, in their order, where the run was told that some are alike; "" of one that stands alone.
     """
 
     def __init__(
@@ -87,10 +88,11 @@ class SuiteTable:
         totals: Totals,
     ) -> None:
         self.ids, self.labels, self.states, self.columns, self.totals = ids, labels, states, columns, totals
-        self._intervals: dict[str, tuple[float, float]] = {}
+        self._intervals: dict[tuple[str, frozenset[tuple[str, str]]], tuple[float, float] | None] = {}
         self._masks: dict[frozenset[tuple[str, str]], _Mask] = {}
         self.categories: Sequence[str] | None = None
         self.said_again: Mapping[str, Mapping[str, Sequence[float | None]]] = {}
+        self.clusters: Sequence[str] | None = None
 
     def total_of(self, where: Slice, /) -> int:
         """Count the cases in the data."""
@@ -150,12 +152,24 @@ class SuiteTable:
         found = {measure: self.columns[measure].values[chosen] for measure in measures}
         return {measure: mean_of(values[~np.isnan(values)]) for measure, values in found.items()}
 
-    def interval(self, measure: str) -> tuple[float, float]:
-        """Return the 95 % interval of the mean of a measure that some case has a value of, as gates show it."""
-        if measure not in self._intervals:
-            found = list(self.values(measure, {}).values())
-            self._intervals[measure] = interval_of_mean(found, self.columns[measure].measure.unit)
-        return self._intervals[measure]
+    def interval(self, measure: str, where: Slice | None = None) -> tuple[float, float] | None:
+        """Return the 95 % interval of the mean of a measure that some case has a value of, as gates show it.
+
+        None where the cases do not bound it: one case, or times that are all equal.
+        """
+        key = measure, frozenset((where or {}).items())
+        if key not in self._intervals:
+            found, known = self.values(measure, where or {}), self.cluster_by_case
+            alike = None if known is None else [known[case] for case in found]
+            self._intervals[key] = interval_of_mean([*found.values()], self.columns[measure].measure.unit, alike)
+        return self._intervals[key]
+
+    @cached_property
+    def cluster_by_case(self) -> Mapping[str, str] | None:
+        """The cluster of each case by its id, which is also that of a case that stands alone; None where none are."""
+        if self.clusters is None:
+            return None
+        return {case: cluster or f"\0{case}" for case, cluster in zip(self.ids, self.clusters, strict=True)}
 
     def by(self, key: str, measures: Sequence[str]) -> dict[str, dict[str, float | None]]:
         """Return the aggregates of each value of a slice key, sorted, over the selected cases."""

@@ -83,7 +83,7 @@ def _judged(table: SuiteTable) -> dict[str, Any]:
     if not names:
         return {}
     return {
-        "intervals": {name: list(table.interval(name)) for name in values},
+        "intervals": {name: [*between] for name in values if (between := table.interval(name))},
         "p95": {name: quantile(sorted(found), 0.95) for name, found in values.items() if name.startswith("hri")},
         "categories": table.shares(),
         "unmeasured": {name: table.unmeasured(name, {}) for name in names},

@@ -14,6 +14,7 @@ from rag_harness.measures import Measure
 from rag_harness.report.blocks.block import Block, Mask
 from rag_harness.report.blocks.reading import read_blocks, read_score_blocks
 from rag_harness.report.blocks.segments import SEGMENT
+from rag_harness.report.clusters import clusters_in
 from rag_harness.report.columns import Growing
 from rag_harness.report.judged import JudgedColumns
 from rag_harness.report.suite_table import State, SuiteTable
@@ -42,10 +43,14 @@ def read_tables(output: Path, measures: MeasuresOf, manifest: RunManifest | None
     manifest = manifest or read_manifest(output)
     cases = {data: CaseFile(output, data) for data in _data(manifest)}
     try:
-        return {
+        tables = {
             name: _read_table(output / record.file, name, record, cases[record.data], measures(name))
             for name, record in sorted(manifest.suites.items())
         }
+        if key := manifest.settings.get("cluster"):
+            for name, table in tables.items():
+                table.clusters = clusters_in(cases[manifest.suites[name].data], key)
+        return tables
     finally:
         for file in cases.values():
             file.close()

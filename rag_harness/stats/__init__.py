@@ -9,24 +9,26 @@ Agreement of raters and what it corrects are in ``agreement``, ``alpha`` and ``p
 from __future__ import annotations
 
 from rag_harness.stats.corrections import holm
+from rag_harness.stats.difference_bounds import difference_bounds, difference_interval
 from rag_harness.stats.inputs import Values
-from rag_harness.stats.intervals import Interval, bootstrap_interval, paired_bootstrap_interval, wilson_interval
+from rag_harness.stats.intervals import Interval
 from rag_harness.stats.mean_bounds import mean_bounds, mean_interval
 from rag_harness.stats.means import mean_or_none
 from rag_harness.stats.permutation import permutation_test
 from rag_harness.stats.quantiles import quantile, quantile_interval
+from rag_harness.stats.shares import clopper_pearson
 
 __all__ = [
     "Interval",
     "Values",
-    "bootstrap_interval",
+    "clopper_pearson",
+    "difference_bounds",
+    "difference_interval",
     "holm",
     "mean_bounds",
     "mean_interval",
     "mean_or_none",
-    "paired_bootstrap_interval",
     "permutation_test",
     "quantile",
     "quantile_interval",
-    "wilson_interval",
 ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from math import ceil
 
 import numpy as np
 
@@ -26,10 +27,11 @@ Span = tuple[float, float]
 """The least and the greatest value that a case can have."""
 MANY = 1000
 """Values from which those that are near each other are weighed together."""
+DRAWS = 10_000
+_BEYOND, _MOST_DRAWS = 25, 100_000
+"""Draws that are to lie beyond a bound, and the most that are made for that."""
 _BINS = 256
 """Of the whole range: the values of a bin differ by a 256th of it at most."""
-_INTERVAL_CASE = 0.5
-"""Half an unseen case on either side, as Jeffreys' interval of a share has: both tails err, but not at once."""
 
 
 def bounded_bounds(
@@ -38,42 +40,52 @@ def bounded_bounds(
     confidence: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
     *,
-    unseen: float = 1,
-    resamples: int = 10_000,
+    resamples: int | None = None,
     seed: int = 0,
 ) -> Interval:
     """Return a lower and an upper bound of the mean, each of which holds with ``confidence``.
 
-    ``unseen`` is the weight, in cases, of what was not seen.
+    More is drawn where the confidence is so high that few draws would lie beyond a bound.
 
     Raises:
         ValueError: a value lies outside the span.
     """
-    array = within(values, span)
-    if clusters is None and len(array) >= MANY:
-        return _of_many(array, span, confidence, unseen, positive(resamples), seed)
-    sums, counts = _grouped(array, clusters)
+    array, tail = within(values, span), 1 - checked(confidence)
+    resamples = max(DRAWS if resamples is None else positive(resamples), min(ceil(_BEYOND / tail), _MOST_DRAWS))
+    if clusters is not None:
+        return _drawn(*_grouped(array, clusters), span, tail, resamples, seed)
+    if len(array) >= MANY:
+        return _of_many(array, span, tail, resamples, seed)
+    return _of_few(array.tobytes(), span, tail, resamples, seed)
+
+
+@lru_cache(maxsize=64)  # experiments that differ in their answers alone have equal values of what they found
+def _of_few(values: bytes, span: Span, tail: float, resamples: int, seed: int) -> Interval:
+    return _drawn(*_grouped(np.frombuffer(values), None), span, tail, resamples, seed)
+
+
+def _drawn(sums: ClusterSums, counts: Floats, span: Span, tail: float, resamples: int, seed: int) -> Interval:
     # The unseen case is as large as the clusters are on average.
     size = float((sums.sizes * counts).sum() / counts.sum())
-    rng, tail = np.random.default_rng(seed), 1 - checked(confidence)
+    rng = np.random.default_rng(seed)
 
     def draw(rows: int) -> Floats:
         weights = _weights(counts, rows, rng)
-        more = rng.standard_gamma(unseen, rows) * size
+        more = rng.standard_exponential(rows) * size
         total, every = weights @ sums.totals, weights @ sums.sizes + more
         return np.stack([(total + more * end) / every for end in span], axis=1)
 
-    lows, highs = by_chunks(positive(resamples), len(counts), draw).T
+    lows, highs = by_chunks(resamples, len(counts), draw).T
     return Interval(float(np.quantile(lows, tail)), float(np.quantile(highs, 1 - tail)))
 
 
-def _of_many(array: Floats, span: Span, confidence: float, unseen: float, resamples: int, seed: int) -> Interval:
+def _of_many(array: Floats, span: Span, tail: float, resamples: int, seed: int) -> Interval:
     counts, means, spreads = _binned(array, span)
-    rng, tail = np.random.default_rng(seed), 1 - checked(confidence)
+    rng = np.random.default_rng(seed)
 
     def draw(rows: int) -> Floats:
         weights = _weights(counts, rows, rng)
-        more = rng.standard_gamma(unseen, rows)
+        more = rng.standard_exponential(rows)
         # Of a bin's weight the parts are uniform on a simplex: their mean varies by s² / (count + 1).
         moved = np.sqrt(weights**2 @ (spreads / (counts + 1))) * rng.standard_normal(rows)
         total, every = weights @ means + moved, weights.sum(axis=1) + more
@@ -96,16 +108,6 @@ def _binned(array: Floats, span: Span) -> tuple[Floats, Floats, Floats]:
     shift = np.bincount(place, apart, _BINS)[there] / counts
     squares = np.bincount(place, apart**2, _BINS)[there] / counts
     return counts, middle[there] + shift, np.maximum(squares - shift**2, 0.0)
-
-
-def bounded_interval(values: Values, span: Span = (0, 1), confidence: float = 0.95) -> Interval:
-    """Bound the mean on both sides, in the unit of the values."""
-    return _interval(within(values, span).tobytes(), span, (1 + checked(confidence)) / 2)
-
-
-@lru_cache(maxsize=8)  # as of the bootstrap's: experiments often have equal values
-def _interval(values: bytes, span: Span, confidence: float) -> Interval:
-    return bounded_bounds(np.frombuffer(values), span, confidence, unseen=_INTERVAL_CASE)
 
 
 def within(values: Values, span: Span) -> Floats:

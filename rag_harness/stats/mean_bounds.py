@@ -1,4 +1,8 @@
-"""Which bounds a mean has: chosen by what its values can be, by simulation (docs/verdicts.md)."""
+"""Which bounds a mean has: chosen by what its values can be, by simulation (docs/verdicts.md).
+
+An interval is the same as the two bounds, each at a confidence that lets both hold together: what is printed beside a
+value and what decides about it never disagree.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +11,28 @@ from math import sqrt
 
 import numpy as np
 
-from rag_harness.stats.bounded import Span, bounded_bounds, bounded_interval, within
+from rag_harness.stats.bounded import Span, bounded_bounds, within
 from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats
-from rag_harness.stats.intervals import Interval, bootstrap_interval
+from rag_harness.stats.intervals import Interval
 from rag_harness.stats.shares import finite_share_bounds, share_bounds
-from rag_harness.stats.students import bootstrap_t_bounds, t_bounds
-
-FEW = 100
-"""Cases below which the percentile bootstrap is too short: 7 to 10 % outside instead of 5."""
-MANY = 1000
-"""Cases from which drawing samples gets slow."""
+from rag_harness.stats.students import skewed_t_bounds, t_bounds
 
 
-def mean_interval(values: Values, span: Span | None = None, confidence: float = 0.95) -> Interval:
-    """Bound a mean on both sides, in the unit of its values.
+def mean_interval(
+    values: Values,
+    span: Span | None = None,
+    confidence: float = 0.95,
+    clusters: Sequence[Hashable] | None = None,
+    population: int | None = None,
+) -> Interval:
+    """Bound a mean on both sides, in the unit of its values, with ``confidence`` of both ends together.
 
-    Args:
-        values: one a case.
-        span: the least and the greatest that a value can be, if that is known.
-        confidence: of both ends together.
+    The arguments are those of ``mean_bounds``.
+
+    Raises:
+        UndefinedError, ValueError: as ``mean_bounds``.
     """
-    array = floats(values, "mean_interval")
-    if FEW <= len(array) < MANY:
-        return bootstrap_interval(array, confidence=confidence)
-    if span is not None:
-        return bounded_interval(array, span, confidence)
-    try:
-        return _without_span(array, (1 + checked(confidence)) / 2, None)
-    except UndefinedError:
-        return Interval(float(array.mean()), float(array.mean()))
+    return mean_bounds(values, span, (1 + checked(confidence)) / 2, clusters, population)
 
 
 def mean_bounds(
@@ -70,14 +67,14 @@ def mean_bounds(
     if alone and span and np.isin(array, span).all():
         return _share(array, span, confidence, population)
     bounds = _open(array, span, confidence, None if alone else clusters)
-    return bounds if population is None else _of_these(bounds, array, span, population)
+    return bounds if population is None else of_these(bounds, array, span, population)
 
 
 def _open(array: Floats, span: Span | None, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
     if clusters is not None and len(set(clusters)) < 2:
         raise UndefinedError("all cases are of one cluster, which bounds nothing")
     if span is None:
-        return _without_span(array, confidence, clusters)
+        return skewed_t_bounds(array, confidence, clusters)
     bounds = bounded_bounds(array, span, confidence, clusters)
     if clusters is None:
         return bounds
@@ -97,12 +94,6 @@ def _share(array: Floats, span: Span, confidence: float, population: int | None)
     return Interval(*(span[0] + share * (span[1] - span[0]) for share in found))
 
 
-def _without_span(array: Floats, confidence: float, clusters: Sequence[Hashable] | None) -> Interval:
-    found = t_bounds(array, confidence, clusters)
-    units = len(array) if clusters is None else len(set(clusters))
-    return _wider(found, bootstrap_t_bounds(array, confidence, clusters)) if units < MANY else found
-
-
 def _held(bounds: Interval, span: Span) -> Interval:
     return Interval(max(bounds.low, span[0]), min(bounds.high, span[1]))
 
@@ -111,8 +102,11 @@ def _wider(first: Interval, second: Interval) -> Interval:
     return Interval(min(first.low, second.low), max(first.high, second.high))
 
 
-def _of_these(bounds: Interval, array: Floats, span: Span | None, population: int) -> Interval:
-    """Narrow the bounds by the finite-population correction, sqrt(1 - n / N); arithmetic may bound more."""
+def of_these(bounds: Interval, array: Floats, span: Span | None, population: int) -> Interval:
+    """Narrow the bounds to the mean of a population of which these are a part; arithmetic may bound it more.
+
+    By the finite-population correction, sqrt(1 - n / N).
+    """
     mean, kept = float(array.mean()), sqrt(1 - len(array) / population)
     low, high = (mean + kept * (end - mean) for end in bounds)
     if span is None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from collections.abc import Hashable, Sequence
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
-from rag_harness.stats.distributions import t_outside, t_quantile
+from rag_harness.stats.bounded import Span
+from rag_harness.stats.clusters import cluster_sums, standard_error
+from rag_harness.stats.difference_bounds import difference_interval
+from rag_harness.stats.distributions import t_outside
 from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, differences_of, pairs_of, positive
 from rag_harness.stats.intervals import Interval
 from rag_harness.stats.permutation import permutation_test
@@ -17,12 +21,13 @@ from rag_harness.stats.resampling import by_chunks
 _SAME = 1e-12
 ONE_PAIR = "one case only"
 ALL_EQUAL = "all differences are equal"
+ONE_CLUSTER = "all cases are of one cluster"
 
 
 class Paired(NamedTuple):
     """What the differences a - b of n cases say.
 
-    ``interval`` is Student's, in the unit of the values; ``effect`` is Cohen's d_z, the mean difference in standard
+    ``interval`` is in the unit of the values; ``effect`` is Cohen's d_z, the mean difference in standard
     deviations of the differences; ``p_t`` and ``p_permutation`` are two-sided. They are None where the differences do
     not define them, and ``reason`` says why.
     """
@@ -37,12 +42,29 @@ class Paired(NamedTuple):
 
 
 def paired(
-    a: Values, b: Values, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0, permute: bool = True
+    a: Values,
+    b: Values,
+    *,
+    span: Span | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> Paired:
     """Return mean difference, interval, effect and p-values of a - b, value by value of the same cases.
 
-    Paired t (Student 1908) and Fisher's randomization test beside it; d_z as Lakens 2013 has it. Neither is of a
-    quantile: ``quantile_difference`` is. Without ``permute`` there is no ``p_permutation``, which takes longest.
+    The interval is that of gates that ask which is better (``difference_bounds``). Beside it stand the paired t-test
+    (Student 1908) and Fisher's randomization test; d_z as Lakens 2013 has it. None of them is of a quantile:
+    ``quantile_difference`` is.
+
+    Args:
+        a: a value a case.
+        b: the same cases' other value.
+        span: the least and the greatest that a difference can be, if that is known.
+        clusters: of each case, where some are alike: they are then tested as one, by the sum of their differences.
+        confidence: of both ends of the interval together.
+        resamples: sign flips that are drawn where there are too many to count.
+        seed: of the flips.
 
     Raises:
         ValueError: there are no pairs, or a value is NaN or infinite.
@@ -50,14 +72,26 @@ def paired(
     first, second = pairs_of(a, b, "paired")
     differences = first - second
     n, mean = len(differences), float(differences.mean())
-    if n == 1 or _is_flat(differences, max(np.abs(first).max(), np.abs(second).max())):
+    if n == 1:
+        return Paired(n, mean, reason=ONE_PAIR)
+    interval = _interval(differences, span, confidence, clusters)
+    sums = cluster_sums(differences, clusters)
+    count = len(sums.sizes)
+    if _is_flat(differences, max(np.abs(first).max(), np.abs(second).max())) or count == 1:
         # A t-test would divide by 0, and equal differences tell nothing of how others would be.
-        return Paired(n, mean, reason=ONE_PAIR if n == 1 else ALL_EQUAL)
-    error = float(differences.std(ddof=1)) / sqrt(n)
-    half = t_quantile((1 + checked(confidence)) / 2, n - 1) * error
-    by_chance = permutation_test(first, second, resamples=resamples, seed=seed) if permute else None
-    p = t_outside(mean / error, n - 1)
-    return Paired(n, mean, Interval(mean - half, mean + half), mean / (error * sqrt(n)), p, by_chance)
+        return Paired(n, mean, interval, reason=ALL_EQUAL if count > 1 else ONE_CLUSTER)
+    t = mean / standard_error(sums)
+    by_chance = permutation_test(sums.totals, np.zeros(count), resamples=resamples, seed=seed)
+    return Paired(n, mean, interval, mean / float(differences.std(ddof=1)), t_outside(t, count - 1), by_chance)
+
+
+def _interval(
+    differences: Floats, span: Span | None, confidence: float, clusters: Sequence[Hashable] | None
+) -> Interval | None:
+    try:
+        return difference_interval(differences, span, confidence, clusters)
+    except UndefinedError:
+        return None
 
 
 def quantile_difference(

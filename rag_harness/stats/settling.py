@@ -1,52 +1,127 @@
-"""How many cases would settle what is not settled."""
+"""How many cases a bound needs to tell a mean from a threshold: found by drawing runs of so many cases.
+
+Each drawn run has cases like those that were seen. Its bound is computed from the run's moments, for to draw 10,000
+weights for each of some hundred runs would take minutes: Student's by its formula, Gaffke's by the moments that a mean
+with Dirichlet weights has, and Cornish & Fisher's expansion of its quantile (1938).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from math import ceil, isclose, log, log1p, sqrt
+from functools import partial
+from math import isclose, sqrt
 from statistics import NormalDist
 
+import numpy as np
+
+from rag_harness.stats.bounded import Span
 from rag_harness.stats.clusters import cluster_sums, standard_error
-from rag_harness.stats.inputs import Values, checked, floats
+from rag_harness.stats.difference_bounds import FEWEST, MOST
+from rag_harness.stats.distributions import t_quantile
+from rag_harness.stats.inputs import Floats, Values, checked, floats
+from rag_harness.stats.students import skew_term
+
+_RUNS = 600
+_BINS = 200
+"""Values that are told apart: of more, those next to each other count as their mean."""
+_MOST_CASES = 100_000_000
+_NO_SPREAD = 1e-24
+_NEAR = 1.02
+"""The number of cases is found to 2 %: drawing says no more."""
 
 
-def cases_to_settle(gap: float, spread: float, confidence: float = 0.95, power: float = 0.8) -> int | None:
-    """Return how many cases in all are needed to tell a mean from a threshold ``gap`` away, with a chance of ``power``.
+class Reach:
+    """How far below its mean a run's lower bound lies.
 
-    n = ((z_confidence + z_power) · spread / gap)², rounded up: the normal approximation, one-sided. ``spread`` is the
-    standard deviation of a case, in the unit of ``gap``. None where the gap is 0: at exactly the threshold no number
-    would.
+    Args:
+        values: one a case, of a run; for an upper bound, their negatives.
+        span: the least and the greatest that a value can be, if that is known.
+        confidence: of the bound.
+        is_difference: whether the paired test bounds it, with its guard (``difference_bounds``).
+        clusters: of each case, where some are alike.
+        power: the share of runs that are to do as well.
     """
-    if isclose(gap, 0, abs_tol=1e-12):
-        return None
-    z = sum(NormalDist().inv_cdf(checked(share)) for share in (confidence, power))
-    return ceil(round((z * spread / gap) ** 2, 6))
 
+    def __init__(
+        self,
+        values: Values,
+        span: Span | None = None,
+        confidence: float = 0.95,
+        *,
+        is_difference: bool = False,
+        clusters: Sequence[Hashable] | None = None,
+        power: float = 0.8,
+    ) -> None:
+        array = floats(values, "Reach")
+        self._mean, self._confidence, self._power = float(array.mean()), checked(confidence), checked(power)
+        self._places, counts = _told_apart(array)
+        self._shares = counts / counts.sum()
+        self._least, self._is_difference = (span[0] if span else None), is_difference
+        # So many cases of clusters tell as much as one that stands alone.
+        self._alike = max(1.0, (spread_of(array, clusters) / spread_of(array)) ** 2) if array.std() else 1.0
 
-def more_to_settle(n: int, gap: float, reach: float, spread: float, confidence: float = 0.95) -> int | None:
-    """Return how many cases more are needed where a bound lies ``reach`` from the mean of ``n``, beyond the threshold.
+    def of(self, n: int) -> float:
+        """Return by how much the mean has to clear a threshold, so that ``power`` of runs of n cases show that."""
+        alone = max(2, round(n / self._alike))
+        counts = np.random.default_rng(0).multinomial(alone, self._shares, _RUNS).astype(float)
+        return self._mean - float(np.quantile(self._lower(counts, alone), 1 - self._power))
 
-    That is what ``cases_to_settle`` says, and at least as many as narrow the bound itself to the gap: it shrinks with
-    the square root of n. Where all values are the best of a share, with n: it is then (1 - confidence)^(1/n).
-    """
-    needed = cases_to_settle(gap, spread, confidence)
-    if needed is None:
-        return None
-    if not spread:
-        return max(ceil(log(1 - checked(confidence)) / log1p(-min(abs(gap), 1 - 1e-12))) - n, 1)
-    return max(needed, ceil(n * max(reach / abs(gap), 1) ** 2), n + 1) - n
+    def cases(self, gap: float) -> int | None:
+        """Return how many cases are needed where the mean clears the threshold by ``gap``.
 
+        None where the gap is 0, or needs more than 100 million cases: no number would do.
+        """
+        if gap <= 0 or isclose(gap, 0, abs_tol=1e-12) or self.of(_MOST_CASES) > gap:
+            return None
+        low, high = 1, 2
+        while self.of(high) > gap:
+            low, high = high, 2 * high
+        while high > low + 1 and high > low * _NEAR:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.of(middle) <= gap else (middle, high)
+        return high
 
-def quantile_to_settle(n: int, below: float, share: float, confidence: float = 0.95) -> int | None:
-    """Return how many cases more tell whether ``share`` of cases lie below a threshold where ``below`` of ``n`` do.
+    def _lower(self, counts: Floats, n: int) -> Floats:
+        """Return the lower bound of each run, shape (runs,), from how often each value came."""
+        without = self._without(counts, n)
+        if not self._is_difference and self._least is not None:
+            return without
+        places = self._places
+        mean = counts @ places / n
+        second, third = (counts @ (places - self._mean) ** power / n for power in (2, 3))
+        shift = mean - self._mean
+        variance = np.maximum(second - shift**2, 0.0)
+        skewness = (third - 3 * shift * second + 2 * shift**3) / _above_0(variance) ** 1.5
+        t = t_quantile(self._confidence, n - 1)
+        more = np.maximum(-skew_term(1.0, t, n) * skewness, 0.0)
+        found = mean - np.sqrt(variance / (n - 1)) * (t + more)
+        if self._is_difference:
+            squares = counts @ places**2
+            largest = np.max(np.where(counts > 0, places**2, 0.0), axis=1)
+            guarded = (counts[:, places != 0].sum(axis=1) < FEWEST) | (largest > MOST * squares)
+            return np.where(guarded | (variance <= _NO_SPREAD), without, found)
+        return np.where(variance > _NO_SPREAD, found, -np.inf)
 
-    At least so many as bound a quantile at all: ln(1 - confidence) / ln(share), 59 for the 95 % one.
-    """
-    needed = cases_to_settle(below - share, sqrt(below * (1 - below)), confidence)
-    if needed is None:
-        return None
-    least = ceil(log(1 - checked(confidence)) / log(max(share, 1 - share)))
-    return max(needed - n, least - n, 1)
+    def _without(self, counts: Floats, n: int) -> Floats:
+        """Return Gaffke's bound: the quantile of a mean with Dirichlet weights, of n cases and the worst one."""
+        if self._least is None:
+            return np.full(len(counts), -np.inf)
+        every = n + 1
+        mean = (counts @ self._places + self._least) / every
+        moment = partial(self._central, counts, mean)
+        spread = moment(2) / (every + 1)
+        third = 2 * moment(3) / ((every + 1) * (every + 2))
+        fourth = (6 * moment(4) + 3 * every * moment(2) ** 2) / ((every + 1) * (every + 2) * (every + 3))
+        safe = _above_0(spread)
+        quantile = _cornish_fisher(1 - self._confidence, third / safe**1.5, fourth / safe**2 - 3)
+        return np.maximum(mean + np.sqrt(spread) * quantile, self._least)
+
+    def _central(self, counts: Floats, mean: Floats, power: int) -> Floats:
+        """Return a central moment of each run's cases and the worst one."""
+        apart = self._places[None, :] - mean[:, None]
+        every = (counts * apart**power).sum(axis=1) + ((self._least or 0.0) - mean) ** power
+        found: Floats = every / (counts.sum(axis=1) + 1)
+        return found
 
 
 def spread_of(values: Values, clusters: Sequence[Hashable] | None = None) -> float:
@@ -54,3 +129,23 @@ def spread_of(values: Values, clusters: Sequence[Hashable] | None = None) -> flo
     array = floats(values, "spread_of")
     sums = cluster_sums(array, clusters)
     return standard_error(sums) * sqrt(len(array)) if len(sums.sizes) > 1 else 0.0
+
+
+def _told_apart(array: Floats) -> tuple[Floats, Floats]:
+    """Return values with how often each comes, ``_BINS`` at most."""
+    distinct, counts = np.unique(array, return_counts=True)
+    if len(distinct) <= _BINS:
+        return distinct, counts.astype(float)
+    parts = np.array_split(np.sort(array), _BINS)
+    return np.array([part.mean() for part in parts]), np.array([float(len(part)) for part in parts])
+
+
+def _cornish_fisher(share: float, skewness: Floats, excess: Floats) -> Floats:
+    z = NormalDist().inv_cdf(share)
+    found: Floats = z + (z**2 - 1) / 6 * skewness + (z**3 - 3 * z) / 24 * excess - (2 * z**3 - 5 * z) / 36 * skewness**2
+    return found
+
+
+def _above_0(values: Floats) -> Floats:
+    """Return what may be divided by: where there is no spread, neither is there skewness."""
+    return np.where(values > _NO_SPREAD, values, 1.0)

@@ -1,19 +1,16 @@
-"""Bounds of a mean whose values have no known range: Student's t, and the bootstrap-t where the cases are few."""
+"""Bounds of a mean whose values have no known range: Student's t, plain and with a term for skewness."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import sqrt
 
 import numpy as np
 
-from rag_harness.stats.clusters import ClusterSums, cluster_sums, standard_error, weighed
+from rag_harness.stats.clusters import ClusterSums, cluster_sums, standard_error
 from rag_harness.stats.distributions import t_quantile
-from rag_harness.stats.inputs import Floats, UndefinedError, Values, checked, floats, positive
+from rag_harness.stats.inputs import UndefinedError, Values, checked, floats
 from rag_harness.stats.intervals import Interval
-from rag_harness.stats.resampling import by_chunks
-
-_NO_SPREAD = 1e-9
-"""Of the standard error: a resample below it has drawn equal values only."""
 
 
 def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
@@ -27,40 +24,30 @@ def t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashab
     return Interval(sums.mean - half, sums.mean + half)
 
 
-def t_interval(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
-    """Bound the mean on both sides by Student's t."""
-    return t_bounds(values, (1 + checked(confidence)) / 2, clusters)
+def skewed_t_bounds(values: Values, confidence: float = 0.95, clusters: Sequence[Hashable] | None = None) -> Interval:
+    """Return the same, wider on the side where the values have their tail; never narrower than Student's t.
 
-
-def bootstrap_t_bounds(
-    values: Values,
-    confidence: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
-    *,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Interval:
-    """Return the same by the bootstrap-t (Efron & Tibshirani 1993, 12.5), which follows the values' skewness.
-
-    Resamples of equal values have no ratio and are left out.
+    ``skew_term`` is added there. Simulated beside the bootstrap-t it is wrong as rarely, and draws nothing.
 
     Raises:
         UndefinedError: as ``t_bounds``.
     """
-    sums, error = _spread(values, clusters, "bootstrap_t_bounds")
-    count, rng = len(sums.sizes), np.random.default_rng(seed)
+    sums, error = _spread(values, clusters, "skewed_t_bounds")
+    count = len(sums.sizes)
+    t = t_quantile(max(checked(confidence), 0.5), count - 1)
+    residuals = sums.totals - sums.mean * sums.sizes
+    skewness = float(np.mean(residuals**3) / np.mean(residuals**2) ** 1.5)
+    more = skew_term(skewness, t, count)
+    return Interval(sums.mean - error * (t + max(-more, 0.0)), sums.mean + error * (t + max(more, 0.0)))
 
-    def draw(rows: int) -> Floats:
-        weights = rng.multinomial(count, np.full(count, 1 / count), rows).astype(float)
-        return np.stack(weighed(weights, sums), axis=1)
 
-    means, errors = by_chunks(positive(resamples), count, draw).T
-    usable = errors > _NO_SPREAD * error
-    if not usable.any():
-        raise UndefinedError("no resample differs, so nothing is known of their spread")
-    ratios = (means[usable] - sums.mean) / errors[usable]
-    least, most = np.quantile(ratios, [1 - checked(confidence), confidence])
-    return Interval(float(sums.mean - most * error), float(sums.mean - least * error))
+def skew_term(skewness: float, t: float, n: int) -> float:
+    """Return what skewness adds to the quantile t of a studentized mean of n values: skewness · (t² + 2) / (3 √n).
+
+    Edgeworth's expansion has (2t² + 1) / 6 for smooth values (Johnson 1978, Hall 1992). This is a little more, as it
+    has to be of a rare event that is counted: the upper bound of a Poisson count k is k + t √k + (t² + 2) / 3 + …
+    """
+    return skewness * (t * t + 2) / (3 * sqrt(n))
 
 
 def _spread(values: Values, clusters: Sequence[Hashable] | None, who: str) -> tuple[ClusterSums, float]:

@@ -14,9 +14,9 @@ from rag_harness.errors import SettingsError
 from rag_harness.gates import Rules, Verdict, check_gate, judge, parse_gate, verdict_lines
 from rag_harness.gates.calibrated import PeoplesMean
 from rag_harness.gates.evidence import decided
-from rag_harness.gates.grammar import Gate
+from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.measures import measure_named
-from rag_harness.stats import mean_bounds, quantile_interval
+from rag_harness.stats import difference_bounds, mean_bounds, quantile_interval
 from tests.unit.test_gates import KNOWN, Scores, gates, of
 
 SHARES = [0.5, 1.0, 0.75, 1.0, 0.25] * 20
@@ -31,6 +31,8 @@ def weigh(text: str, rules: Rules | None = None, partial: bool = False, **suites
 def test_the_text_of_a_gate_with_confidence_parses_back_to_it(gate: Gate, confidence: float) -> None:
     gate = replace(gate, confidence=confidence, quantile=None)
     assert parse_gate(str(gate), 3) == gate
+    paired = replace(gate, paired=isinstance(gate.right, Reference))
+    assert parse_gate(str(paired), 3) == paired
 
 
 @pytest.mark.parametrize("text", ["e3: recall@5 >= 0.7 @95%", "e3:recall@5>=0.7@95%", "e3: recall@k >= .7 @ 95 %"])
@@ -50,6 +52,9 @@ def test_how_a_confidence_is_written(text: str) -> None:
         ("e3: recall@5 >= 0.7 @100%", "above 50 % and below 100 %; 100 does not"),
         ("e3: recall@5 >= 0.7 @1.2.3%", "'1.2.3' behind '@' is no confidence"),
         ("e3: p95(total_ms) <= e2 @95%", "a quantile against e2 has no bounds"),
+        ("e3: recall@5 >= 0.7 @95% paired", "'paired' compares with another experiment"),
+        ("e3: recall@5 >= e2 paired", "'e2 paired' on the right is no number"),
+        ("e3: recall@5 >= e2 @95% else do it @95% paired", "a confidence stands before 'else'"),
     ],
 )
 def test_a_confidence_that_is_none_is_refused(text: str, problem: str) -> None:
@@ -109,22 +114,22 @@ def test_the_line_says_what_is_sure_of_what_and_what_would_settle_it() -> None:
     assert weigh("e3: recall@5 >= 0.75 @95%", e3=scores).reason == "at least 0.786 for cases like these"
     assert weigh("e3: recall@5 >= 0.99 @95%", e3=scores).reason == "at most 0.965 for cases like these"
     open_ = weigh("e3: recall@5 >= 0.85 @95%", e3=scores)
-    assert open_.reason == "0.786 to 0.965 for cases like these; about 189 more would settle it"
+    assert open_.reason == "0.786 to 0.965 for cases like these; about 256 more would settle it"
     even = weigh("e3: recall@5 >= 0.9 @95%", e3=scores)
-    assert even.reason.endswith("; at exactly the threshold no number of cases would settle it")
+    assert even.reason.endswith("; at the threshold no number of cases would settle it")
     lines = "\n".join(verdict_lines([weigh("e3: recall@5 >= 0.75 @95%", e3=scores), open_]))
     assert lines.split("\n") == [
-        "passed        e3: recall@5 >= 0.75 @95%   0.900 [0.77, 0.96]  n=40",
+        "passed        e3: recall@5 >= 0.75 @95%   0.900 [0.76, 0.97]  n=40",
         "              at least 0.786 for cases like these",
-        "inconclusive  e3: recall@5 >= 0.85 @95%   0.900 [0.77, 0.96]  n=40",
-        "              0.786 to 0.965 for cases like these; about 189 more would settle it",
+        "inconclusive  e3: recall@5 >= 0.85 @95%   0.900 [0.76, 0.97]  n=40",
+        "              0.786 to 0.965 for cases like these; about 256 more would settle it",
     ]
 
 
 @pytest.mark.parametrize(("right", "threshold"), [(9, 0.7), (1, 0.3)])
 def test_how_many_more_hangs_on_the_bound_that_is_beyond_the_threshold(right: int, threshold: float) -> None:
     found = weigh(f"e3: recall@5 >= {threshold} @95%", e3=of(*[1] * right, *[0] * (10 - right)))
-    assert found.reason.endswith("; about 12 more would settle it")
+    assert found.reason.endswith("; about 23 more would settle it")
 
 
 def test_not_inferior_is_about_the_paired_differences() -> None:
@@ -137,6 +142,58 @@ def test_not_inferior_is_about_the_paired_differences() -> None:
     assert found.reason.startswith("difference at least -0.0")
     assert weigh("e4: g_mean >= e3 @95%", e3=of(*e3), e4=of(*e4)).state == "inconclusive"
     assert weigh("e4: g_mean >= e3 + 0.05 @95%", e3=of(*e3), e4=of(*e4)).state == "failed"
+
+
+def test_better_is_asked_of_the_paired_test_and_no_worse_of_bounds_without_assumptions() -> None:
+    rng = np.random.default_rng(0)
+    e2 = rng.random(100).round(3) / 2
+    e3 = (e2 + rng.normal(0.05, 0.05, 100)).clip(0, 1)
+    first, second = of(*e2), of(*e3)
+    better = weigh("e3: g_mean > e2 @95%", e2=first, e3=second)
+    assert (better.state, better.bounds) == ("passed", difference_bounds(e3 - e2, (-1, 1)).interval)
+    assert better.reason.startswith("difference at least 0.038")
+    assert better.reason.endswith("for cases like these, by the paired t test")
+    no_worse = weigh("e3: g_mean >= e2 @95%", e2=first, e3=second)
+    assert (no_worse.state, no_worse.bounds) == ("passed", mean_bounds(e3 - e2, (-1, 1)))
+    assert no_worse.reason.endswith("for cases like these")
+    assert weigh("e3: g_mean >= e2 @95% paired", e2=first, e3=second).bounds == better.bounds
+    worse = weigh("e2: g_mean < e3 - 0.02 @95%", e2=first, e3=second)
+    assert (worse.state, worse.reason[:18]) == ("passed", "difference at most")
+
+
+def test_where_few_cases_differ_better_needs_bounds_without_assumptions_and_the_line_says_so() -> None:
+    e2, e3 = of(*[0.5] * 96, *[0.0] * 4), of(*[0.5] * 96, *[1.0] * 4)
+    found = weigh("e3: recall@5 > e2 @95%", e2=e2, e3=e3)
+    assert (found.state, found.bounds) == ("inconclusive", mean_bounds([0.0] * 96 + [1.0] * 4, (-1, 1)))
+    assert "for cases like these, only 4 cases differ, so without assumptions; about" in found.reason
+
+
+@pytest.mark.parametrize("text", ["e3: recall@5 >= 0.7", "e3: recall@5 >= 0.7 @95%", "e3: recall@5 >= 0.7 @80%"])
+@pytest.mark.parametrize("values", [SHARES, [1.0] * 97 + [0.0] * 3, [0.9] * 150])
+def test_the_interval_beside_a_value_contains_the_bounds_that_decide(text: str, values: list[float]) -> None:
+    found = weigh(text, e3=of(*values))
+    assert found.interval == mean_bounds(values, (0, 1), 0.975)
+    assert not found.bounds or found.interval[0] <= found.bounds[0] < found.bounds[1] <= found.interval[1]
+
+
+def test_the_interval_is_by_cluster_where_cases_are_alike() -> None:
+    rules = Rules(cluster="source_page", clusters=lambda _: {f"q{n}": str(n // 10) for n in range(100)})
+    ordered = sorted(SHARES)
+    alone, alike = weigh("e3: recall@5 >= 0.6", e3=of(*ordered)), weigh("e3: recall@5 >= 0.6", rules, e3=of(*ordered))
+    assert alike.interval == mean_bounds(ordered, (0, 1), 0.975, [str(n // 10) for n in range(100)])
+    assert alone.interval
+    assert alike.interval
+    assert alike.interval[0] < alone.interval[0] - 0.1
+
+
+def test_costs_that_are_all_nothing_have_no_interval_of_a_share() -> None:
+    gate = parse_gate("e3: cost_usd <= 0.01", 5)
+    found = judge(gate, {"e3": of(*[0.0] * 120)}, unit="usd")
+    assert (found.state, found.interval) == ("passed", None)
+    assert "$0.0000  n=120" in found.line()
+    some = judge(gate, {"e3": of(*[0.0] * 119, 0.002)}, unit="usd").interval
+    assert some
+    assert 0 == some[0] < some[1] < 0.001
 
 
 def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:

@@ -87,7 +87,7 @@ def verdict(text: str, scores: Scores, rules: Rules | None = None, partial: bool
 def test_what_to_do_has_a_line_of_its_own_where_the_gate_failed() -> None:
     fails = "e3: recall@5 >= 0.9 else switch to e2"
     assert verdict(fails, of(1, 0)).line().split("\n") == [
-        "failed      e3: recall@5 >= 0.9   0.500 [0.09, 0.91]  n=2",
+        "failed      e3: recall@5 >= 0.9   0.500 [0.01, 0.99]  n=2",
         "            what to do: switch to e2",
     ]
 

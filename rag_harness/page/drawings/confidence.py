@@ -9,7 +9,7 @@ from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
 from rag_harness.report.abstention import RIGHT_FROM, Abstention
-from rag_harness.stats import wilson_interval
+from rag_harness.stats import clopper_pearson
 
 _POINTS = 200
 _BINS = 10
@@ -89,5 +89,5 @@ def _points(bins: Sequence[_Bin]) -> list[CurvePoint]:
 
 def _row(name: str, number: int, mean: float, n: int, right: int) -> list[Cell]:
     stated = f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}"
-    between = interval_said(*wilson_interval(right, n))
+    between = interval_said(*clopper_pearson(right, n))
     return words(name, stated, f"{mean:.3f}", f"{right / n:.3f}", between, f"{n:,}")

@@ -24,7 +24,10 @@ def estimate(table: SuiteTable, measure: str) -> Estimate | None:
     mean = sum(values.values()) / len(values)
     if len(values) == 1:
         return Estimate(mean)
-    low, high = table.interval(measure)
+    found = table.interval(measure)
+    if found is None:
+        return Estimate(mean)
+    low, high = found
     # The mean of equal values may lie a rounding beside both ends.
     ends = min(low, mean) if isfinite(low) else None, max(high, mean) if isfinite(high) else None
     return Estimate(mean, *ends)

@@ -9,7 +9,7 @@ from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.drawings.estimated import said
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.stats import wilson_interval
+from rag_harness.stats import clopper_pearson
 
 _MEASURE = "mrr@10"
 _RANKS = {"1": (1, 1), "2": (2, 2), "3": (3, 3), "4–5": (4, 5), "6–10": (6, 10)}
@@ -28,7 +28,7 @@ def ranks(run: Run) -> Figure | None:
     chart = Bars(ident="ranks", title=title, categories=categories, series=series, percent=True)
     rows = [[Cell(name), *words(*map(said, values), f"{found[name].total():,}")] for name, values in shares.items()]
     head = ("experiment", *(f"rank {name}" for name in _RANKS), _NOWHERE, "n")
-    note = f"From {_MEASURE}, over the cases with a relevant document. Lines are 95 % intervals (Wilson)."
+    note = f"From {_MEASURE}, over the cases with a relevant document. Lines are 95 % intervals (Clopper and Pearson)."
     return Figure(title, [bars(chart)], Table("figure-ranks", head, rows, "Share of the cases"), [note])
 
 
@@ -44,5 +44,5 @@ def _kind(reciprocal: float) -> str:
 
 
 def _share(n: int, total: int) -> Estimate:
-    low, high = wilson_interval(n, total)
+    low, high = clopper_pearson(n, total)
     return Estimate(n / total, min(low, n / total), max(high, n / total))

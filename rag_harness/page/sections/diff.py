@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from rag_harness.errors import DataError
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, Tone, words
-from rag_harness.page.figures import better_of, interval_said, measure_title, name_said
+from rag_harness.page.figures import NONE, better_of, interval_said, measure_title, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import Side, moved
 from rag_harness.page.sections.scorecard import measures_of
 from rag_harness.report.baseline import SavedRun, saved_run
 from rag_harness.report.comparison import Change, Comparison, compare, on_common_data
+from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise_lines import p_said
 
 _HEAD = ("measure", "n", "before", "now", "difference", "95 % interval", "p (Holm)", "gained", "lost")
 _LISTED = ("g_mean", "hri", "answer_correctness", "faithfulness", "recall@5", "token_f1")
 """Measures whose queries are listed; of others they are counted."""
-_ALPHA = 0.05
 _DOCUMENTS = "documents"
 _UNKNOWN = (
     "The questions are the same; whether the documents are is not kept with both runs (--rag-save or --rag-compare "
@@ -75,7 +75,7 @@ def _suite(changes: Sequence[Change], now: Run, before: Run, number: int) -> Ite
     rows = [_row(change, now) for change in sorted(changes, key=lambda change: order.index(change.measure))]
     notes = [
         f"Over the cases that have a value in both. p: paired permutation test, adjusted by Holm for these {len(rows)} "
-        "measures; the interval is a paired bootstrap. gained: queries that got better."
+        "measures; the interval is that of gates. gained: queries that got better."
     ]
     yield Table(f"diff-{number}-{suite}", _HEAD, rows, f"{suite}: {now.name} minus {before.name}", notes)
     if suite in now.experiments:
@@ -87,14 +87,14 @@ def _row(change: Change, now: Run) -> list[Cell]:
     measure = now.tables[change.suite].columns[change.measure].measure
     said = [str(change.n), f"{change.before:.3f}", f"{change.now:.3f}"]
     moved_by = Cell(f"{change.difference:+.3f}", _tone(change, better_of(measure)))
-    between = interval_said(*change.interval, signed=True)
+    between = interval_said(*change.interval, signed=True) if change.interval else NONE
     counts = str(len(change.gained)), str(len(change.lost))
     return [Cell(measure_title(measure)), *words(*said), moved_by, *words(between, p_said(change.p), *counts)]
 
 
 def _tone(change: Change, better: str) -> Tone:
     """Return good or bad for what chance hardly explains, where one way is better."""
-    if change.p > _ALPHA or not better:
+    if change.p > ALPHA or not excludes_0(change.interval) or not better:
         return ""
     return "good" if (change.difference > 0) == (better == "higher") else "bad"
 

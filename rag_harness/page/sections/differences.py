@@ -9,6 +9,7 @@ from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, T
 from rag_harness.page.figures import NONE, counted, name_said
 from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import Side, moved
+from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise import Cell as Pair
 from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said
 
@@ -64,7 +65,7 @@ def _tail(pair: Pair) -> str:
 def _is_sure(pair: Pair) -> bool:
     """Whether tests, or of a quantile its interval, leave no more than 5 % to chance."""
     interval = pair.found.interval if pair.found else None
-    return pair.is_significant or bool(pair.quantile and interval and (interval.low > 0 or interval.high < 0))
+    return pair.is_significant or bool(pair.quantile and interval and excludes_0(interval))
 
 
 def _tone(pair: Pair, run: Run) -> Tone:
@@ -81,9 +82,14 @@ def _sentence(pair: Pair, run: Run) -> str:
     if not pair.quantile and pair.p_t is None:
         return f"not tested: {pair.found.reason}"
     if not _is_sure(pair):
-        return "the interval holds 0: chance could" if pair.quantile else "chance could: p > 0.05"
+        by_tests = pair.quantile is None and not excludes_0(pair.found.interval) and max(*_p_values(pair)) <= ALPHA
+        return "the interval holds 0: chance could" if pair.quantile or by_tests else "chance could: p > 0.05"
     better = pair.first if _tone(pair, run) == "good" else pair.second
     return f"hardly: {better} is better" + (", by the interval alone: there is no test of it" if pair.quantile else "")
+
+
+def _p_values(pair: Pair) -> tuple[float, float]:
+    return (1.0 if pair.p_t is None else pair.p_t), (1.0 if pair.p_permutation is None else pair.p_permutation)
 
 
 def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: str) -> Iterator[Table]:
@@ -91,7 +97,7 @@ def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: st
     measures = [measure for measure in _names(pairs) if any(pair.found for pair in _of(pairs, measure))]
     by_place = {(pair.first, pair.second, pair.measure): pair for pair in pairs}
     lines = [(b, a) for a, b in combinations(sorted(run.experiments), 2)]
-    notes = [f"Mean difference ± half the width of its 95 % interval; * both p ≤ 0.05. {_TESTS} {family}."]
+    notes = [f"Mean difference ± half of its 95 % interval; * both p ≤ 0.05, interval without 0. {_TESTS} {family}."]
     for start in range(0, len(measures), _ACROSS):
         shown = measures[start : start + _ACROSS]
         rows = [
@@ -106,7 +112,7 @@ def _difference(pair: Pair | None, run: Run) -> Cell:
     if pair is None or pair.found is None:
         return Cell(NONE, "mute", hint=pair.reason if pair else "in the table above, or one of the two has no value")
     n, difference, between, _, p_t, p_permutation = figures(pair.found, pair.p_t, pair.p_permutation)
-    if pair.found.interval is None:
+    if pair.found.interval is None or pair.p_t is None:
         return Cell(f"{difference} (n={n})", "mute", hint=pair.reason)
     half = (pair.found.interval.high - pair.found.interval.low) / 2
     hint = f"n = {n}; 95 % interval {between}; p (t) {p_t}, p (perm) {p_permutation}"

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from rag_harness.page.run import Run
 
 _INTERVALS = (
-    "Intervals are 95 % ones. Where every case is 0 or 1: Wilson's score interval (1927).",
-    "Of any other mean over 100 cases or more: the percentile bootstrap over cases, 10,000 resamples, seed 0 "
-    "(Efron 1979); over 1,000 or more Student's t, which is the same by then.",
-    "Over fewer, of a share: weights drawn over the cases and half an unseen one, as bad or as good as can be; of what "
-    "has no range: the wider of Student's t and bootstrap-t.",
+    "Intervals are 95 % ones, by the method that decides gates. Where every case is 0 or 1: Clopper and Pearson's "
+    "(1934).",
+    "Of any other share: weights drawn over the cases and one unseen case, as bad or as good as can be (Gaffke 2005).",
+    "Of what has no range, times and costs: Student's t with a term for skewness (Johnson 1978).",
     "Of a quantile: two of the ordered values, by the binomial distribution (David & Nagaraja 2003); … is an end that "
     "the cases are too few to bound.",
     "A trial that raised or was lost counts the worst value that a measure has, if it has one. What a measure does not "
@@ -19,9 +18,10 @@ _INTERVALS = (
 )
 _TESTS = (
     "Experiments are compared case by case, over the cases that both have a value of: Student's paired t-test (1908) "
-    "with its interval, and Fisher's randomization test beside it, 10,000 sign flips, seed 0, exact for few cases; "
-    "of 50,000 differences or more the normal distribution of their sum.",
-    "The interval of a gate that sets two experiments against each other is a paired bootstrap: a little different.",
+    "and Fisher's randomization test beside it, 10,000 sign flips, seed 0, exact for few cases; of 50,000 differences "
+    "or more the normal distribution of their sum.",
+    "The interval of a difference is Student's with a term for skewness, that of gates; where fewer than ten cases "
+    "differ, or one makes up more than a fifth of the squares, it is the one of a share.",
     "d_z is the mean difference in standard deviations of the differences (Lakens 2013).",
     "p-values are adjusted by Holm's step-down method (1979) over a family of tests: the study's (G_mean and risk), "
     "all other judged measures, and the pairs of each measure that no judge gives. At 0.05 a family has a chance of "
@@ -34,8 +34,8 @@ _SLICES = (
 )
 _TAIL = "The tail of the risk has no test: its interval is a percentile bootstrap over cases, drawn with both values."
 _RUNS = (
-    "Runs are compared case by case too: paired bootstrap intervals, and the permutation test adjusted by Holm over "
-    "the measures of a suite."
+    "Runs are compared case by case too: the same intervals, and the permutation test adjusted by Holm over the "
+    "measures of a suite."
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.gates.judging import interval_of_mean
+from rag_harness.gates.bounds import interval_of_mean
 from rag_harness.page.beside import intervals_beside
 from tests.unit.page.runs import read, write_study
 
@@ -19,8 +19,9 @@ def test_they_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.
     runs, other, asked = read(write_study(tmp_path)), threading.get_ident(), set[int]()
     later = {name: table.interval("recall@5") for name, table in read(tmp_path)[0].selected.items() if name != "e1"}
 
-    def noted(values: Sequence[float], unit: str) -> tuple[float, float]:
+    def noted(values: Sequence[float], unit: str, clusters: object) -> tuple[float, float] | None:
         asked.add(threading.get_ident())
+        assert clusters is None
         return interval_of_mean(values, unit)
 
     monkeypatch.setattr(INTERVAL, noted)
@@ -33,7 +34,7 @@ def test_they_are_there_when_the_block_ends(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_fails_there_is_raised_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(values: Sequence[float], unit: str) -> tuple[float, float]:
+    def broken(values: Sequence[float], unit: str, clusters: object) -> tuple[float, float]:
         raise ZeroDivisionError
 
     monkeypatch.setattr(INTERVAL, broken)

@@ -75,7 +75,7 @@ def test_every_kind_of_answer_has_a_meaning() -> None:
 def test_statistics_are_those_that_the_report_uses(tmp_path: Path) -> None:
     write_run(tmp_path / "one", rows_of("e3", 3, 3))
     alone = " ".join(prose_in(method(read(tmp_path / "one"))))
-    assert "Wilson" in alone
+    assert "Clopper" in alone
     assert "Holm" not in alone
     write_study(tmp_path / "study", n=40)
     several = " ".join(prose_in(method(read(tmp_path / "study"))))

@@ -11,6 +11,7 @@ from rag_harness.page.markdown import markdown_of
 from rag_harness.page.sections.slices import slices
 from rag_harness.page.sections.statistics import statistics
 from rag_harness.page.written import write_report
+from rag_harness.stats import difference_interval
 from tests.browser.runs import Study
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in
 from tests.unit.tables import write_run
@@ -65,7 +66,8 @@ def test_each_difference_of_the_best_is_below_it(clear: Path) -> None:
         ["query_type=hard", "recall@5", "e1 - e3", "8", "+0.000"],
     ]
     assert [row[4].tone for row in table.rows] == ["good", "good", "unsure", "unsure"]
-    assert rows[2][5:] == ["-", "-", "-"]
+    low, high = difference_interval([0.0] * 8, (-1, 1))
+    assert rows[2][5:] == [f"[{low:+.3f}, {high:+.3f}]", "-", "-"]
 
 
 def test_it_is_there_only_where_it_was_asked_for_and_somebody_has_a_rival(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rag_harness.__main__ import CANNOT_RUN, main
 from rag_harness.errors import DataError
 from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite, save
 from rag_harness.report.power import power, power_lines
-from rag_harness.stats.power import cases_needed, detectable_difference
+from rag_harness.stats.settling import Reach
 
 N = 40
 
@@ -38,11 +38,20 @@ def test_one_experiment_against_a_threshold_and_two_over_the_same_cases() -> Non
     made = run(e2=suite(1), e3=suite(2))
     found = {row.name: row for row in power(made, 0.05, ["faithfulness"])}
     a, b = (list(made.suites[name].values("faithfulness", {}).values()) for name in ("e2", "e3"))
-    for name, sd in (("e2", np.std(a, ddof=1)), ("e3 - e2", np.std(np.subtract(b, a), ddof=1))):
-        row = found[name]
+    apart = np.subtract(b, a)
+    reaches = {"e2": Reach(a, (0, 1)), "e3 - e2": Reach(apart, (-1, 1), is_difference=True)}
+    for name, sd in (("e2", np.std(a, ddof=1)), ("e3 - e2", np.std(apart, ddof=1))):
+        row, reach = found[name], reaches[name]
         assert row.sd == pytest.approx(sd)
-        assert row.detectable == detectable_difference(row.sd or 0, N)
-        assert row.needed == cases_needed(row.sd or 0, 0.05)
+        assert (row.detectable, row.needed) == (reach.of(N), reach.cases(0.05))
+
+
+def test_where_less_is_better_it_is_the_upper_bound_that_has_to_clear() -> None:
+    values = [0.0] * 36 + [0.5] * 4
+    made = run(e3=SavedSuite(cases={f"q{n}": SavedCase(values={"hri": value}) for n, value in enumerate(values)}))
+    (row,) = power(made, 0.05, ["hri"])
+    assert row.detectable == Reach([-value for value in values], (-1, 0)).of(40)
+    assert row.detectable != Reach(values, (0, 1)).of(40)
 
 
 def test_slices_each_by_themselves() -> None:
@@ -71,7 +80,7 @@ def test_equal_differences_of_two_tell_nothing() -> None:
 def test_a_difference_beyond_all_cases_has_a_reason() -> None:
     (row,) = power(run(e3=suite(1)), 1e-7, ["faithfulness"])
     assert row.needed is None
-    assert "more than 100,000,000 cases" in row.reason
+    assert row.reason == "no number of cases shows a difference of 1e-07"
 
 
 @pytest.mark.parametrize(

@@ -26,29 +26,30 @@ Interval = tuple[float | Ends, float | Ends]
 
 def mean_interval(values: Sequence[float], span: tuple[float, float] | None) -> Interval:
     """Return the 95 % interval of a mean; ``span`` is that of a share, or of the difference of two."""
+    return bounds(values, span, 0.025)
+
+
+def bounds(values: Sequence[float], span: tuple[float, float] | None, tail: float) -> Interval:
+    """Return bounds of a mean, each of which holds by itself: of a share with one case unseen, as bad as can be."""
     array, n = np.array(values, float), len(values)
-    if set(values) <= {0.0, 1.0} and (span is None or span[0] == 0):
-        found = scipy.stats.binomtest(int(array.sum()), n).proportion_ci(0.95, "wilson")
+    if span is None:
+        low, high = _skewed(array, tail)
+        return (low if array.min() < 0 else max(low, 0.0)), high
+    if span == (0.0, 1.0) and set(values) <= {0.0, 1.0}:
+        found = scipy.stats.binomtest(int(array.sum()), n).proportion_ci(1 - 2 * tail, "exact")
         return float(found.low), float(found.high)
-    if 100 <= n < 1000:
-        return bootstrap(values)
-    if n >= 1000 and np.ptp(array) and not span:
-        return students_interval(array.tolist())
-    if span:
-        return _bounded(array, span, 0.025, 0.5)
-    if np.ptp(array) <= 1e-12 * max(abs(array).max(), 1e-300):
-        return float(array.mean()), float(array.mean())
-    return _students(array)
+    return _bounded(array, span, tail)
 
 
-def bootstrap(values: Sequence[float]) -> Interval:
-    """Return the percentile bootstrap of a mean."""
-    return _ends(_resampled(len(values)) @ np.array(values, float) / len(values))
-
-
-def bounded(values: Sequence[float], span: tuple[float, float], tail: float) -> Interval:
-    """Return bounds of a mean, each of which holds by itself: one case unseen, as bad as can be."""
-    return _bounded(np.array(values, float), span, tail, 1.0)
+def difference_bounds(values: Sequence[float], span: tuple[float, float] | None, tail: float) -> Interval:
+    """Return bounds of a mean difference, by the paired t test; by those of a share where few differ, or one much."""
+    array = np.array(values, float)
+    squares = array**2
+    flat = np.ptp(array) <= 1e-12 * max(abs(array).max(), 1e-300)
+    if flat or (abs(array) > 1e-12).sum() < 10 or squares.max() > squares.sum() / 5:
+        return bounds(values, span, tail)
+    low, high = _skewed(array, tail)
+    return (max(low, span[0]), min(high, span[1])) if span else (low, high)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -62,12 +63,6 @@ def quantile_interval(values: Sequence[float], share: float) -> tuple[float, flo
     below = scipy.stats.binom.cdf(np.arange(n + 1), n, share)
     low, high = int((below <= 0.025 + 1e-12).sum()), int(np.argmax(below >= 0.975 - 1e-12)) + 1
     return ordered[low - 1] if low else -inf, ordered[high - 1] if high <= n else inf
-
-
-def students_interval(differences: Sequence[float]) -> tuple[float, float]:
-    """Return Student's 95 % interval of a mean difference."""
-    found = scipy.stats.ttest_1samp(differences, 0).confidence_interval(0.95)
-    return float(found.low), float(found.high)
 
 
 def quantile_difference(first: Sequence[float], second: Sequence[float], share: float) -> Interval:
@@ -109,25 +104,19 @@ def _ends(drawn: Floats, theirs: int = THEIRS, tail: float = 0.025) -> Interval:
     return (float(low[0]), float(low[1])), (float(high[0]), float(high[1]))
 
 
-def _bounded(array: Floats, span: tuple[float, float], tail: float, unseen: float) -> Interval:
-    weights, more = _weights(len(array), unseen)
+def _bounded(array: Floats, span: tuple[float, float], tail: float) -> Interval:
+    weights, more = _weights(len(array))
     every = weights.sum(axis=1) + more
     lows, highs = ((weights @ array + more * end) / every for end in span)
     return _ends(lows, tail=tail)[0], _ends(highs, tail=tail)[1]
 
 
-def _students(array: Floats) -> Interval:
-    """Return the wider of Student's t and the bootstrap-t, at either end."""
-    n, mean = len(array), float(array.mean())
-    error = float(array.std(ddof=1)) / sqrt(n)
-    counts = _resampled(n)
-    means = counts @ array / n
-    errors = np.sqrt(np.maximum(counts @ array**2 / n - means**2, 0) / (n - 1))
-    usable = errors > 1e-6 * error
-    by_t = students_interval(array.tolist())
-    low, high = _ends((mean - means[usable]) / errors[usable] * error + mean)
-    (low_0, low_1), (high_0, high_1) = pair(low), pair(high)
-    return (min(low_0, by_t[0]), min(low_1, by_t[0])), (max(high_0, by_t[1]), max(high_1, by_t[1]))
+def _skewed(array: Floats, tail: float) -> tuple[float, float]:
+    """Return Student's bounds of a mean, wider on the side of the tail."""
+    n, mean, error = len(array), float(array.mean()), float(scipy.stats.sem(array))
+    t = float(scipy.stats.t.ppf(1 - tail, n - 1))
+    more = float(scipy.stats.skew(array)) * (t * t + 2) / (3 * sqrt(n))
+    return mean - error * (t + max(0.0, -more)), mean + error * (t + max(0.0, more))
 
 
 def pair(end: float | Ends) -> Ends:
@@ -136,16 +125,11 @@ def pair(end: float | Ends) -> Ends:
 
 
 @cache
-def _resampled(n: int) -> Floats:
-    return np.random.default_rng(4711).multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)
-
-
-@cache
 def _signs(n: int) -> Floats:
     return np.random.default_rng(4711).choice([-1.0, 1.0], (DRAWS, n))
 
 
 @cache
-def _weights(n: int, unseen: float) -> tuple[Floats, Floats]:
+def _weights(n: int) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(4711)
-    return rng.standard_exponential((DRAWS, n)), rng.standard_gamma(unseen, DRAWS)
+    return rng.standard_exponential((DRAWS, n)), rng.standard_exponential(DRAWS)

@@ -15,7 +15,7 @@ from tests.unit.page.recount import chance
 from tests.unit.page.recount.fits import Ends, problem
 from tests.unit.page.recount.formulas import LOWER, is_measured, values_of
 from tests.unit.page.recount.page_tables import Shown, ShownTable
-from tests.unit.page.recount.plain_tables import NONE, measure_of
+from tests.unit.page.recount.plain_tables import NONE, measure_of, span_of
 from tests.unit.page.recount.rows import RunFiles, Suite
 
 _SHORT = {
@@ -48,6 +48,13 @@ class Pair:
         size = max(map(abs, [*self.first, *self.second]), default=0.0)
         return bool(len(self.first) < 2 or np.ptp(self.differences) <= 1e-12 * size)
 
+    def interval(self, measure: str) -> chance.Interval | None:
+        """Return the 95 % interval of the mean difference; None where nothing bounds it."""
+        span = span_of(measure, self.differences, -1.0)
+        if len(self.first) < 2 or (self.is_flat and not span):
+            return None
+        return chance.difference_bounds(self.differences, span, 0.025)
+
 
 def pair_of(files: RunFiles, first: str, second: str, measure: str) -> Pair:
     """Return the values of both."""
@@ -70,6 +77,7 @@ class Family:
         chances = [chance.permutation(pair.differences) for pair in tested.values()]
         # Holm's steps rise with every p, so that the lower ends give the lower end and the upper ends the upper one.
         lows, highs = (chance.holm([ends[side] for ends in chances]) for side in (0, 1))
+        self.pairs = tested
         self.by_t = dict(zip(tested, chance.holm(raw), strict=True))
         self.by_chance = dict(zip(tested, zip(lows, highs, strict=True), strict=True))
 
@@ -82,10 +90,14 @@ class Family:
         yield _p(by_chance, self.by_chance[key], key)
 
     def is_significant(self, key: Key) -> bool | None:
-        """Return whether both are at most 5 %; None where that hangs on the draws."""
+        """Return whether both are at most 5 % and the interval does not hold 0; None where that hangs on the draws."""
         if key not in self.by_t or self.by_t[key] > 0.05 or self.by_chance[key][0] > 0.05:
             return False
-        return True if self.by_chance[key][1] <= 0.05 else None
+        measure = key[1].split()[-1] if "=" in key[1] else named(key[1])
+        (low_0, low_1), (high_0, high_1) = map(chance.pair, self.pairs[key].interval(measure) or (1.0, 1.0))
+        if low_1 <= 0 <= high_0:
+            return False
+        return True if self.by_chance[key][1] <= 0.05 and (low_0 > 0 or high_1 < 0) else None
 
 
 def _p(text: str, ends: Ends, key: Key) -> str:
@@ -109,7 +121,7 @@ def study(files: RunFiles, table: ShownTable) -> Iterator[str]:
             yield "" if by_t == by_chance == effect == "-" else f"{key}: a quantile has no test"
             continue
         yield problem(difference, "{}", fmean(pair.differences))
-        yield _interval(pair, between)
+        yield _interval(pair, between, named(key[1]))
         yield problem(effect, *(("-",) if pair.is_flat else ("{}", fmean(pair.differences) / stdev(pair.differences))))
         yield from family.p_problems(key, by_t, by_chance)
         yield _sentence(said, pair, family.is_significant(key), key)
@@ -122,13 +134,16 @@ def _sentence(said: str, pair: Pair, is_sure: bool | None, key: Key) -> str:
     first, second = _sides(key[0])
     better = first if (fmean(pair.differences) > 0) != (named(key[1]) in LOWER) else second
     wanted = f"hardly: {better} is better" if is_sure else "chance could"
-    return "" if said.startswith(wanted) else f"{key}: {said!r}, where {wanted!r} is right"
-
-
-def _interval(pair: Pair, text: str) -> str:
     return (
-        problem(text, "-") if pair.is_flat else problem(text, "[{}, {}]", *chance.students_interval(pair.differences))
+        ""
+        if said.startswith(wanted) or (not is_sure and said == "the interval holds 0: chance could")
+        else f"{key}: {said!r}, where {wanted!r} is right"
     )
+
+
+def _interval(pair: Pair, text: str, measure: str) -> str:
+    ends = pair.interval(measure)
+    return problem(text, "[{}, {}]", *ends) if ends else problem(text, "-")
 
 
 def matrix(files: RunFiles, table: ShownTable) -> Iterator[str]:
@@ -164,14 +179,20 @@ def _difference(key: Key, cell: Shown, pair: Pair, family: Family) -> Iterator[s
     if pair.is_flat:
         yield problem(cell.text, "{} (n={})", difference, len(pair.first))
         return
-    low, high = chance.students_interval(pair.differences)
+    low, high = pair.interval(named(key[1])) or (inf, inf)
     star = "*" if "*" in cell.text else ""
     yield "" if family.is_significant(key) in (bool(star), None) else f"{key}: the star of {cell.text!r}"
-    yield problem(cell.text, f"{{}}{star} ±{{}}", difference, (high - low) / 2)
+    yield problem(cell.text, f"{{}}{star} ±{{}}", difference, _half(low, high))
     form = "n = {}; 95 % interval [{}, {}]; p (t) {p}, p (perm) {p}"
     by_t, by_chance = re.findall(r"p \([a-z]+\) ([<\d.]+)", cell.hint) or ("", "")
     yield problem(cell.hint, form.format("{}", "{}", "{}", p="{}"), len(pair.first), low, high, by_t, by_chance)
     yield from family.p_problems(key, by_t, by_chance)
+
+
+def _half(low: float | Ends, high: float | Ends) -> float | Ends:
+    """Return half the width of an interval whose ends may each lie between two."""
+    (low_0, low_1), (high_0, high_1) = chance.pair(low), chance.pair(high)
+    return ((high_0 - low_1) / 2, (high_1 - low_0) / 2)
 
 
 def moved(files: RunFiles, table: ShownTable) -> Iterator[str]:
@@ -217,7 +238,7 @@ def changes(files: RunFiles, table: ShownTable) -> Iterator[str]:
         yield problem(n, "{}", len(pair.first))
         yield problem(f"{before} {now}", "{} {}", fmean(pair.second), fmean(pair.first))
         yield problem(difference, "{}", fmean(pair.differences))
-        yield problem(interval, "[{}, {}]", *chance.bootstrap(pair.differences))
+        yield _interval(pair, interval, key[1])
         yield _p(p, (lows[place], highs[place]), key)
         yield problem(f"{gained} {lost}", "{} {}", *((down, up) if key[1] in LOWER else (up, down)))
 

@@ -91,7 +91,7 @@ def ranks(files: RunFiles, table: ShownTable) -> Iterator[str]:
         for title, text in zip(table.head[1:-1], shares, strict=True):
             first, last = _RANKS.get(title, (0, 0))
             count = sum(first <= rank <= last for rank in at)
-            found = scipy.stats.binomtest(count, len(at)).proportion_ci(0.95, "wilson")
+            found = scipy.stats.binomtest(count, len(at)).proportion_ci(0.95, "exact")
             yield problem(text, "{} [{}, {}]", count / len(at), float(found.low), float(found.high))
 
 
@@ -134,7 +134,7 @@ def reliability(files: RunFiles, table: ShownTable) -> Iterator[str]:
             yield f"no answer of {name} states {stated}"
             continue
         count = sum(not wrong for _, wrong in held)
-        found = scipy.stats.binomtest(count, len(held)).proportion_ci(0.95, "wilson")
+        found = scipy.stats.binomtest(count, len(held)).proportion_ci(0.95, "exact")
         yield problem(f"{mean} {n}", "{} {}", fmean(sure for sure, _ in held), len(held))
         yield problem(right, "{}", count / len(held))
         yield problem(between, "[{}, {}]", float(found.low), float(found.high))

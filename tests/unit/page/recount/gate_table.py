@@ -72,16 +72,19 @@ def _gate(files: RunFiles, gate: re.Match[str], figures: Sequence[str]) -> Itera
     yield problem(value, "{}", fmean(values.values()))
     yield problem(against, "{}", threshold) if is_other or against != _IN_THE_GATE else ""
     yield problem(n, "{}", len(values))
-    yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *chance.mean_interval(held, span))
-    yield from _why(
-        files, gate, why, chance.bounded(held, span, 1 - int(gate["sure"]) / 100) if gate["sure"] and span else None
-    )
+    is_paired = is_other and (not gate["sure"] or "=" not in gate["op"])
+    by = chance.difference_bounds if is_paired else chance.bounds
+    yield problem(between, "difference [{}, {}]" if is_other else "[{}, {}]", *by(held, span, 0.025))
+    if differ := re.search(r", only (\d+) cases differ, so without assumptions", why):
+        yield problem(differ[1], "{}", sum(abs(each) > 1e-12 for each in held))
+        why = why.replace(differ[0], "")
+    yield from _why(files, gate, why, by(held, span, 1 - int(gate["sure"]) / 100) if gate["sure"] and span else None)
     if not gate["sure"]:
         passes = {">=": fmean(values.values()) >= threshold - 1e-12, "<=": fmean(values.values()) <= threshold + 1e-12}
         strict = {">": fmean(values.values()) > threshold + 1e-12, "<": fmean(values.values()) < threshold - 1e-12}
         yield "" if state == ("passed" if (passes | strict)[gate["op"]] else "failed") else f"state {state}"
     elif span:
-        yield from _sure(state, gate["op"], offset, chance.bounded(held, span, 1 - int(gate["sure"]) / 100))
+        yield from _sure(state, gate["op"], offset, by(held, span, 1 - int(gate["sure"]) / 100))
 
 
 def _why(files: RunFiles, gate: re.Match[str], why: str, bounds: chance.Interval | None) -> Iterator[str]:

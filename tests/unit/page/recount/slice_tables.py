@@ -108,7 +108,7 @@ def pairs(files: RunFiles, table: ShownTable) -> Iterator[str]:
             continue
         yield problem(n, "{}", len(pair.first))
         yield problem(difference, "{}", fmean(pair.differences))
-        ends = () if pair.is_flat else chance.students_interval(pair.differences)
+        ends = pair.interval(contest.place[2]) or ()
         yield problem(between, "[{}, {}]" if ends else "-", *ends)
         yield from contests.family.p_problems(_key(contest.place, *sorted((first, second))), by_t, by_chance)
     shown = len(table.rows)
