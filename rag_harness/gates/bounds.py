@@ -20,7 +20,7 @@ Population = Literal["like", "finite"]
 Clusters = Callable[[str], Mapping[str, str]]
 """Gives the cluster of each case of a suite; "" is a cluster of its own."""
 _INTERVAL = 0.975
-"""Confidence of each end of a 95 % interval."""
+"""Confidence of each end of a 95 % interval; the interval of a gate that asks for more is as sure as its bounds."""
 
 
 class Grouping(Protocol):
@@ -71,7 +71,10 @@ def is_paired(gate: Gate) -> bool:
 
 
 def interval_of(gate: Gate, found: Found, grouping: Grouping, unit: str) -> Interval | None:
-    """Return the 95 % interval of what a gate is about; None where the cases bound nothing, or leave nothing open."""
+    """Return the interval beside a value, of 95 % or as sure as the gate's own bounds.
+
+    None where the cases bound nothing, or leave nothing open.
+    """
     from rag_harness.stats.inputs import UndefinedError
 
     if isinstance(gate.right, Reference) and gate.quantile is not None:
@@ -79,7 +82,7 @@ def interval_of(gate: Gate, found: Found, grouping: Grouping, unit: str) -> Inte
     if grouping.population == "finite" and found.population == len(found.values):
         return None
     try:
-        low, high, _ = bounds_of(gate, found, grouping, unit, _INTERVAL)
+        low, high, _ = bounds_of(gate, found, grouping, unit, max(_INTERVAL, (gate.confidence or 0) / 100))
     except UndefinedError:
         return None
     return low, high

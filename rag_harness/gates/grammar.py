@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from rag_harness.errors import SettingsError, unknown
@@ -17,6 +17,7 @@ BASELINE = "baseline"
 
 _OPERATORS = (">=", "<=", ">", "<")
 _EXAMPLE = "Example: 'golden: recall@10 >= 0.95'."
+_XFAIL_EXAMPLE = "'xfail e4: abstention_rate >= 0.9 -- the small model cannot'"
 _ELSE_EXAMPLE = "'e3: recall@5 >= 0.8 else switch to e2'"
 
 _HEAD = re.compile(r"\s*([^\[\]:<>=!]*)(\[[^\]]*\])?\s*:")
@@ -29,6 +30,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _GLUED = re.compile(r"(.*[^-+])([-+])(\d*\.?\d+)")
 _OFFSET = re.compile(r"(\S+)\s+([+-])\s*(\S+)")
 _CONFIDENCE = re.compile(r"(.*?)\s*@\s*([\d.]+)\s*(%?)\s*(paired)?\s*")
+_XFAIL = re.compile(r"\s*xfail\s+(?=[^\s:\[])(.*)", re.DOTALL)
+_REASON = re.compile(r"(.*)\s--\s+(.*?)\s*", re.DOTALL)
 _ELSE = re.compile(r"(.*?)(?:^|\s)else(?:\s(.*))?", re.DOTALL)
 _LATE_CONFIDENCE = re.compile(r"(?:.*\s)?@\s*[\d.]+\s*%(\s*paired)?")
 _QUANTILE = re.compile(r"p(50|95|99)\s*\(\s*(.*?)\s*\)")
@@ -52,7 +55,8 @@ class Gate:
     ``calibrated`` asks for the mean that people would give, by their labels of some of the answers. ``confidence``, in
     per cent, asks for evidence: what the cases do not show so surely is neither passed nor failed. ``otherwise`` is
     what to do where the condition does not hold; empty where the gate does not say. ``paired`` has a paired test decide
-    against another experiment, in place of bounds without assumptions.
+    against another experiment, in place of bounds without assumptions. ``expected`` says why a gate is known to fail:
+    that it does is then no failure, and that it does not is one.
     """
 
     suite: str
@@ -65,9 +69,11 @@ class Gate:
     confidence: float | None = None
     otherwise: str = ""
     paired: bool = False
+    expected: str = ""
 
     def __str__(self) -> str:
-        return f"{self.condition} else {self.otherwise}" if self.otherwise else self.condition
+        said = f"{self.condition} else {self.otherwise}" if self.otherwise else self.condition
+        return f"xfail {said} -- {self.expected}" if self.expected else said
 
     @property
     def condition(self) -> str:
@@ -116,6 +122,8 @@ def parse_gate(text: str, k: int) -> Gate:
     Raises:
         SettingsError: the text is no gate; shows the text, the part that is wrong, and an example.
     """
+    if marked := _XFAIL.fullmatch(text):
+        return _expected(text, marked[1], k)
     head = _HEAD.match(text)
     name, pairs = (head[1].strip(), head[2]) if head else (GOLDEN, None)
     if not _NAME.fullmatch(name):
@@ -141,6 +149,15 @@ def parse_gate(text: str, k: int) -> Gate:
     quantile = int(share[1]) if share else None
     where = _slice(text, pairs)
     return Gate(name, where, measure, op, threshold, quantile, bool(tilde), confidence, otherwise, paired)
+
+
+def _expected(text: str, rest: str, k: int) -> Gate:
+    """Read a gate that is known to fail, with the reason behind it."""
+    found = _REASON.fullmatch(rest)
+    reason = " ".join(found[2].split()) if found else ""
+    if not found or not reason:
+        raise _wrong(text, f"'xfail' says behind ' -- ' why the gate fails; write {_XFAIL_EXAMPLE}")
+    return replace(parse_gate(found[1], k), expected=reason)
 
 
 def check_gate(gate: Gate, known: Known) -> None:

@@ -13,7 +13,7 @@ from rag_harness.gates.grammar import BASELINE, Gate, Reference
 from rag_harness.gates.remarks import reasons, remarks_on, returns, unusable
 from rag_harness.gates.scores import SuiteScores
 from rag_harness.gates.unreviewed import with_drafts
-from rag_harness.gates.verdict import State, Verdict, holds
+from rag_harness.gates.verdict import State, Verdict, as_expected, holds
 
 
 def judge(
@@ -44,7 +44,9 @@ def judge(
         other = [suites[gate.right.name]] if isinstance(gate.right, Reference) and gate.right.name in suites else []
         return _if_measured(verdict, [suites[gate.suite], *other], rules.max_unmeasured)
 
-    return replace(with_drafts(gate, suites.get(gate.suite), judged, rules, unit), unit=unit)
+    mine = suites.get(gate.suite)
+    verdict = replace(with_drafts(gate, mine, judged, rules, unit), unit=unit)
+    return as_expected(verdict, bool(mine and mine.lost_of(dict(gate.slice))))
 
 
 @dataclass(frozen=True, slots=True)

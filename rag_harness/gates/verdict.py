@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Literal
 
 from rag_harness.gates.grammar import Gate, Reference
 from rag_harness.gates.units import bounds, told_apart
 
-State = Literal["passed", "failed", "stale", "inconclusive", "not judged"]
+State = Literal["passed", "failed", "stale", "inconclusive", "not judged", "xfailed", "xpassed"]
 Interval = tuple[float, float]
 _STATE_WIDTH = len("not judged")
 _WIDTH = 100
@@ -25,8 +25,10 @@ class Verdict:
     compared, of their mean difference per case, and ``threshold`` is then what the other suite has, with the gate's
     offset. ``unit`` is the measure's. ``bounds`` decide a gate that asks for evidence: each of them holds with its
     confidence; of a comparison, they are of the mean difference per case. ``lacking`` fails for want of values alone.
+    ``family`` gates were judged together, whose bounds hold all at once; 0 of a gate by itself.
     ``unreviewed`` cases were not judged, for nobody has reviewed them; where there are no others the value is theirs.
-    A ``stale`` gate fails: it is about answers that are too old.
+    A ``stale`` gate fails: it is about answers that are too old. One that is known to fail has ``xfailed`` where it
+    does, which fails nothing, and ``xpassed`` where it does not, which fails: its mark is to be taken off.
     """
 
     gate: Gate
@@ -40,6 +42,7 @@ class Verdict:
     bounds: Interval | None = None
     lacking: bool = False
     unreviewed: int = 0
+    family: int = 0
 
     def line(self, width: int = 0, states: int = 0) -> str:
         """Return the verdict in a line, or more where it would be too wide; what to do has a line of its own.
@@ -95,6 +98,23 @@ class Verdict:
             return f"{value} against {threshold}{between}  n={self.n}"
         between = f" {bounds(*self.interval, self.unit)}" if self.interval else ""
         return f"{value}{between}  n={self.n}"
+
+
+def as_expected(verdict: Verdict, is_lost: bool) -> Verdict:
+    """Return the verdict of a gate that is known to fail; as it is where it says nothing of that.
+
+    Where cases were lost, or could not be measured, the gate has not failed for the reason that is known.
+    """
+    gate = verdict.gate
+    if not gate.expected:
+        return verdict
+    if verdict.state == "passed":
+        said = f"it passes now: take 'xfail' off. It was marked: {gate.expected}"
+        return replace(verdict, state="xpassed", reason="; ".join(part for part in (said, verdict.reason) if part))
+    if not verdict.is_due or is_lost:
+        return verdict
+    said = f"expected: {gate.expected}"
+    return replace(verdict, state="xfailed", reason="; ".join(part for part in (said, verdict.reason) if part))
 
 
 def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:

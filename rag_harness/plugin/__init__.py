@@ -96,6 +96,7 @@ def _check_usage(config: pytest.Config) -> None:
         settings, _ = session.settings, session.endpoints
         check_marker_expression(config)
         _check_workers(config, settings.concurrency, settings.stop_early)
+        _check_family(settings.family, settings.stop_early)
         if settings.report:
             from rag_harness.page.formats import check_place
 
@@ -118,6 +119,18 @@ def _check_workers(config: pytest.Config, concurrency: int, stop_early: bool) ->
         raise SettingsError(
             f"rag_concurrency is {concurrency}, but each of the {workers} workers makes a call at a time. Use fewer "
             f"workers, or leave --dist out."
+        )
+
+
+def _check_family(confidence: float, stop_early: bool) -> None:
+    """Refuse a confidence that is none, and a rule that settles each gate by itself."""
+    from rag_harness.errors import SettingsError
+
+    if 0 < confidence <= 0.5:
+        raise SettingsError(f"--rag-family={confidence:g}: a confidence lies above 0.5 and below 1. Write 0.95.")
+    if confidence and stop_early:
+        raise SettingsError(
+            "--rag-stop-early settles each gate by itself, and --rag-family judges them together. Leave one out."
         )
 
 

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
-_OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "stale": "failed"}
+_OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "stale": "failed", "xpassed": "failed"}
 """How a gate's report comes out, by its state; that of any other is skipped."""
-_COLOURS = {"passed": "green", "failed": "red", "stale": "red"}
-_CATEGORIES = {"inconclusive": "gates inconclusive", "not judged": "gates not judged"}
+_COLOURS = {"passed": "green", "failed": "red", "stale": "red", "xpassed": "red"}
+_CATEGORIES = {
+    "inconclusive": "gates inconclusive",
+    "not judged": "gates not judged",
+    "xfailed": "gates xfailed",
+}
 """What a gate is counted as that is skipped, by its state."""
 
 
@@ -172,7 +176,7 @@ def failure(name: str, text: str) -> pytest.TestReport:
 
 def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.TestReport:
     """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
-    return pytest.TestReport(
+    report = pytest.TestReport(
         # Brackets would be taken for the id of a parameter, and be cut off.
         nodeid=f"{NODE}::{name.replace('[', '(').replace(']', ')')}",
         location=(NODE, None, name),
@@ -184,3 +188,6 @@ def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.
         rag_gate=name,
         rag_gate_state=state,
     )
+    if state == "xfailed":
+        report.wasxfail = text  # as JUnit XML tells an expected failure from what was skipped
+    return report

@@ -104,7 +104,16 @@ class RunGates:
 
     def verdicts(self, refused: bool) -> list[Verdict]:
         """Return a verdict for each gate; ``refused`` says that the saved run cannot be compared with this one."""
-        return [*(self._verdict(gate, refused) for gate in self.gates), *self.reach.elsewhere]
+        together = self._session.settings.family
+
+        def judged(gate: Gate) -> Verdict:
+            return self._verdict(gate, refused)
+
+        if not together:
+            return [*map(judged, self.gates), *self.reach.elsewhere]
+        from rag_harness.gates.family import judged_together
+
+        return [*judged_together(self.gates, together, judged), *self.reach.elsewhere]
 
     def _verdict(self, gate: Gate, refused: bool) -> Verdict:
         from rag_harness.gates import BASELINE, Reference, Verdict, judge

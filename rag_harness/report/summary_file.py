@@ -47,6 +47,8 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "unit": verdict.unit,
         "reason": verdict.reason,
         **({"unreviewed": verdict.unreviewed} if verdict.unreviewed else {}),
+        **({"family": verdict.family} if verdict.family else {}),
+        **({"expected": verdict.gate.expected} if verdict.gate.expected else {}),
         **({**evidence, "bounds": _ends(verdict.bounds)} if evidence else {}),
         **({"otherwise": verdict.gate.otherwise, "due": verdict.is_due} if verdict.gate.otherwise else {}),
     }

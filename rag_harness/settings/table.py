@@ -160,6 +160,13 @@ class Settings:
         "point: the value decides; evidence: every gate is judged as if @95% stood behind it",
         "nothing",
     )
+    family: float = option(
+        0.0,
+        "confidence with which all gates with evidence hold at once, 0.95: they are judged together; 0: each by itself",
+        "nothing",
+        ge=0,
+        lt=1,
+    )
     inconclusive: Inconclusive = option(
         "warn", "a gate that the cases are too few for: warn leaves the exit status alone, fail fails", "nothing"
     )

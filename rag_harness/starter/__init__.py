@@ -25,8 +25,8 @@ TEST = '''"""Is retrieval still good? One test a question that pages answer; the
 def test_finds_what_is_expected(rag_retrieval):
     assert rag_retrieval.found
 '''
-GATE = "recall@k >= 0.9"
-EXAMPLES_GATE = "recall@k >= 0.7"
+GATE = "recall@k >= 0.8 @95%"
+EXAMPLES_GATE = "recall@k >= 0.5 @95%"
 _OLD = "golden.json"
 _RUN = "Run: pytest test_retrieval.py"
 
@@ -92,4 +92,6 @@ def _pairs(documents: Documents, golden: str) -> dict[str, str]:
         "rag_golden": golden,
         "rag_retriever": "bm25",
         "rag_k": str(k),
+        # However many gates there will be, a run is wrong about any of them in one of twenty.
+        "rag_family": "0.95",
     }

@@ -144,7 +144,7 @@ def test_init_leaves_an_existing_configuration_alone(
     assert main(["init", str(pytester.path)]) == 0
     said = capsys.readouterr().out
     assert 'rag_kb_dir = "docs"' in said
-    assert 'rag_gate = ["recall@k >= 0.9"]' in said
+    assert 'rag_gate = ["recall@k >= 0.8 @95%"]' in said
     assert (pytester.path / "pyproject.toml").read_text() == config
     assert not (pytester.path / "pytest.ini").exists()
 

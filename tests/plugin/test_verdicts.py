@@ -76,3 +76,48 @@ def test_what_cannot_be_is_refused_before_anything_runs(suite: Suite, options: l
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])
     assert suite.rows() == []
+
+
+def test_a_known_failure_is_yellow_with_its_reason_and_its_pass_is_red(suite: Suite) -> None:
+    known = "--rag-gate=xfail e3: recall@5 < 0.2 -- the pages are not there yet"
+    result = suite.run(known, "--junitxml=junit.xml", "--color=yes")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "*[[]33mxfailed *e3: recall@5 < 0.2 *1.000*n=3*",
+            "*expected: the pages are not there yet*",
+            "*1 gates xfailed*",
+        ]
+    )
+    (case,) = [
+        each for each in ElementTree.parse(suite.path / "junit.xml").iter("testcase") if "e3:" in each.get("name", "")
+    ]
+    skipped = case.find("skipped")
+    assert skipped is not None
+    assert skipped.get("type") == "pytest.xfail"
+    (gate,) = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
+    assert (gate["state"], gate["expected"]) == ("xfailed", "the pages are not there yet")
+    passes = suite.run("--rag-gate=xfail e3: recall@5 >= 0.2 -- the pages are not there yet")
+    assert passes.ret == 1
+    passes.stdout.fnmatch_lines(["xpassed *e3: recall@5 >= 0.2 *", "*it passes now: take 'xfail' off.*"])
+
+
+def test_gates_are_judged_together_where_that_is_asked_for(suite: Suite) -> None:
+    more = [
+        {**QUERIES[n % 3], "query_id": f"q_direct_{n:03}", "query": f"{QUERIES[n % 3]['query']} {n}"} for n in range(30)
+    ]
+    suite.write_queries(more)
+    gates = [f"--rag-gate=e3: {measure} >= 0.9 @95%" for measure in ("recall@5", "hit@5", "recall@4")]
+    alone = suite.run(*gates)
+    alone.stdout.fnmatch_lines(["passed *e3: recall@5 >= 0.9 @95% *"])
+    together = suite.run(*gates, "--rag-family=0.95")
+    together.stdout.fnmatch_lines(["inconclusive *e3: recall@5 >= 0.9 @95% *", "*together with 2 other gates*"])
+    found = json.loads((suite.path / "output" / "summary.json").read_text())["gates"]
+    assert {(gate["confidence"], gate["family"]) for gate in found} == {(0.95, 3)}
+    for args, why in (
+        (["--rag-family=0.5"], "lies above 0.5 and below 1"),
+        (["--rag-family=0.95", "--rag-stop-early"], "Leave one out"),
+    ):
+        refused = suite.run(*gates, *args)
+        assert refused.ret == pytest.ExitCode.USAGE_ERROR
+        refused.stderr.fnmatch_lines([f"*{why}*"])

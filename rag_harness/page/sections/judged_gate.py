@@ -11,7 +11,14 @@ from rag_harness.page.content import Tone
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run
 
-TONES: Mapping[str, Tone] = {"passed": "good", "failed": "bad", "stale": "bad", "inconclusive": "unsure"}
+TONES: Mapping[str, Tone] = {
+    "passed": "good",
+    "failed": "bad",
+    "stale": "bad",
+    "xpassed": "bad",
+    "inconclusive": "unsure",
+    "xfailed": "unsure",
+}
 
 
 def cutoff(run: Run) -> int:

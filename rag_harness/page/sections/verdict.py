@@ -17,7 +17,9 @@ from rag_harness.page.sections.made_of import made_of
 from rag_harness.page.sections.unmeasured import became_of, errors, unmeasured
 from rag_harness.report.provenance import provenance_lines, time_said
 
-_ORDER = ("failed", "stale", "inconclusive", "passed", "not judged")
+_ORDER = ("failed", "stale", "xpassed", "inconclusive", "xfailed", "passed", "not judged")
+_ALWAYS = ("failed", "inconclusive", "not judged")
+"""States that are counted where no gate has them, too."""
 _HEAD = ("gate", "state", "value", "limit", "95 % interval", "n", "against the limit", "why, and what would settle it")
 
 Gate = Mapping[str, Any]
@@ -43,9 +45,9 @@ def _sentence(run: Run) -> Prose:
     if not run.gates:
         return Prose(f"No gates were judged: {_why_none(run)}.", "unsure")
     states = Counter(gate["state"] for gate in run.gates)
-    named = [state for state in ("failed", "stale", "inconclusive", "not judged") if states[state] or state != "stale"]
+    named = [state for state in _ORDER if state != "passed" and (states[state] or state in _ALWAYS)]
     said = ", ".join(f"{states[state]} {state}" for state in named)
-    is_bad = states["failed"] or states["stale"]
+    is_bad = states["failed"] or states["stale"] or states["xpassed"]
     tone: Tone = "bad" if is_bad else "good" if states["passed"] == len(run.gates) else "unsure"
     return Prose(f"{counted(states['passed'], 'gate')} passed, {said}.", tone)
 
