@@ -28,7 +28,6 @@ Floats = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 Bounds = Callable[[Floats, float], Interval]
 DRAWS = 1000
-MOST_DRAWN = 200
 CASES = (20, 40, 99, 100, 200, 999, 1000, 5000)
 RARE = (0.003, 0.01, 0.02)
 SCORES: dict[str, Draw] = {
@@ -68,15 +67,6 @@ def students_t(values: Floats, confidence: float) -> Interval:
         return t_bounds(values, confidence)
     except UndefinedError:
         return Interval(float(values.mean()), float(values.mean()))
-
-
-def percentile(values: Floats, confidence: float) -> Interval:
-    """The percentile bootstrap, drawn by how often each value comes."""
-    distinct, counts = np.unique(values, return_counts=True)
-    n, rng = len(values), np.random.default_rng(0)
-    means = np.concatenate([rng.multinomial(n, counts / n, 100) @ distinct / n for _ in range(DRAWS // 100)])
-    low, high = np.quantile(means, [1 - confidence, confidence])
-    return Interval(float(low), float(high))
 
 
 def harness(values: Floats, confidence: float) -> Interval:
@@ -166,15 +156,8 @@ def _table(title: str, shapes: dict[str, Draw], runs: int, seed: int, methods: d
     print(f"\n{title}\n| {'| '.join(['what, n', *methods])}|")
     for name, draw in shapes.items():
         for n in CASES:
-            # Drawing samples of so many takes most of the time, and says by then what Student's t says.
-            left_out = {"percentile bootstrap"} if n > MOST_DRAWN else set()
-            found = wrong(draw, n, runs, seed, {name: methods[name] for name in methods if name not in left_out})
-            cells = [
-                f"{100 * found[name][0]:.1f} / {100 * found[name][1]:.1f}, {100 * found[name][2]:.1f}"
-                if name in found
-                else ""
-                for name in methods
-            ]
+            found = wrong(draw, n, runs, seed, methods).values()
+            cells = (f"{100 * low:.1f} / {100 * high:.1f}, {100 * held:.1f}" for low, high, held in found)
             print(f"| {name}, {n} | {' | '.join(cells)} |", flush=True)
 
 
@@ -191,7 +174,7 @@ def main() -> None:
     print(
         f"seed {seed}, {runs} runs; wrong PASS / wrong FAIL at 95 %, and how often a 95 % interval holds the mean, in %"
     )
-    others: dict[str, Bounds] = {"percentile bootstrap": percentile, "Student's t": students_t}
+    others: dict[str, Bounds] = {"Student's t": students_t}
     if only in ("", "scores"):
         _table("scores", SCORES, runs, seed, {**others, "the harness": harness})
     if only in ("", "times"):
