@@ -1,10 +1,12 @@
 """Planted faults on the shipped study: does the diagnosis, which is told nothing, name them?
 
-    python benchmarks/attribution.py [--reader simulated|embedded] [--seed N]
+    python benchmarks/attribution.py [--suite study|textbook|bicycles] [--reader simulated|embedded] [--seed N]
 
-A healthy pipeline (BM25, ten chunks, a reader) answers every answerable query of ``data/kb``; then one fault is
-planted, the queries are asked again, and what failed is explained as ``rag-harness explain`` does. A fault has touched
-a trial that was right and is not any more. For stale pages every page gets an outdated twin with other figures.
+A healthy pipeline (BM25, ten chunks, a reader) answers every answerable query of a suite: the study (``data/kb``), the
+textbook, or the six questions of ``examples/kb``. Then one fault is planted, the queries are asked again, and what
+failed is explained as ``rag-harness explain`` does. A fault has touched a trial that was right and is not any more; a
+ground truth with a wrong figure has touched every trial whose answer carries the right one. For stale pages every page
+gets an outdated twin with other figures.
 
 The simulated reader stands for a good LLM: it knows the gold, says the ground truth where every vital quote is in its
 context, and else that it does not know; it believes the first source that speaks of the matter. The embedded reader is
@@ -27,7 +29,7 @@ from time import perf_counter
 from rag_harness.attribution.bench import Bench
 from rag_harness.attribution.commands import running
 from rag_harness.attribution.explain import Explainer
-from rag_harness.attribution.right import needed_quotes, rightness
+from rag_harness.attribution.right import figures_of, needed_quotes, rightness
 from rag_harness.attribution.shelf import Shelf, says
 from rag_harness.engine.places import result_path
 from rag_harness.engine.rows import Trial
@@ -46,8 +48,12 @@ from rag_harness.settings.loading import load_settings
 from rag_harness.types import Answer, Case, Chunk, Document, Hit, PipelineOutput, Query
 
 ROOT = Path(__file__).parents[1]
+SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}
+"""Name of the data, and settings, of each suite."""
 K, CANDIDATES = 10, 20
-DONT_KNOW = "I don't know."
+STOPS_AT, SENT = 60, 200
+"""Characters that an answer has where the model stops early, and that a service sends of each chunk."""
+DONT_KNOW, WRONG_GOLD = "I don't know.", "wrong figure in the ground truth"
 Retrieve = Callable[[Query], list[Hit]]
 Read = Callable[[Query, Trace], Awaitable[PipelineOutput]]
 
@@ -90,12 +96,13 @@ class Pipeline:
 
 
 class Study:
-    """The shipped study, and each fault as an experiment over it."""
+    """A suite, and each fault as an experiment over it."""
 
-    def __init__(self, reader: str, seed: int) -> None:
-        self.parts = RunParts(load_settings({"mode": "auto"}, rootdir=ROOT))
-        self.data = self.parts.data()
-        self.chunks = self.parts.retrieval().chunks
+    def __init__(self, suite: str, reader: str, seed: int) -> None:
+        self.name, settings = SUITES[suite]
+        self.parts = RunParts(load_settings({"mode": "auto", **settings}, rootdir=ROOT))
+        self.data = self.parts.data(self.name)
+        self.chunks = self.parts.retrieval(data=self.name).chunks
         self.cases = [case for case in self.data.cases if case.answerable]
         # The cut is made: what follows is known of the pages and in no index, until a fault puts it there.
         paired = {page.doc_id for page in self.data.documents if page.metadata.get("supersedes")}
@@ -115,12 +122,27 @@ class Study:
         index = Bm25Index(lambda: chunks)
         found: dict[str, list[Hit]] = {}
 
-        def retrieve(query: Query) -> list[Hit]:
+        def search(query: Query) -> list[Hit]:
             if query.text not in found:
                 found[query.text] = index.search(query.text, CANDIDATES)
-            return self._stale_first(query, found[query.text]) if fault == "stale first" else found[query.text]
+            return found[query.text]
+
+        changes: Mapping[str, Callable[[Query, list[Hit]], list[Hit]]] = {
+            "stale first": self._stale_first,
+            "last chunk lost": lambda _, hits: _best_last(hits),
+            "chunks cut": lambda _, hits: _cut_short(hits),
+            "chunks cut, index unknown": lambda _, hits: _cut_short(hits),
+        }
+
+        def retrieve(query: Query) -> list[Hit]:
+            hits = search(query)
+            return changes[fault](query, hits) if fault in changes else hits
 
         pipeline = Pipeline(retrieve, self._reader(fault))
+        if fault == "returns a string":
+            return Experiment("x1", Speaking(pipeline))
+        if fault == "chunks cut, index unknown":
+            return Experiment("x1", pipeline)
         return Experiment("x1", pipeline, answer_from=pipeline.answer_from, chunks=lambda: chunks)
 
     def _reader(self, fault: str) -> Read:
@@ -136,7 +158,33 @@ class Study:
             wrong = self.rng.random() < 0.3
             return trace.output(Answer("Please see our general terms.")) if wrong else await self.read(query, trace)
 
-        return {"context ignored": ignoring, "refuses": refusing, "noise 30 %": noisy}.get(fault, self.read)
+        async def losing(query: Query, trace: Trace) -> PipelineOutput:
+            known = await self.read(query, Trace(context=trace.context[:-1]))
+            return trace.output(known.answer)
+
+        async def stopping(query: Query, trace: Trace) -> PipelineOutput:
+            known = (await self.read(query, Trace(context=trace.context))).answer
+            return trace.output(known if known.abstained else Answer(known.text[:STOPS_AT].strip()))
+
+        async def halving(query: Query, trace: Trace) -> PipelineOutput:
+            known = (await self.read(query, Trace(context=trace.context))).answer
+            words = known.text.split()
+            return trace.output(known if known.abstained else Answer(" ".join(words[: len(words) // 2])))
+
+        faults: Mapping[str, Read] = {
+            "context ignored": ignoring,
+            "refuses": refusing,
+            "noise 30 %": noisy,
+            "last chunk lost": losing,
+            "answer stops": stopping,
+            "answer halved": halving,
+            "returns a string": ignoring,
+        }
+        return faults.get(fault, self.read)
+
+    def wrong_gold(self) -> None:
+        """Give the ground truth of every case another figure in place of one that its evidence has."""
+        self.cases = [_with_wrong_figure(case, self.rng) for case in self.cases]
 
     def _without_pages(self) -> list[Chunk]:
         pages = sorted({one.filename for case in self.cases for one in case.evidence})
@@ -183,6 +231,40 @@ def current(page: Document) -> Document:
     return replace(page, metadata={**page.metadata, "supersedes": f"old-{page.doc_id}"})
 
 
+@dataclass
+class Speaking:
+    """Returns what a pipeline says, and nothing of how it came to say it."""
+
+    pipeline: Pipeline
+
+    async def answer(self, query: Query) -> str:
+        return (await self.pipeline.answer(query)).answer.text
+
+
+def _best_last(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the context the other way round, as prompts have it that put the best chunk beside the question."""
+    order = [*reversed(hits[:K]), *hits[K:]]
+    return [replace(hit, rank=rank) for rank, hit in enumerate(order, 1)]
+
+
+def _cut_short(hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits of which a service sends the first characters alone."""
+    return [replace(hit, chunk=replace(hit.chunk, text=hit.chunk.text[:SENT])) for hit in hits]
+
+
+def _with_wrong_figure(case: Case, rng: random.Random) -> Case:
+    """Return a case whose ground truth says another figure than its evidence; itself where both share none."""
+    quoted = figures_of(" ".join(one.quote for one in case.evidence)) - figures_of(case.query.text)
+    found = [each for each in re.finditer(r"\d+(?:[.,:]\d+)*", case.ground_truth) if each[0] in quoted]
+    if not found:
+        return case
+    place, figure = rng.choice(found), ""
+    while not figure or figure in quoted | figures_of(case.ground_truth):
+        figure = re.sub(r"\d+$", lambda digits: str(int(digits[0]) + rng.randint(1, 40)), place[0])
+    truth = case.ground_truth
+    return replace(case, ground_truth=truth[: place.start()] + figure + truth[place.end() :])
+
+
 def _halves(chunk: Chunk, quote: str) -> list[Chunk]:
     place = chunk.text.find(quote)
     if place < 0:
@@ -199,6 +281,13 @@ EXPECTED = {
     "refuses": ("Logic Failure", "wrong refusal"),
     "chunk border": ("Retrieval Miss", "cut by a chunk border"),
     "noise 30 %": ("Noise", ""),
+    "last chunk lost": ("Logic Failure", "not read where it stood"),
+    "answer stops": ("Logic Failure", "cut short"),
+    "answer halved": ("Logic Failure", "cut short"),
+    "chunks cut": ("Retrieval Miss", "the page came without the passage"),
+    "chunks cut, index unknown": ("Retrieval Miss", "the page came without the passage"),
+    "returns a string": ("Undetermined", "the pipeline does not say what it looked up"),
+    WRONG_GOLD: ("Gold Doubtful", "the answer has the figure of the evidence"),
 }
 
 
@@ -216,20 +305,26 @@ def explained(study: Study, experiment: Experiment, rows: Sequence[ExperimentRes
     write_cases(output, QUERIES, map(kept, study.cases))
     suite = SuiteRecord(data=QUERIES, file="x1.jsonl", fingerprints=["f"], total=len(rows), selected="all")
     write_manifest(output, RunManifest(date=now(), settings={}, suites={"x1": suite}))
-    bench = Bench(lambda _: experiment, lambda _: "f", study.parts.data)
+    bench = Bench(lambda _: experiment, lambda _: "f", lambda _: study.data)
     with running(output, study.parts) as runs:
         return Explainer(output, bench, runs, worst=len(rows)).every()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", choices=tuple(SUITES), default="study")
     parser.add_argument("--reader", choices=("simulated", "embedded"), default="simulated")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--fault", choices=tuple(EXPECTED), action="append", help="only these; default: all")
     chosen = parser.parse_args()
-    right = healthy(Study(chosen.reader, chosen.seed))
-    for fault, (cause, detail) in EXPECTED.items():
-        # Made anew: who explains closes the connections of the models.
-        planted(Study(chosen.reader, chosen.seed), fault, right, cause, detail)
+
+    def study() -> Study:
+        # Made anew for each fault: who explains closes the connections of the models.
+        return Study(chosen.suite, chosen.reader, chosen.seed)
+
+    right = healthy(study())
+    for fault in chosen.fault or EXPECTED:
+        planted(study(), fault, right)
 
 
 def healthy(study: Study) -> set[str]:
@@ -244,15 +339,24 @@ def healthy(study: Study) -> set[str]:
     return right
 
 
-def planted(study: Study, fault: str, right: set[str], cause: str, detail: str) -> None:
+def planted(study: Study, fault: str, right: set[str]) -> None:
     """Plant a fault and print how many of the trials that it touched got its cause."""
     experiment = study.experiment(fault)
     rows = asyncio.run(answered(study, experiment))
-    touched = {row.query_id for row in rows if row.query_id in right and not _is_right(study, row)}
+    if fault == WRONG_GOLD:
+        before = {case.query.query_id: case.ground_truth for case in study.cases}
+        study.wrong_gold()
+        # The rows say the ground truth too.
+        now_said = {case.query.query_id: case.ground_truth for case in study.cases}
+        rows = [row.model_copy(update={"ground_truth": now_said[row.query_id]}) for row in rows]
+        touched = {query_id for query_id in right if now_said[query_id] != before[query_id]}
+    else:
+        touched = {row.query_id for row in rows if row.query_id in right and not _is_right(study, row)}
     with tempfile.TemporaryDirectory() as folder:
         started = perf_counter()
         lines = explained(study, experiment, rows, Path(folder))
         took = perf_counter() - started
+    cause, detail = EXPECTED[fault]
     said = {line.query_id: (line.cause, line.detail) for line in lines}
     found = Counter(said.get(query_id, ("none", "")) for query_id in touched)
     named = sum(n for (its, fine), n in found.items() if its == cause and detail in (fine, ""))

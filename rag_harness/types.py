@@ -247,7 +247,8 @@ class Completion:
     """What a chat model returned: its text, the tokens, and the times in milliseconds.
 
     ``recorded_at`` is UTC, ISO 8601, of an answer that is replayed, empty where its recording has no date; ``outdated``
-    says that it was recorded by another version of the model than there is now.
+    says that it was recorded by another version of the model than there is now. ``finish_reason`` is why the model
+    stopped, in its server's word: ``stop``, ``length``; empty where it does not say.
     """
 
     text: str
@@ -260,6 +261,7 @@ class Completion:
     recorded: bool = False
     recorded_at: str = ""
     outdated: bool = False
+    finish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +295,7 @@ class Call:
 
     ``messages`` are the prompt as it was sent: they are kept beside the rows, which name them. A call of role
     ``service`` asks somebody else's pipeline: ``usd`` is what it costs, None where nobody knows, and ``version`` is the
-    service's, empty where it has none. ``recorded_at`` and ``outdated`` are those of the completion.
+    service's, empty where it has none. ``recorded_at``, ``outdated`` and ``finish_reason`` are those of the completion.
     """
 
     role: str
@@ -309,6 +311,7 @@ class Call:
     recorded_at: str = ""
     outdated: bool = False
     version: str = ""
+    finish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

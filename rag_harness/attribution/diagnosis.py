@@ -26,11 +26,12 @@ from rag_harness.attribution.kinds import (
 from rag_harness.attribution.remedies import REMEDIES
 from rag_harness.attribution.right import Rightness, figures_of, plain_terms, share
 
-_WORST_FIRST = ("not in the index", "cut", "not found", "missing", "ranked below k", "lost in reranking")
+_WORST_FIRST = ("not in the index", "cut", "without", "not found", "missing", "ranked below k", "lost in reranking")
 _DETAIL = {
     "cut": "cut by a chunk border",
     "ranked below k": "found but ranked below k",
     "missing": "not in the context",
+    "without": "the page came without the passage",
 }
 _AGREES, _QUOTE_CARRIED = 0.8, 0.5
 
@@ -54,6 +55,9 @@ class Facts:
     """All that is known of a failed trial before anything is run again.
 
     Attributes:
+        retrieves: the experiment gives its model a context.
+        tells: the pipeline says what it did, so that a row without a context is one of nothing that was looked up.
+        cut_off: what says that the answer stops before its end; empty where nothing does.
         judged: scores of measures that compare the answer with the ground truth, by name.
     """
 
@@ -65,6 +69,8 @@ class Facts:
     right: Rightness
     gold: GoldFacts
     category: str = ""
+    tells: bool = True
+    cut_off: str = ""
     judged: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -109,6 +115,12 @@ def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
     if not facts.gold.nothing:
         return None
     return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
+
+
+def _contradicted(facts: Facts, _: _Came) -> Diagnosis | None:
+    if not facts.gold.contradicted:
+        return None
+    return Diagnosis(GOLD_DOUBTFUL, "the answer has the figure of the evidence", facts.gold.contradicted)
 
 
 def _judge(facts: Facts, _: _Came) -> Diagnosis | None:
@@ -156,9 +168,19 @@ def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
     return Diagnosis(LOGIC_FAILURE, "answered what is not in the documents", said)
 
 
-def _no_retriever(facts: Facts, _: _Came) -> Diagnosis | None:
+def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
+    # Without its evidence an answer would be wrong at full length too.
+    if not facts.cut_off or (facts.retrieves and facts.gold.lost):
+        return None
+    return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off, came.first())
+
+
+def _no_retriever(facts: Facts, came: _Came) -> Diagnosis | None:
     if facts.retrieves:
         return None
+    if not facts.tells:
+        said = "its rows have neither chunks nor steps: whether the evidence was found cannot be known"
+        return Diagnosis(UNDETERMINED, "the pipeline does not say what it looked up", said, came.first(GOLD_CONTEXT))
     return Diagnosis(RETRIEVAL_MISS, "no retriever", "the pipeline was given no context: nothing was looked up")
 
 
@@ -175,6 +197,10 @@ def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
 def _where(fact: QuoteFact) -> str:
     rank = f" (rank {fact.rank})" if fact.rank else ""
     quote = f": “{fact.quote}”" if fact.quote else ""
+    if fact.place == "without":
+        sent, whole = fact.sent
+        length = f", {sent:,} characters{f' of {whole:,}' if whole else ''}"
+        return f"chunks of {fact.filename} came without the passage{length}{quote}"
     return f"{fact.filename} {_PLACES[fact.place]}{rank}{quote}"
 
 
@@ -190,17 +216,24 @@ _PLACES = {
 
 def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
     there = "all that is needed was in the context"
+    if by := came.first(GOLD_FIRST):
+        said = f"{there}{_stood(facts.gold)}; with the gold in front it is right"
+        return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
+    if by := came.first(NO_DISTRACTORS):
+        return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; without the other chunks it is right", by)
     if facts.abstained:
         return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", came.first())
-    by = came.first(GOLD_FIRST, NO_DISTRACTORS)
-    if by:
-        said = "with the gold in front" if by == GOLD_FIRST else "without the other chunks"
-        return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; {said} it is right", by)
     left = list(_unsaid(facts))
     if left and len(left) < len(facts.gold.needed):
         parts = f"it says {len(facts.gold.needed) - len(left)} of {len(facts.gold.needed)} parts"
         return Diagnosis(LOGIC_FAILURE, "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”", came.first())
     return Diagnosis(LOGIC_FAILURE, "misread", f"{there}, and the answer does not say it", came.first())
+
+
+def _stood(gold: GoldFacts) -> str:
+    """Say where in the context the last of the evidence stood."""
+    places = [fact.position for fact in gold.needed if fact.position]
+    return f", at place {max(places)} of {gold.given}" if places and gold.given else ""
 
 
 def _unsaid(facts: Facts) -> Iterator[QuoteFact]:
@@ -214,4 +247,16 @@ def _unsaid(facts: Facts) -> Iterator[QuoteFact]:
             yield fact
 
 
-_RULES = (_nothing_known, _judge, _noise, _gold, _outdated, _unanswerable, _no_retriever, _miss, _logic)
+_RULES = (
+    _nothing_known,
+    _contradicted,
+    _judge,
+    _noise,
+    _gold,
+    _outdated,
+    _unanswerable,
+    _cut_off,
+    _no_retriever,
+    _miss,
+    _logic,
+)

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
 from rag_harness.attribution.bench import Bench, Subject
+from rag_harness.attribution.contradicted import may_contradict
 from rag_harness.attribution.derived import Ask, DerivedRuns, asks_of
 from rag_harness.attribution.diagnosis import Diagnosis, Facts, Trialled, diagnose
-from rag_harness.attribution.failing import WORST, Suspect, failed_gates, rows_of, suspects, tables_of
+from rag_harness.attribution.failing import (
+    WORST,
+    Suspect,
+    failed_gates,
+    first_rows,
+    rows_of,
+    suspect,
+    suspects,
+    tables_of,
+)
 from rag_harness.attribution.gold import gold_facts
 from rag_harness.attribution.interventions import TWICE, altered
 from rag_harness.attribution.right import rightness
+from rag_harness.attribution.unfinished import Habits, cut_off, habits_of
 from rag_harness.errors import DataError
+from rag_harness.once import Once
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
 from rag_harness.results.manifest import RunManifest, read_manifest
 from rag_harness.results.row import ExperimentResult
-from rag_harness.types import GOLDEN, Case, TrialId
+from rag_harness.types import GOLDEN, SERVICE, Case, TrialId
 
 _AT_ONCE = 64
 """Failed trials whose rows are in memory together."""
@@ -123,11 +135,20 @@ class Explainer:
         every = suspects(table, self._worst if only is None else len(table.ids), failed)
         chosen = every if only is None else {only: every[only]}
         subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else Subject()
-        rows = rows_of(self._output, self._manifest, name, chosen)
-        looked_at = (_failed(chosen[row.query_id], case, row, subject, table) for case, row in rows)
+
+        def is_looked_at(row: ExperimentResult) -> bool:
+            # Gold that its evidence contradicts makes no answer look bad: it is looked for among all.
+            return row.query_id in chosen or (only is None and _may_contradict(row))
+
+        habits = Once(lambda: habits_of(first_rows(self._output, self._manifest, name)))
+        rows = rows_of(self._output, self._manifest, name, is_looked_at)
+        looked_at = (
+            _failed(chosen.get(row.query_id) or suspect(table, row.query_id), case, row, subject, table, habits.get)
+            for case, row in rows
+        )
         found = [line for batch in _batches(filter(_did_fail, looked_at)) for line in self._diagnosed(batch)]
         order = {query_id: n for n, query_id in enumerate(chosen)}
-        return sorted(found, key=lambda line: order[line.query_id])
+        return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
 
     def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
         if self._runs is not None:
@@ -143,23 +164,50 @@ class Explainer:
             _take(runs, {_again(failed, again): failed for failed in left})
 
 
-def _failed(suspect: Suspect, case: Case, row: ExperimentResult, subject: Subject, table: SuiteTable) -> _Failed:
+def _failed(
+    suspect: Suspect,
+    case: Case,
+    row: ExperimentResult,
+    subject: Subject,
+    table: SuiteTable,
+    habits: Callable[[], Habits],
+) -> _Failed:
+    right = rightness(case, row.llm_answer, row.abstained)
+    sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
     facts = Facts(
         query=row.query,
         answer=row.llm_answer,
         answerable=case.answerable,
         abstained=row.abstained,
         retrieves=bool(table.totals.retrieves),
-        right=rightness(case, row.llm_answer, row.abstained),
+        right=right,
         gold=gold_facts(case, row, subject.shelf),
         category=suspect.category,
+        tells=_tells(row),
+        cut_off="" if right.right or row.abstained else cut_off(row, sources, habits()),
         judged=suspect.judged,
     )
     return _Failed(suspect, case, row, facts, subject)
 
 
+def _may_contradict(row: ExperimentResult) -> bool:
+    return row.answerable and may_contradict(row.query, row.ground_truth, row.llm_answer)
+
+
+def _tells(row: ExperimentResult) -> bool:
+    """Return whether a pipeline says what it did: a text alone says nothing, nor does a service without its contexts."""
+    if row.retrieved_chunks or row.candidates or row.retrieval_time_ms is not None:
+        return True
+    return bool(row.stages) and not any(call.role == SERVICE for stage in row.stages for call in stage.calls)
+
+
 def _did_fail(failed: _Failed) -> bool:
-    """Being among the worst is no failure where the answer is right, or where nobody can say whether it is."""
+    """Being among the worst is no failure where the answer is right, or where nobody can say whether it is.
+
+    Where it is right by evidence that contradicts the ground truth, the ground truth has failed.
+    """
+    if failed.facts.gold.contradicted:
+        return True
     right = failed.facts.right
     refused = failed.facts.abstained and failed.facts.answerable
     return bool(failed.suspect.category) or refused or (right.value is not None and not right.right)

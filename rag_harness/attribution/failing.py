@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ from rag_harness.types import Case
 
 FAILED = ("Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Wrong Abstention")
 """Categories of answers that failed."""
+_FIRST = 1_000
+"""Answers of an experiment that are read to see how its answers end."""
 WORST = 10
 """So many an experiment are looked at beside those of these categories."""
 AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
@@ -139,15 +142,29 @@ def _suspect(table: SuiteTable, place: int, badness: float) -> Suspect:
     return Suspect(table.ids[place], badness, _failed(table, place), hri, judged)
 
 
+def suspect(table: SuiteTable, query_id: str) -> Suspect:
+    """Return one trial as those that may have failed are."""
+    place = table.ids.index(query_id)
+    return _suspect(table, place, float(badness_of(table)[place]))
+
+
+def first_rows(output: Path, manifest: RunManifest, experiment: str) -> Iterator[ExperimentResult]:
+    """Yield the first answers of an experiment in this run: as many as tell how they end."""
+    record = manifest.suites[experiment]
+    is_of_run = of_run(record)
+    answers = (row for row in rows_in(output / record.file) if row.ok and is_of_run(row))
+    return islice(answers, _FIRST)
+
+
 def rows_of(
-    output: Path, manifest: RunManifest, experiment: str, wanted: Collection[str]
+    output: Path, manifest: RunManifest, experiment: str, is_wanted: Callable[[ExperimentResult], bool]
 ) -> Iterator[tuple[Case, ExperimentResult]]:
-    """Yield the rows of this run of an experiment that are ``wanted``, each with its case."""
+    """Yield the rows of this run of an experiment that are wanted, each with its case."""
     record = manifest.suites[experiment]
     is_of_run, cases = of_run(record), CaseFile(output, record.data)
     try:
         for row in rows_in(output / record.file):
-            if row.ok and row.query_id in wanted and is_of_run(row):
+            if row.ok and is_of_run(row) and is_wanted(row):
                 yield cases[cases.position[row.query_id]].case, row
     finally:
         cases.close()

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from rag_harness.attribution.right import figures_of, needed_quotes, plain_terms, share
-from rag_harness.attribution.shelf import Shelf, says
+from rag_harness.attribution.contradicted import contradiction
+from rag_harness.attribution.right import carries, figures_of, needed_quotes, plain_terms, share
+from rag_harness.attribution.shelf import Shelf, folded, says
 from rag_harness.measures.quotes import as_shown
 from rag_harness.reader.prompt import Source
 from rag_harness.reader.versions import SAME_THING, versions
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
-from rag_harness.types import Case
+from rag_harness.types import Case, Chunk
 
-Place = Literal["in context", "lost in reranking", "ranked below k", "not found", "cut", "not in the index", "missing"]
-"""Where a quote is: ``missing`` from the context where nobody knows what the index holds."""
+Place = Literal[
+    "in context", "lost in reranking", "ranked below k", "not found", "cut", "without", "not in the index", "missing"
+]
+"""Where a quote is: ``missing`` from the context where nobody knows what the index holds; ``without`` it came its page."""
 _NOTHING_SHARED = 0.25
+_SAME_TEXT = 0.8
+"""Share of a shortened chunk, from its beginning or its end, that is as the whole chunk has it: marks may be added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,8 @@ class QuoteFact:
     Attributes:
         needed: the ground truth cannot be said without it.
         rank: of the first candidate that holds it, as the first stage ranked it; None where none does.
+        position: in the context, from 1, of the first chunk that holds it; None where none does.
+        sent: characters that came of what holds it, and how many it has, 0 where nobody knows; of ``without`` alone.
     """
 
     filename: str
@@ -34,6 +41,8 @@ class QuoteFact:
     needed: bool
     place: Place
     rank: int | None = None
+    position: int | None = None
+    sent: tuple[int, int] = (0, 0)
 
     @property
     def is_there(self) -> bool:
@@ -50,6 +59,8 @@ class GoldFacts:
         superseded: outdated pages of which a chunk is in the context.
         stale: what the answer has from them and from nowhere else: figure and page.
         doubt: why the gold itself may be wrong; empty where nothing says so.
+        contradicted: how the ground truth contradicts the evidence, with which the answer agrees; empty where not.
+        given: chunks in the context.
         nothing: why the gold says nothing; empty where it does.
     """
 
@@ -58,6 +69,8 @@ class GoldFacts:
     stale: tuple[tuple[str, str], ...] = ()
     doubt: str = ""
     nothing: str = ""
+    contradicted: str = ""
+    given: int = 0
 
     @property
     def needed(self) -> tuple[QuoteFact, ...]:
@@ -80,6 +93,8 @@ def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFa
         tuple(_stale(case, row, superseded, shelf)),
         doubt_of(case),
         _nothing(case),
+        contradiction(case, row.llm_answer, [_page_text(doc_id, row, shelf) for doc_id in _about(case)]),
+        len(row.retrieved_chunks),
     )
 
 
@@ -110,26 +125,67 @@ def _quotes(case: Case, row: ExperimentResult, shelf: Shelf | None) -> Iterator[
     needed = set(needed_quotes(case))
     for one in case.evidence:
         if one.quote.strip():
-            yield QuoteFact(one.filename, one.quote, one.quote in needed, *_place(one.filename, one.quote, row, shelf))
+            yield _place(QuoteFact(one.filename, one.quote, one.quote in needed, "missing"), row, shelf)
     if not needed and case.answerable:
         for doc_id in case.context_reference:
-            yield QuoteFact(doc_id, "", True, *_place(doc_id, "", row, shelf))
+            fact = _place(QuoteFact(doc_id, "", True, "missing"), row, shelf)
+            short = fact.is_there and _lacks_the_answer(case, doc_id, row, shelf)
+            yield _without(fact, row, shelf) if short else fact
 
 
-def _place(doc_id: str, quote: str, row: ExperimentResult, shelf: Shelf | None) -> tuple[Place, int | None]:
+def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
     """Return where a quote, or a page, is, and the rank of the first candidate that holds it."""
-    given = [chunk for chunk in row.retrieved_chunks if _holds(chunk, doc_id, quote)]
+    doc_id, quote = fact.filename, fact.quote
+    given = [n for n, chunk in enumerate(row.retrieved_chunks) if _holds(chunk, doc_id, quote)]
     if given:
-        return "in context", _rank({chunk.chunk_id for chunk in given}, row)
+        rank = _rank({row.retrieved_chunks[n].chunk_id for n in given}, row)
+        return replace(fact, place="in context", rank=rank, position=given[0] + 1)
+    came = any(chunk.metadata.filename == doc_id for chunk in row.retrieved_chunks)
     if shelf is None or not shelf.knows_index:
-        return "missing", None
+        return _without(fact, row, shelf) if came else fact
     holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
+    if not holders and shelf.of_page(doc_id):
+        return _without(fact, row, shelf) if came and not shelf.is_cut(doc_id, quote) else replace(fact, place="cut")
     if not holders:
-        return ("cut" if shelf.of_page(doc_id) else "not in the index"), None
+        return replace(fact, place="not in the index")
+    if sent := next(_shortened(row.retrieved_chunks, holders), None):
+        return replace(fact, place="without", sent=sent)
     rank = _rank({chunk.chunk_id for chunk in holders}, row)
     if rank is None:
-        return "not found", None
-    return ("lost in reranking" if rank <= len(row.retrieved_chunks) else "ranked below k"), rank
+        return replace(fact, place="not found")
+    return replace(fact, place="lost in reranking" if rank <= len(row.retrieved_chunks) else "ranked below k", rank=rank)
+
+
+def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
+    """Yield how long each given chunk is, and the chunk of the index that it is a part of."""
+    for chunk in given:
+        text = folded(chunk.text)
+        part = int(len(text) * _SAME_TEXT)
+        for whole in holders:
+            known = folded(whole.text)
+            same = whole.chunk_id == chunk.chunk_id or whole.doc_id == chunk.metadata.filename
+            if same and part and len(text) < len(known) and (text[:part] in known or text[-part:] in known):
+                yield len(text), len(known)
+
+
+def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
+    """Say of a page in the context that it came without a quote, and how much of it came."""
+    came = sum(len(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == fact.filename)
+    whole = len(shelf.page_text(fact.filename)) if shelf is not None else 0
+    return replace(fact, place="without", position=None, sent=(came, whole if whole > came else 0))
+
+
+def _lacks_the_answer(case: Case, doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> bool:
+    """Return whether a page says what the ground truth does, and nothing that was given of it or others."""
+    page = shelf.page_text(doc_id) if shelf is not None else ""
+    given = " ".join(chunk.text for chunk in row.retrieved_chunks)
+    return carries(page, case.ground_truth) and not carries(given, case.ground_truth)
+
+
+def _page_text(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> str:
+    """Return the text of a page, of which nobody may know more than what was given."""
+    known = shelf.page_text(doc_id) if shelf is not None else ""
+    return known or "\n".join(chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id)
 
 
 def _holds(chunk: RetrievedChunk, doc_id: str, quote: str) -> bool:

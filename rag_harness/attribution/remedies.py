@@ -11,6 +11,10 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ("Retrieval Miss", "cut by a chunk border"): "larger chunks or more overlap: --rag-chunk-size, --rag-chunk-overlap",
     (
         "Retrieval Miss",
+        "the page came without the passage",
+    ): "send chunks whole if something shortens them (truncation); else larger chunks",
+    (
+        "Retrieval Miss",
         "not found",
     ): "hybrid retrieval, a better embedder, or more candidates: --rag-candidates",
     ("Retrieval Miss", "found but ranked below k"): "rerank, or give the model more: --rag-top-k",
@@ -20,15 +24,28 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ): "the reranker put it too low: try another, --rag-rerank-model",
     ("Outdated Info", ""): "take outdated pages out of the index, or filter by status before the prompt",
     ("Logic Failure", ""): "a stronger model, or a prompt that asks for the figures of the sources",
+    ("Logic Failure", "cut short"): "allow longer answers: --rag-max-output-tokens, or max_tokens of your service",
+    (
+        "Logic Failure",
+        "not read where it stood",
+    ): "read the prompt as sent: is its last chunk in it? else put the evidence first (reranker)",
     ("Logic Failure", "wrong refusal"): "soften the instruction to refuse, or a stronger model",
     (
         "Logic Failure",
         "answered what is not in the documents",
     ): "tell the model when to refuse",
-    ("Logic Failure", "distracted"): "fewer chunks (--rag-top-k), or a reranker that puts the evidence first",
+    ("Logic Failure", "distracted"): "fewer chunks (--rag-top-k), or a reranker that drops what does not belong",
     ("Logic Failure", "incomplete multi-hop"): "ask for every part: a prompt that lists them, or sub-questions",
     ("Noise", ""): "temperature 0 and a seed; else answer each query several times and judge the mean",
     ("Gold Doubtful", ""): "read question, ground truth and evidence; mend the case or leave it out",
+    (
+        "Gold Doubtful",
+        "the answer has the figure of the evidence",
+    ): "read the evidence: if it is right, mend the figure of the ground truth",
     ("Judge Doubtful", ""): "read the answer; hold the judge against people: rag-harness judge calibrate",
+    (
+        "Undetermined",
+        "the pipeline does not say what it looked up",
+    ): "return a PipelineOutput with the chunks of the prompt as context; or name them: [read] contexts",
     ("Undetermined", ""): "give the case a ground truth and evidence quotes",
 }

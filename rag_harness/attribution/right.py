@@ -55,6 +55,11 @@ def needed_quotes(case: Case) -> list[str]:
     return [quote for quote in quotes if vital(quote, case.ground_truth)] or quotes
 
 
+def carries(text: str, wanted: str) -> bool:
+    """Return whether a text has the figures and the content words of ``wanted``, as far as an answer must have them."""
+    return bool(text) and bool(plain_terms(wanted) or figures_of(wanted)) and _carried(text, wanted).right
+
+
 def figures_of(text: str) -> frozenset[str]:
     """Return the numbers of a text, small ones in words too, but not those of its citations."""
     in_digits = _NUMBER_WORD.sub(lambda found: str(_NUMBERS.index(found[1].lower())), CITATION.sub(" ", text))

@@ -39,6 +39,18 @@ class Shelf:
         span = self._span(doc_id, quote)
         return [chunk for chunk in self.of_page(doc_id) if span and chunk.start < span[1] and span[0] < chunk.end]
 
+    def is_cut(self, doc_id: str, quote: str) -> bool:
+        """Return whether a border runs through ``quote``: its pieces stand at the ends of the page's chunks.
+
+        Else a part of it stands in none: the chunks are shorter than what they were cut from, say.
+        """
+        wanted = "".join(quote.split())
+        texts = ["".join(chunk.text.split()) for chunk in self.of_page(doc_id)]
+        first = max((_overlap(text, wanted) for text in texts), default=0)
+        last = max((_overlap(wanted, text) for text in texts), default=0)
+        inside = sum(len(text) for text in set(texts) if text in wanted)
+        return bool(first and last) and first + last + inside >= len(wanted)
+
     def passage(self, doc_id: str, quote: str) -> str:
         """Return the paragraph of a page that ``quote`` stands in; the quote alone where there is no such page."""
         span = self._span(doc_id, quote)
@@ -89,6 +101,11 @@ class Shelf:
         if chunk.chunk_id not in self._folded:
             self._folded[chunk.chunk_id] = folded(chunk.text)
         return self._folded[chunk.chunk_id]
+
+
+def _overlap(first: str, second: str) -> int:
+    """Return how many characters at the end of ``first`` are those that ``second`` begins with."""
+    return next((n for n in range(min(len(first), len(second)), 0, -1) if first.endswith(second[:n])), 0)
 
 
 def folded(text: str) -> str:

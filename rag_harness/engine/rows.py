@@ -179,6 +179,7 @@ def _call(call: Call, keep_prompt: KeepPrompt) -> RowCall:
         retries=call.retries,
         recorded=call.recorded,
         recorded_at=call.recorded_at,
+        finish_reason=call.finish_reason,
         prompt=keep_prompt(call.messages),
     )
 

@@ -77,7 +77,7 @@ class Checker:
 
     def _batches(self, experiment: str, subject: Subject) -> Iterator[list[Original]]:
         sampled = frozenset(self._sampling.of(_came(self._output, self._manifest.suites[experiment])))
-        found = rows_of(self._output, self._manifest, experiment, sampled)
+        found = rows_of(self._output, self._manifest, experiment, lambda row: row.query_id in sampled)
         rows = (Original(case, row, subject) for case, row in found)
         while batch := list(islice(rows, _AT_ONCE)):
             yield batch

@@ -109,6 +109,7 @@ class Trace:
             tuple(messages),
             recorded_at=said.recorded_at,
             outdated=said.outdated,
+            finish_reason=said.finish_reason,
         )
         self.calls.setdefault(stage, []).append(call)
         return said

@@ -72,6 +72,7 @@ class RowCall(FrozenModel):
     retries: int = 0
     recorded: bool = Field(False, description="the times are those of the recorded call")
     recorded_at: Text = Field("", description="when a replayed call was recorded: UTC, ISO 8601; empty: nobody knows")
+    finish_reason: Text = Field("", description="why the model stopped, as its server says; empty where it does not")
     prompt: Text = Field("", description="digest of the messages that were sent: prompts/<digest>.json")
 
 

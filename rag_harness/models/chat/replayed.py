@@ -45,9 +45,16 @@ def completion_of(found: Recorded, model: str) -> Completion | None:
     except (ValueError, TypeError, AttributeError, ConnectionError, StreamError):
         return None
     usage = said.usage or Usage(calls=1)
-    times = found.total_ms, found.ttft_ms
     return Completion(
-        text, said.model, usage, *times, recorded=True, recorded_at=found.recorded_at, outdated=found.outdated
+        text,
+        said.model,
+        usage,
+        found.total_ms,
+        found.ttft_ms,
+        recorded=True,
+        recorded_at=found.recorded_at,
+        outdated=found.outdated,
+        finish_reason=said.finish_reason,
     )
 
 

@@ -55,6 +55,7 @@ class Streamed:
     first: float | None = None
     usage: Usage | None = None
     end: str = ""
+    finish_reason: str = ""
     is_done: bool = False
     listener: Listener | None = field(default_factory=listening.get)
     _text: list[str] = field(default_factory=list)
@@ -87,7 +88,8 @@ class Streamed:
             self.usage = Usage(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0, calls=1)
             self.end = self.end or "usage"
         for choice in (chunk.get("choices") or ())[:1]:
-            self.end = choice.get("finish_reason") or self.end
+            self.finish_reason = str(choice.get("finish_reason") or self.finish_reason)
+            self.end = self.finish_reason or self.end
             if content := (choice.get("delta") or {}).get("content"):
                 self.first = self.first or perf_counter()
                 self._text.append(content)

@@ -9,7 +9,7 @@ from rag_harness.errors import ModelCallError
 from rag_harness.local_work import on_local_thread
 from rag_harness.pipelines.endpoint.client import Client, Reply
 from rag_harness.pipelines.endpoint.placing import Placed, Placing
-from rag_harness.pipelines.endpoint.reading import Reader, Said
+from rag_harness.pipelines.endpoint.reading import Reader, Said, finish_reason_of
 from rag_harness.pipelines.endpoint.refusals import hidden
 from rag_harness.pipelines.endpoint.request import Request, Requests
 from rag_harness.pipelines.endpoint.said import answer_of
@@ -96,4 +96,5 @@ class EndpointPipeline:
             self._usd(model, usage),
             recorded_at=reply.recorded_at,
             version=self._version,
+            finish_reason=finish_reason_of(reply.document),
         )

@@ -15,6 +15,7 @@ from rag_harness.pipelines.endpoint.values import WrongKindError
 from rag_harness.settings.endpoint_spec import Reading
 from rag_harness.types import Usage
 
+_STOPPED = ("finish_reason", "stop_reason")
 _RAW = 4000
 """Characters of an answer that a failed row keeps."""
 
@@ -154,6 +155,16 @@ _READS: Mapping[str, Callable[[Any], Any]] = {
 def raw_of(document: Any) -> str:
     """Return the begin of an answer, for a row that has no other."""
     return json.dumps(document, ensure_ascii=False)[:_RAW]
+
+
+def finish_reason_of(document: Any) -> str:
+    """Return why a model stopped, where an answer says it as the APIs of OpenAI or Anthropic do; else nothing."""
+    if not isinstance(document, Mapping):
+        return ""
+    choices = document.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    said = [place.get(key) for place in (first, document) if isinstance(place, Mapping) for key in _STOPPED]
+    return next((word for word in said if isinstance(word, str)), "")
 
 
 def _short(value: Any) -> str:

@@ -143,5 +143,5 @@ def test_rows_of_another_fingerprint_are_of_another_run(tmp_path: Path) -> None:
     write_run(tmp_path, [row(0, "No idea.")], CASES[:1])
     with (tmp_path / "x1.jsonl").open("a") as stream:
         stream.write(row(0, "Other.", fingerprint="bbbb").line())
-    found = list(rows_of(tmp_path, read_manifest(tmp_path), "x1", {"q0"}))
+    found = list(rows_of(tmp_path, read_manifest(tmp_path), "x1", lambda row: row.query_id == "q0"))
     assert [each.llm_answer for _, each in found] == ["No idea."]
