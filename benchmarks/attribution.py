@@ -51,8 +51,8 @@ ROOT = Path(__file__).parents[1]
 SUITES = {"study": ("", {}), "textbook": ("textbook", {}), "bicycles": ("", {"kb_dir": "examples/kb"})}
 """Name of the data, and settings, of each suite."""
 K, CANDIDATES = 10, 20
-STOPS_AT, SENT = 60, 200
-"""Characters that an answer has where the model stops early, and that a service sends of each chunk."""
+STOPS_AT, WORDS, SENT = 60, 18, 200
+"""Characters, and words, that an answer has where the model stops early; characters that a service sends of a chunk."""
 DONT_KNOW, WRONG_GOLD = "I don't know.", "wrong figure in the ground truth"
 Retrieve = Callable[[Query], list[Hit]]
 Read = Callable[[Query, Trace], Awaitable[PipelineOutput]]
@@ -166,10 +166,12 @@ class Study:
             known = (await self.read(query, Trace(context=trace.context))).answer
             return trace.output(known if known.abstained else Answer(known.text[:STOPS_AT].strip()))
 
-        async def halving(query: Query, trace: Trace) -> PipelineOutput:
+        async def limited(query: Query, trace: Trace) -> PipelineOutput:
             known = (await self.read(query, Trace(context=trace.context))).answer
             words = known.text.split()
-            return trace.output(known if known.abstained else Answer(" ".join(words[: len(words) // 2])))
+            # In words of its own: no source says what an answer begins with.
+            said = f"Going by what I was given, it is like this: {' '.join(words)}".split()[:WORDS]
+            return trace.output(known if known.abstained else Answer(" ".join(said)))
 
         faults: Mapping[str, Read] = {
             "context ignored": ignoring,
@@ -177,7 +179,7 @@ class Study:
             "noise 30 %": noisy,
             "last chunk lost": losing,
             "answer stops": stopping,
-            "answer halved": halving,
+            "answer limited": limited,
             "returns a string": ignoring,
         }
         return faults.get(fault, self.read)
@@ -283,7 +285,7 @@ EXPECTED = {
     "noise 30 %": ("Noise", ""),
     "last chunk lost": ("Logic Failure", "not read where it stood"),
     "answer stops": ("Logic Failure", "cut short"),
-    "answer halved": ("Logic Failure", "cut short"),
+    "answer limited": ("Logic Failure", "cut short"),
     "chunks cut": ("Retrieval Miss", "the page came without the passage"),
     "chunks cut, index unknown": ("Retrieval Miss", "the page came without the passage"),
     "returns a string": ("Undetermined", "the pipeline does not say what it looked up"),
@@ -349,7 +351,9 @@ def planted(study: Study, fault: str, right: set[str]) -> None:
         # The rows say the ground truth too.
         now_said = {case.query.query_id: case.ground_truth for case in study.cases}
         rows = [row.model_copy(update={"ground_truth": now_said[row.query_id]}) for row in rows]
-        touched = {query_id for query_id in right if now_said[query_id] != before[query_id]}
+        answers = {row.query_id: figures_of(row.llm_answer) for row in rows}
+        mended = {query_id: figures_of(before[query_id]) - figures_of(now_said[query_id]) for query_id in right}
+        touched = {query_id for query_id in right if mended[query_id] and mended[query_id] <= answers[query_id]}
     else:
         touched = {row.query_id for row in rows if row.query_id in right and not _is_right(study, row)}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,46 +1,51 @@
 """Does the ground truth contradict its own evidence, and the answer agree with the evidence? Pure.
 
-It does where a figure of the ground truth stands in no passage of the evidence, the evidence has another in its place,
-and the answer says that one. Names of months and weekdays count as figures. A figure's place is told by the words beside
-it: "31 days" against "44 days".
+It does where a figure of the ground truth stands in no passage of the evidence, the answer has one of the evidence in
+its place, and would be right if the ground truth had that one too: a figure that is computed from the evidence stands
+in no passage either. Names of months and weekdays count as figures. A figure's place is told by the words beside it, in
+the answer or in the evidence: "31 days" against "44 days".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from rag_harness.attribution.right import figures_of, plain_terms, share
+from rag_harness.attribution.right import figures_of, plain_terms, rightness, share
 from rag_harness.prompts.marks import CITATION
-from rag_harness.reader.terms import stem
+from rag_harness.reader.terms import STOPWORDS, stem
 from rag_harness.types import Case
 
-_NAMES = (
-    "january february march april may june july august september october november december "
-    "monday tuesday wednesday thursday friday saturday sunday"
-).split()
-_SAME = {"€": "euro", "eur": "euro", "euros": "euro", "$": "dollar", "usd": "dollar", "dollars": "dollar",
-         "£": "pound", "gbp": "pound", "pounds": "pound", "percent": "%", "per cent": "%"}  # fmt: skip
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€$£%°]")
+_MONTHS_AND_DAYS = """
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
+"""
+_NAMES = frozenset(_MONTHS_AND_DAYS.split())
+_SAME = {
+    **dict.fromkeys(("€", "eur", "euros"), "euro"),
+    **dict.fromkeys(("$", "usd", "dollars"), "dollar"),
+    **dict.fromkeys(("£", "gbp", "pounds"), "pound"),
+    "percent": "%",
+}
+"""Tokens that say the same unit."""
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%°]|\$(?=\s?\d)")
 _SAYS_THE_SAME = 0.5
 """Share of the ground truth's words from which a sentence of a page is about the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A figure and the tokens on both sides of it, as they compare."""
+    """A figure, the tokens beside it as they compare, and where it stands in its text."""
 
     figure: str
-    before: str
-    after: str
+    beside: frozenset[str]
+    span: tuple[int, int]
 
     def is_in_place_of(self, other: _Placed) -> bool:
         """Whether it says in one text what ``other`` says in another: the unit is the same, or what leads to it."""
-        ours, theirs = {self.before, self.after}, {other.before, other.after}
-        if not (ours - {""}) or not (theirs - {""}):
-            return True  # a figure alone has no unit to compare
-        return bool((ours & theirs) - {""})
+        return not self.beside or not other.beside or bool(self.beside & other.beside)
 
 
 def contradiction(case: Case, answer: str, pages: Sequence[str]) -> str:
@@ -54,27 +59,54 @@ def contradiction(case: Case, answer: str, pages: Sequence[str]) -> str:
     if not case.answerable:
         return ""
     evidence = [one.quote for one in case.evidence if one.quote.strip()] or list(_about(case.ground_truth, pages))
-    found = next(_pairs(case, answer, evidence), None)
-    if found is None:
-        return ""
-    told, quoted = found
-    return f"the evidence says {quoted}, as the answer does, and the ground truth {told}"
+    for mine, its in _pairs(case, answer, evidence):
+        start, end = mine.span
+        mended = f"{case.ground_truth[:start]}{its.figure}{case.ground_truth[end:]}"
+        if rightness(replace(case, ground_truth=mended), answer, abstained=False).right:
+            return f"the evidence says {its.figure}, as the answer does, and the ground truth {mine.figure}"
+    return ""
 
 
 def may_contradict(question: str, ground_truth: str, answer: str) -> bool:
-    """Whether an answer has a figure in which it differs from the ground truth, and lacks one of it."""
+    """Whether an answer has figures, and lacks one of the ground truth: only then can it have another in its place."""
     truth, said = _figures(ground_truth), _figures(answer)
-    return bool(truth - said - _figures(question)) and bool(said - truth)
+    return bool(truth - said - _figures(question)) and bool(said)
 
 
-def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield figures of the ground truth with those that the evidence has in their place, and the answer too."""
-    said, asked = _figures(answer), _figures(case.query.text)
-    known, truth = _figures(" ".join(evidence)), _figures(case.ground_truth)
-    wrong = [each for each in _placed(case.ground_truth) if each.figure not in known | said | asked]
-    right = [each for text in evidence for each in _placed(text) if each.figure in said - truth - asked]
+def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_Placed, _Placed]]:
+    """Yield figures of the ground truth with those of the evidence that the answer has in their place."""
+    truth, said = list(_placed(case.ground_truth)), list(_placed(answer))
+    quoted = [each for text in evidence for each in _placed(text)]
+    asked, known = _figures(case.query.text), {each.figure for each in quoted}
+    # A figure that the ground truth has as often is in no other's place.
+    more = Counter(each.figure for each in said) - Counter(each.figure for each in truth)
+    right = [each for each in (*said, *quoted) if each.figure in known - asked and more[each.figure]]
+    wrong = [each for each in truth if each.figure not in {each.figure for each in said} | known | asked]
+    # Of the only figure against one other there is nothing to mix up, whatever stands beside them.
+    is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
     for mine in wrong:
-        yield from ((mine.figure, its.figure) for its in right if its.is_in_place_of(mine))
+        for its in right:
+            computed = _computed(its.figure, asked | (known if len(case.evidence) > 1 else frozenset()))
+            if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed:
+                yield mine, its
+
+
+def _computed(figure: str, others: Iterable[str]) -> set[str]:
+    """Return the sums, differences and products of a figure and others: a ground truth may say such a one."""
+    first, found = _number(figure), set[str]()
+    for second in map(_number, others):
+        if first is not None and second is not None:
+            values = (first + second, abs(first - second), first * second)
+            found |= {each for value in values for each in figures_of(f"{value:.10g}")}
+    return found
+
+
+def _number(figure: str) -> float | None:
+    """Return the value of a figure as it is written in English; None of a time of day, or a name."""
+    try:
+        return float(figure.replace(",", ""))
+    except ValueError:
+        return None
 
 
 def _figures(text: str) -> frozenset[str]:
@@ -83,13 +115,16 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def _placed(text: str) -> Iterator[_Placed]:
-    tokens = [each.lower() for each in _TOKEN.findall(CITATION.sub(" ", text))]
+    plain = CITATION.sub(lambda mark: " " * len(mark[0]), text)  # places stay
+    found_at = list(_TOKEN.finditer(plain))
+    tokens = [each[0].lower() for each in found_at]
     for n, token in enumerate(tokens):
         found = figures_of(token) or ({token} if token in _NAMES else frozenset())
         for figure in found:
-            before = tokens[n - 1] if n else ""
-            after = tokens[n + 1] if n + 1 < len(tokens) else ""
-            yield _Placed(figure, _compared(before), _compared(after))
+            beside = [tokens[at] for at in (n - 1, n + 1) if 0 <= at < len(tokens)]
+            further = [tokens[at] for at in (n - 2, n + 2) if 0 <= at < len(tokens)]
+            words = [*beside, *(token for token in further if token not in STOPWORDS and not token[0].isdigit())]
+            yield _Placed(figure, frozenset(map(_compared, words)), found_at[n].span())
 
 
 def _compared(token: str) -> str:

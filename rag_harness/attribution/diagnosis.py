@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from rag_harness.attribution.gold import GoldFacts, QuoteFact
 from rag_harness.attribution.interventions import (
     CURRENT_VERSIONS,
+    GOLD_AGAIN,
     GOLD_CONTEXT,
     GOLD_FIRST,
     NO_CONTEXT,
@@ -25,6 +26,7 @@ from rag_harness.attribution.kinds import (
 )
 from rag_harness.attribution.remedies import REMEDIES
 from rag_harness.attribution.right import Rightness, figures_of, plain_terms, share
+from rag_harness.attribution.unfinished import CutOff
 
 _WORST_FIRST = ("not in the index", "cut", "without", "not found", "missing", "ranked below k", "lost in reranking")
 _DETAIL = {
@@ -57,7 +59,7 @@ class Facts:
     Attributes:
         retrieves: the experiment gives its model a context.
         tells: the pipeline says what it did, so that a row without a context is one of nothing that was looked up.
-        cut_off: what says that the answer stops before its end; empty where nothing does.
+        cut_off: what says that the answer stops before its end.
         judged: scores of measures that compare the answer with the ground truth, by name.
     """
 
@@ -70,7 +72,7 @@ class Facts:
     gold: GoldFacts
     category: str = ""
     tells: bool = True
-    cut_off: str = ""
+    cut_off: CutOff = CutOff()
     judged: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -169,10 +171,13 @@ def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
 
 
 def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
-    # Without its evidence an answer would be wrong at full length too.
-    if not facts.cut_off or (facts.retrieves and facts.gold.lost):
+    lost = facts.retrieves and facts.gold.lost
+    # Without its evidence an answer would be wrong at full length too; who repeats half a passage stops where it does.
+    if not facts.cut_off.why or (lost and (not facts.gold.carried or any(each.place == "without" for each in lost))):
         return None
-    return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off, came.first())
+    if came.first(GOLD_FIRST, GOLD_AGAIN, NO_DISTRACTORS) and not facts.cut_off.is_sure:
+        return None
+    return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off.why, came.first())
 
 
 def _no_retriever(facts: Facts, came: _Came) -> Diagnosis | None:
@@ -216,8 +221,9 @@ _PLACES = {
 
 def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
     there = "all that is needed was in the context"
-    if by := came.first(GOLD_FIRST):
-        said = f"{there}{_stood(facts.gold)}; with the gold in front it is right"
+    if by := came.first(GOLD_FIRST, GOLD_AGAIN):
+        how = "with the gold in front" if by == GOLD_FIRST else "given twice"
+        said = f"{there}{_stood(facts.gold)}; {how} it is right"
         return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
     if by := came.first(NO_DISTRACTORS):
         return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; without the other chunks it is right", by)

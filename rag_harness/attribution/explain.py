@@ -25,7 +25,7 @@ from rag_harness.attribution.failing import (
 from rag_harness.attribution.gold import gold_facts
 from rag_harness.attribution.interventions import TWICE, altered
 from rag_harness.attribution.right import rightness
-from rag_harness.attribution.unfinished import Habits, cut_off, habits_of
+from rag_harness.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.errors import DataError
 from rag_harness.once import Once
 from rag_harness.report.suite_table import SuiteTable
@@ -184,7 +184,7 @@ def _failed(
         gold=gold_facts(case, row, subject.shelf),
         category=suspect.category,
         tells=_tells(row),
-        cut_off="" if right.right or row.abstained else cut_off(row, sources, habits()),
+        cut_off=CutOff() if right.right or row.abstained else cut_off(row, sources, habits()),
         judged=suspect.judged,
     )
     return _Failed(suspect, case, row, facts, subject)
@@ -195,7 +195,7 @@ def _may_contradict(row: ExperimentResult) -> bool:
 
 
 def _tells(row: ExperimentResult) -> bool:
-    """Return whether a pipeline says what it did: a text alone says nothing, nor does a service without its contexts."""
+    """Return whether a pipeline says what it did: a text alone does not, nor does a service without its contexts."""
     if row.retrieved_chunks or row.candidates or row.retrieval_time_ms is not None:
         return True
     return bool(row.stages) and not any(call.role == SERVICE for stage in row.stages for call in stage.calls)

@@ -19,10 +19,11 @@ from rag_harness.types import Case, Chunk
 Place = Literal[
     "in context", "lost in reranking", "ranked below k", "not found", "cut", "without", "not in the index", "missing"
 ]
-"""Where a quote is: ``missing`` from the context where nobody knows what the index holds; ``without`` it came its page."""
+"""Where a quote is: ``without`` is a page that came without it; ``missing``: nobody knows what the index holds."""
 _NOTHING_SHARED = 0.25
-_SAME_TEXT = 0.8
-"""Share of a shortened chunk, from its beginning or its end, that is as the whole chunk has it: marks may be added."""
+_SAME_TEXT, _LEAST_SAME = 0.8, 30
+"""Share of a shortened chunk, from its beginning or its end, that is as the whole chunk has it: marks may be added. So
+many characters at least, where its id is another one: a heading alone is a part of much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class GoldFacts:
         doubt: why the gold itself may be wrong; empty where nothing says so.
         contradicted: how the ground truth contradicts the evidence, with which the answer agrees; empty where not.
         given: chunks in the context.
+        carried: one of them has the figures and words of the ground truth, wherever its quotes are.
         nothing: why the gold says nothing; empty where it does.
     """
 
@@ -71,6 +73,7 @@ class GoldFacts:
     nothing: str = ""
     contradicted: str = ""
     given: int = 0
+    carried: bool = False
 
     @property
     def needed(self) -> tuple[QuoteFact, ...]:
@@ -95,6 +98,7 @@ def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFa
         _nothing(case),
         contradiction(case, row.llm_answer, [_page_text(doc_id, row, shelf) for doc_id in _about(case)]),
         len(row.retrieved_chunks),
+        any(carries(chunk.text, case.ground_truth) for chunk in row.retrieved_chunks),
     )
 
 
@@ -140,20 +144,33 @@ def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> Quote
     if given:
         rank = _rank({row.retrieved_chunks[n].chunk_id for n in given}, row)
         return replace(fact, place="in context", rank=rank, position=given[0] + 1)
-    came = any(chunk.metadata.filename == doc_id for chunk in row.retrieved_chunks)
+    holders: list[Chunk] = []
+    if shelf is not None and shelf.knows_index:
+        holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
+    return _ranked(fact, row, holders) if holders else _held_by_none(fact, row, shelf)
+
+
+def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
+    """Return where a quote got lost that no chunk of the index holds, or of whose index nobody knows."""
+    came = any(chunk.metadata.filename == fact.filename for chunk in row.retrieved_chunks)
     if shelf is None or not shelf.knows_index:
         return _without(fact, row, shelf) if came else fact
-    holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
-    if not holders and shelf.of_page(doc_id):
-        return _without(fact, row, shelf) if came and not shelf.is_cut(doc_id, quote) else replace(fact, place="cut")
-    if not holders:
+    if not shelf.of_page(fact.filename):
         return replace(fact, place="not in the index")
+    is_cut = shelf.is_cut(fact.filename, fact.quote)
+    return _without(fact, row, shelf) if came and not is_cut else replace(fact, place="cut")
+
+
+def _ranked(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:
+    """Return where a quote got lost that chunks of the index hold."""
     if sent := next(_shortened(row.retrieved_chunks, holders), None):
         return replace(fact, place="without", sent=sent)
     rank = _rank({chunk.chunk_id for chunk in holders}, row)
     if rank is None:
         return replace(fact, place="not found")
-    return replace(fact, place="lost in reranking" if rank <= len(row.retrieved_chunks) else "ranked below k", rank=rank)
+    return replace(
+        fact, place="lost in reranking" if rank <= len(row.retrieved_chunks) else "ranked below k", rank=rank
+    )
 
 
 def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
@@ -163,8 +180,8 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
         part = int(len(text) * _SAME_TEXT)
         for whole in holders:
             known = folded(whole.text)
-            same = whole.chunk_id == chunk.chunk_id or whole.doc_id == chunk.metadata.filename
-            if same and part and len(text) < len(known) and (text[:part] in known or text[-part:] in known):
+            is_part = part >= _LEAST_SAME and (text[:part] in known or text[-part:] in known)
+            if len(text) < len(known) and (whole.chunk_id == chunk.chunk_id or is_part):
                 yield len(text), len(known)
 
 

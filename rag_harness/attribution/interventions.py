@@ -14,7 +14,7 @@ from rag_harness.types import Chunk, Hit
 TWICE = ("+twice", "+thrice", "+a_fourth_time")
 """The same again. Once is not enough: what fails three times in ten looks repaired by anything."""
 GOLD_CONTEXT, NO_CONTEXT, GOLD_FIRST = "+gold_context", "+no_context", "+gold_first"
-NO_DISTRACTORS, CURRENT_VERSIONS = "+no_distractors", "+current_versions"
+GOLD_AGAIN, NO_DISTRACTORS, CURRENT_VERSIONS = "+gold_again", "+no_distractors", "+current_versions"
 
 Altered = Callable[[Sequence[Hit], Sequence[Chunk], Collection[str]], "list[Hit] | None"]
 """Hits of the row, gold chunks, ids of outdated pages -> what is given instead."""
@@ -83,6 +83,13 @@ def _gold_first(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) 
     return _ranked(ordered) if ordered != list(hits) else None
 
 
+def _gold_again(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) -> list[Hit] | None:
+    """Repeat a context that is all evidence: there is no other order that could show that its end is not read."""
+    wanted = {chunk.chunk_id for chunk in gold}
+    is_all = bool(hits) and all(hit.chunk.chunk_id in wanted for hit in hits)
+    return _ranked([*hits, *hits]) if is_all else None
+
+
 def _no_distractors(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) -> list[Hit] | None:
     wanted = {chunk.chunk_id for chunk in gold}
     kept = [hit for hit in hits if hit.chunk.chunk_id in wanted]
@@ -98,6 +105,7 @@ INTERVENTIONS: Mapping[str, Altered] = {
     GOLD_CONTEXT: _gold_context,
     NO_CONTEXT: _no_context,
     GOLD_FIRST: _gold_first,
+    GOLD_AGAIN: _gold_again,
     NO_DISTRACTORS: _no_distractors,
     CURRENT_VERSIONS: _current_versions,
 }

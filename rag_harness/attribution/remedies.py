@@ -28,7 +28,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Logic Failure",
         "not read where it stood",
-    ): "read the prompt as sent: is its last chunk in it? else put the evidence first (reranker)",
+    ): "read the prompt as sent: is the last chunk in it? else a reranker, or fewer chunks",
     ("Logic Failure", "wrong refusal"): "soften the instruction to refuse, or a stronger model",
     (
         "Logic Failure",
@@ -46,6 +46,6 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Undetermined",
         "the pipeline does not say what it looked up",
-    ): "return a PipelineOutput with the chunks of the prompt as context; or name them: [read] contexts",
+    ): "return a PipelineOutput with the prompt's chunks as context; a service: [read] contexts",
     ("Undetermined", ""): "give the case a ground truth and evidence quotes",
 }

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from rag_harness.prompts.marks import CITATION
 from rag_harness.results.row import ExperimentResult
@@ -22,19 +23,22 @@ _STOPPED = ("finish_reason", "stop_reason")
 _ENDS = re.compile(r"[.!?。！？][\"'”’»)\]}*_`]*$")
 _DOTS = re.compile(r"(?:…|\.\.\.)$")
 _HANGS = re.compile(r"[,;:(\[{/&+=€$£<–—-]$")
-_OPEN_ENDED = frozenset(
-    """a an the and or but nor of to with within by from for at into onto between per than as is are was were be been
-    being has have had that which who whose if when while where because although unless until your our their my its
-    every each this these those will would can could should must may might not no between about after before during
-    without through via plus either neither both such""".split()
-)
+_HANGING_WORDS = """
+    a an the and or but nor of to with within by from for at into onto between per than as is are was were be been being
+    has have had that which who whose if when while where because although unless until your our their my its every each
+    this these those will would can could should must may might not no about after before during without through via
+    plus either neither both such
+"""
+_OPEN_ENDED = frozenset(_HANGING_WORDS.split())
 """Words that end no English sentence."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’.,:][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_NO_SENTENCE = re.compile(r"\s*(?:[-*•|#>]|\d+[.)]\s)")
+_NO_SENTENCE = re.compile(r"\s*(?:[-*•|#>]|\d+[.)]\s|[^.!?:]{1,40}:\s)")
+"""A line of a list, of a table, a heading, or a name with its value: it may end without a full stop."""
 _PHRASE, _REPEATED = 4, 15
 """Words below which a text without a full stop is a phrase; characters from which a sentence repeats a passage."""
 _MOST, _SHARE, _ALIKE, _SHORTER = 3, 0.5, 0.1, 0.8
+_UNITS: Mapping[str, Callable[[str], int]] = {"characters": len, "words": lambda text: len(text.split())}
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,22 @@ class Habits:
     texts: Sequence[str] = field(default=())
 
     @cached_property
-    def lengths(self) -> Counter[int]:
-        """How many answers end unfinished after so many characters, as far as a limit may have cut them."""
-        return Counter(len(text) for text in self.texts if not _is_finished(text))
+    def _at(self) -> Mapping[str, Counter[int]]:
+        """How many answers end after so many characters, and words, without a full stop."""
+        unfinished = [text for text in self.texts if not _is_finished(text)]
+        return {unit: Counter(map(count, unfinished)) for unit, count in _UNITS.items()}
 
     @cached_property
-    def longest(self) -> int:
-        """Characters of the longest answer."""
-        return max(map(len, self.texts), default=0)
+    def _longest(self) -> Mapping[str, int]:
+        return {unit: max(map(count, self.texts), default=0) for unit, count in _UNITS.items()}
+
+    def stopping(self, text: str) -> tuple[int, str]:
+        """Return how many answers stop where ``text`` does and none goes on, and after how much; 0 where some do."""
+        for unit, count in _UNITS.items():
+            length, slack = count(text), int(unit == "characters")  # a blank at the end may have been taken off
+            if length + slack >= self._longest[unit]:
+                return sum(self._at[unit][length + near] for near in range(-slack, slack + 1)), f"{length} {unit}"
+        return 0, ""
 
     def finished(self, shorter_than: float = float("inf")) -> tuple[int, int]:
         """Return how many answers of a few words end as a sentence does, and how many there are."""
@@ -68,21 +80,38 @@ def habits_of(rows: Iterable[ExperimentResult]) -> Habits:
     return Habits(tuple(dict.fromkeys(plain(row.llm_answer) for row in rows if not row.abstained)))
 
 
-def cut_off(row: ExperimentResult, sources: Sequence[str], habits: Habits) -> str:
-    """Return what says that an answer was cut off; empty where nothing does.
+class CutOff(NamedTuple):
+    """What says that an answer was cut off; empty where nothing does.
+
+    Attributes:
+        is_sure: no whole answer ends so. Else it is the sources' order, say, if another order makes the answer right.
+    """
+
+    why: str = ""
+    is_sure: bool = False
+
+
+def cut_off(row: ExperimentResult, sources: Sequence[str], habits: Habits) -> CutOff:
+    """Return what says that an answer was cut off.
 
     Args:
         row: the answer's.
         sources: what the answer may repeat: ground truth, evidence, chunks.
         habits: of the answers of its experiment.
     """
-    told = next((word for word in _stopped(row) if word.lower() in _LIMITED), "")
-    if told:
-        return f"the model stopped at its limit (finish_reason {told})"
+    if told := _limit_of(row):
+        return CutOff(f"the model stopped at its limit (finish_reason {told})", is_sure=True)
     text = plain(row.llm_answer)
-    if not text or _is_finished(text):
-        return ""
-    return next(_signs(text, sources, habits), "")
+    if not text:
+        return CutOff("the answer is empty")
+    if _is_finished(text):
+        return CutOff()
+    return max(_signs(text, sources, habits), key=lambda sign: sign.is_sure, default=CutOff())
+
+
+def _limit_of(row: ExperimentResult) -> str:
+    """Return the word by which the model's server says that an answer reached its limit; empty where it does not."""
+    return next((word for word in _stopped(row) if word.lower() in _LIMITED), "")
 
 
 def plain(answer: str) -> str:
@@ -100,19 +129,19 @@ def _is_finished(text: str) -> bool:
     return bool(_ENDS.search(text)) and not _DOTS.search(text)
 
 
-def _signs(text: str, sources: Sequence[str], habits: Habits) -> Iterator[str]:
+def _signs(text: str, sources: Sequence[str], habits: Habits) -> Iterator[CutOff]:
     words, said = _WORD.findall(text), f"it ends “…{text[-30:]}”"
     if not words:
         return
     if _DOTS.search(text) or _HANGS.search(text) or words[-1].lower() in _OPEN_ENDED:
-        yield said
+        yield CutOff(said)
     if _is_open(text):
-        yield f"{said}: what it opens it does not close"
+        yield CutOff(f"{said}: what it opens it does not close")
     if whole := _begun_word(text, words, sources):
-        yield f"{said}, the beginning of “{whole}”"
+        yield CutOff(f"{said}, the beginning of “{whole}”", is_sure=True)
     last = _SENTENCE.split(text)[-1]
-    if rest := _goes_on(last, sources):
-        yield f"{said}, where the passage goes on “{rest}”"
+    if rest := _goes_on(last, sources) or _goes_on(text, sources):
+        yield CutOff(f"{said}, where the passage goes on “{rest}”", is_sure=True)
     yield from _unlike(text, last, habits)
 
 
@@ -156,17 +185,17 @@ def _goes_on(sentence: str, sources: Sequence[str]) -> str:
     return goes_on[0].strip()[:30] if goes_on and len(goes_on) == len(rests) else ""
 
 
-def _unlike(text: str, last: str, habits: Habits) -> Iterator[str]:
+def _unlike(text: str, last: str, habits: Habits) -> Iterator[CutOff]:
     """Yield what tells an answer from the others of its experiment: where they end, and how."""
-    if len(last.split()) < _PHRASE or _NO_SENTENCE.match(last):
+    if len(text.split()) < _PHRASE or _NO_SENTENCE.match(last):
         return
     others = len(habits.texts)
-    stop_here = sum(habits.lengths[len(text) + near] for near in (-1, 0, 1))
-    if len(text) >= habits.longest - 1 and stop_here >= max(_MOST, _ALIKE * others):
-        yield f"{stop_here} of {others} answers stop after {len(text)} characters, and none is longer"
+    stop_here, length = habits.stopping(text)
+    if stop_here >= max(_MOST, _ALIKE * others):
+        yield CutOff(f"{stop_here} of {others} answers stop after {length}, and none is longer", is_sure=True)
     finished, counted = habits.finished()
     if counted > _MOST and finished >= _SHARE * counted:
-        yield f"{finished} of {counted} answers end as a sentence does, and this one in the middle of one"
+        yield CutOff(f"{finished} of {counted} answers end with a sentence, and this one in the middle of one")
     finished, counted = habits.finished(_SHORTER * len(text))
     if counted >= _MOST and finished >= _SHARE * counted:
-        yield f"{finished} of {counted} shorter answers end as a sentence does, and this one in the middle of one"
+        yield CutOff(f"{finished} of {counted} shorter answers end with a sentence, and this one in the middle of one")

@@ -81,26 +81,32 @@ def hits(chunks: Sequence[Chunk]) -> list[Hit]:
 class Pipeline:
     """Finds chunks that share a word with the question, and reads them; faults replace its parts.
 
-    ``says`` replaces what the reader says; ``calls`` counts how often it was asked.
+    ``says`` replaces what the reader says, ``loses`` is how many chunks at the end it does not see, ``sends`` how many
+    characters of each chunk are sent; ``calls`` counts how often it was asked.
     """
 
     chunks: Sequence[Chunk]
     k: int = 4
     says: Callable[[str], str] = staticmethod(lambda said: said)
     order: Callable[[Chunk], Any] = staticmethod(lambda chunk: chunk.doc_id == OLD)
+    loses: int = 0
+    sends: int | None = None
     calls: list[str] = field(default_factory=list)
 
     async def answer(self, query: Query) -> PipelineOutput:
         thing = query.text.rstrip("?").split()[-1]
         found = hits(sorted((chunk for chunk in self.chunks if thing in chunk.text), key=self.order))
-        return self._read(query, found, found[: self.k])
+        sent = [replace(hit, chunk=replace(hit.chunk, text=hit.chunk.text[: self.sends])) for hit in found]
+        return self._read(query, sent, sent[: self.k])
 
     async def answer_from(self, query: Query, given: Sequence[Hit]) -> PipelineOutput:
         return self._read(query, given, given)
 
     def _read(self, query: Query, found: Sequence[Hit], context: Sequence[Hit]) -> PipelineOutput:
         self.calls.append(query.query_id)
-        said = self.says(_said(CASES[int(query.query_id[1:])], [hit.chunk.text for hit in context]))
+        said = self.says(
+            _said(CASES[int(query.query_id[1:])], [hit.chunk.text for hit in context[: len(context) - self.loses]])
+        )
         return PipelineOutput(Answer(said, abstained=abstains(said), raw=said), tuple(found), tuple(context))
 
 

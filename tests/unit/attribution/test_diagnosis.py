@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from rag_harness.attribution.gold import GoldFacts, QuoteFact
 from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.attribution.remedies import REMEDIES
 from rag_harness.attribution.right import Rightness
+from rag_harness.attribution.unfinished import CutOff
 
 WRONG, RIGHT = Rightness(0.2, False), Rightness(1.0, True)
-HERE = QuoteFact("a.md", "It takes 3 days.", True, "in context", 1)
+HERE = QuoteFact("a.md", "It takes 3 days.", True, "in context", 1, 5)
 ALSO = QuoteFact("b.md", "Express costs €9.", True, "in context", 2)
+PART = QuoteFact("a.md", "It takes 3 days.", True, "without", sent=(200, 1900))
 GONE = QuoteFact("a.md", "It takes 3 days.", True, "not found")
 
 
@@ -71,6 +74,49 @@ STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
         (facts(GoldFacts((GONE,)), retrieves=False), {}, "Retrieval Miss", "no retriever", ""),
         (facts(GoldFacts((GONE,))), tried("+gold_context"), "Retrieval Miss", "not found", "+gold_context"),
         (facts(abstained=True), {}, "Logic Failure", "wrong refusal", ""),
+        (facts(abstained=True), tried("+gold_first"), "Logic Failure", "not read where it stood", "+gold_first"),
+        (facts(), tried("+gold_first"), "Logic Failure", "not read where it stood", "+gold_first"),
+        (facts(abstained=True), tried("+gold_again"), "Logic Failure", "not read where it stood", "+gold_again"),
+        (facts(abstained=True), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
+        (facts(cut_off=CutOff("it ends")), {}, "Logic Failure", "cut short", ""),
+        (
+            facts(cut_off=CutOff("it ends")),
+            tried("+gold_first"),
+            "Logic Failure",
+            "not read where it stood",
+            "+gold_first",
+        ),
+        (facts(cut_off=CutOff("limit", True)), tried("+gold_first"), "Logic Failure", "cut short", "+gold_first"),
+        (facts(GoldFacts((GONE,)), cut_off=CutOff("limit", True)), {}, "Retrieval Miss", "not found", ""),
+        (
+            facts(GoldFacts((GONE,)), retrieves=False, tells=False, cut_off=CutOff("limit", True)),
+            {},
+            "Logic Failure",
+            "cut short",
+            "",
+        ),
+        (facts(GoldFacts((PART,))), {}, "Retrieval Miss", "the page came without the passage", ""),
+        (
+            facts(GoldFacts((PART,), carried=True), cut_off=CutOff("limit", True)),
+            {},
+            "Retrieval Miss",
+            "the page came without the passage",
+            "",
+        ),
+        (
+            facts(GoldFacts((GONE,)), retrieves=False, tells=False),
+            {},
+            "Undetermined",
+            "the pipeline does not say what it looked up",
+            "",
+        ),
+        (
+            facts(GoldFacts((HERE,), contradicted="3, not 4"), right=RIGHT, category="Hallucination"),
+            tried("+twice"),
+            "Gold Doubtful",
+            "the answer has the figure of the evidence",
+            "",
+        ),
         (facts(), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
         (facts(GoldFacts((HERE, ALSO)), answer="It costs €9."), {}, "Logic Failure", "incomplete multi-hop", ""),
         (facts(), {}, "Logic Failure", "misread", ""),
@@ -91,6 +137,21 @@ def test_the_worst_place_of_several_quotes_is_named_and_counted() -> None:
     assert (
         found.evidence == "2 of 3 quotes; b.md is in the index, but no chunk holds the quote whole: “Express costs €9.”"
     )
+
+
+def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
+    found = diagnose(facts(GoldFacts((PART,))))
+    said = "chunks of a.md came without the passage, 200 characters of 1,900: “It takes 3 days.”"
+    assert found.evidence == said
+    assert "whole" in found.remedy
+    unknown = replace(PART, sent=(200, 0))
+    assert "200 characters: “" in diagnose(facts(GoldFacts((unknown,)))).evidence
+
+
+def test_evidence_that_is_not_read_says_where_it_stood() -> None:
+    found = diagnose(facts(GoldFacts((HERE,), given=5), abstained=True), tried("+gold_first"))
+    assert "at place 5 of 5; with the gold in front it is right" in found.evidence
+    assert "prompt as sent" in found.remedy
 
 
 def test_a_quote_that_is_not_needed_is_not_missed() -> None:

@@ -153,11 +153,25 @@ def test_errors_have_a_cause_already_and_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_that_retrieves_nothing_says_so(tmp_path: Path) -> None:
-    nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": [], "retrieval_time_ms": None}
-    row = make_row(experiment="x1", query_id="q0", llm_answer="Some days.", **nothing)
-    write_run(tmp_path, [row], CASES[:1])
-    (line,) = explainer(tmp_path, None).every()
+    line = looked_up_nothing(tmp_path, stages=[{"name": "generate", "ms": 3.0, "calls": []}])
     assert (line.cause, line.detail) == ("Retrieval Miss", "no retriever")
+
+
+@pytest.mark.parametrize("role", ["", "service"])
+def test_who_does_not_say_what_it_looked_up_is_not_called_one_that_looked_up_nothing(tmp_path: Path, role: str) -> None:
+    """A pipeline that returns a text, and a service whose contexts nobody reads."""
+    calls = [{"name": "ask", "ms": 3.0, "calls": [{"role": role, "model": "m"}]}] if role else []
+    line = looked_up_nothing(tmp_path, stages=calls)
+    assert (line.cause, line.detail) == ("Undetermined", "the pipeline does not say what it looked up")
+    assert "PipelineOutput" in line.remedy
+
+
+def looked_up_nothing(output: Path, **changes: Any) -> CauseLine:
+    nothing: dict[str, Any] = {"retrieved_chunks": [], "candidates": [], "retrieval_time_ms": None, **changes}
+    row = make_row(experiment="x1", query_id="q0", llm_answer="Some days.", **nothing)
+    write_run(output, [row], CASES[:1])
+    (line,) = explainer(output, None).every()
+    return line
 
 
 def test_one_trial_is_explained_whole_and_the_file_stays(run: Path) -> None:

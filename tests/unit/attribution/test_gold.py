@@ -55,13 +55,40 @@ def test_a_quote_that_no_chunk_holds_whole_is_cut_and_one_without_its_page_is_no
 
 
 def test_where_nobody_knows_the_index_it_is_only_missing() -> None:
-    assert gold_facts(TENT, row([BESIDE]), None).lost[0].place == "missing"
-    assert gold_facts(TENT, row([BESIDE]), Shelf(None, PAGES)).lost[0].place == "missing"
+    assert gold_facts(TENT, row(["desk.md#chunk_0"]), None).lost[0].place == "missing"
+    assert gold_facts(TENT, row(["desk.md#chunk_0"]), Shelf(None, PAGES)).lost[0].place == "missing"
+
+
+def test_a_page_that_came_without_the_quote_says_how_much_of_it_came() -> None:
+    came, whole = len(CHUNKS[BESIDE].text), len(PAGES[2].text)
+    for known, sent in ((None, (came, 0)), (Shelf(None, PAGES), (came, whole))):
+        (lost,) = gold_facts(TENT, row([BESIDE]), known).lost
+        assert (lost.place, lost.sent) == ("without", sent)
+
+
+@pytest.mark.parametrize("part", [slice(None, 45), slice(-45, None)])
+def test_a_chunk_that_came_shorter_than_the_index_has_it_lost_the_quote(part: slice) -> None:
+    """Where the index knows the whole chunk, the page is neither missing nor ranked too low."""
+    text = CHUNKS[GOLD].text[part]
+    for chunk_id in (GOLD, "tent.md#7"):
+        short = make_row(retrieved_chunks=[make_chunk(chunk_id, text=text)], candidates=[])
+        (lost,) = gold_facts(TENT, short, shelf()).lost
+        assert (lost.place, lost.sent) == ("without", (45, len(CHUNKS[GOLD].text)))
+
+
+def test_an_index_of_shortened_chunks_is_no_border_through_the_quote() -> None:
+    """Of a quote that a border cuts, both pieces are there."""
+    others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]
+    first, _ = halved(CHUNKS[GOLD])
+    came = make_row(retrieved_chunks=[make_chunk(first.chunk_id, text=first.text)], candidates=[])
+    (lost,) = gold_facts(TENT, came, Shelf([*others, first], PAGES)).lost
+    assert (lost.place, lost.sent) == ("without", (len(first.text), len(PAGES[2].text)))
 
 
 def test_without_quotes_the_relevant_page_stands_for_them() -> None:
     case = replace(TENT, evidence=())
-    assert gold_facts(case, row([BESIDE]), shelf()).lost == ()
+    assert gold_facts(case, row([GOLD]), shelf()).lost == ()
+    assert [fact.place for fact in gold_facts(case, row([BESIDE]), shelf()).lost] == ["without"]
     assert gold_facts(case, row(["desk.md#chunk_0"]), shelf()).lost[0].place == "not found"
 
 

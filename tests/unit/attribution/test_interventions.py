@@ -35,7 +35,7 @@ def test_gold_that_is_there_can_be_put_first_and_alone() -> None:
         "+gold_first": [GOLD, BESIDE, OTHER],
         "+no_distractors": [GOLD],
     }
-    assert changed([GOLD]) == {"+no_context": []}
+    assert changed([GOLD]) == {"+no_context": [], "+gold_again": [GOLD, GOLD]}
 
 
 def test_outdated_pages_are_taken_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from tests.unit.attribution.made_up import (
     chunks_of,
     experiment,
     explained,
+    explainer,
     halved,
 )
+from tests.unit.tables import write_run
 
 CHUNKS = chunks_of(PAGES)
 
@@ -85,6 +88,45 @@ def test_a_context_that_is_ignored(tmp_path: Path) -> None:
 def test_a_reader_that_refuses(tmp_path: Path) -> None:
     found = causes(tmp_path, Pipeline(CHUNKS, says=lambda _: DONT_KNOW))
     assert found == dict.fromkeys([f"q{n}" for n in range(6)], ("Logic Failure", "wrong refusal"))
+
+
+def test_a_prompt_that_loses_its_last_chunk(tmp_path: Path) -> None:
+    found = causes(tmp_path, Pipeline(CHUNKS, k=8, order=lambda chunk: "within" in chunk.text, loses=1))
+    assert set(found.values()) == {("Logic Failure", "not read where it stood")}
+
+
+def test_a_prompt_that_loses_its_only_chunk(tmp_path: Path) -> None:
+    """Nothing can be put first there: it is given twice."""
+    alone = [chunk for chunk in CHUNKS if "within" in chunk.text and chunk.doc_id != OLD]
+    found = causes(tmp_path, Pipeline(alone, loses=1))
+    assert set(found.values()) == {("Logic Failure", "not read where it stood")}
+
+
+def test_an_answer_that_stops_early(tmp_path: Path) -> None:
+    found = causes(tmp_path, Pipeline(CHUNKS, says=lambda said: said[:20]))
+    assert found == dict.fromkeys([f"q{n}" for n in range(6)], ("Logic Failure", "cut short"))
+
+
+def test_chunks_that_a_service_cuts_short(tmp_path: Path) -> None:
+    made = Pipeline(CHUNKS, sends=25)
+    assert set(causes(tmp_path, made).values()) == {("Retrieval Miss", "the page came without the passage")}
+
+
+def test_gold_with_a_wrong_figure_is_found_in_answers_that_nobody_called_failures(tmp_path: Path) -> None:
+    rows = rows_of(experiment(Pipeline(CHUNKS)))
+    wrong_gold = [
+        replace(case, ground_truth=case.ground_truth.replace(str(31 + n), "77")) for n, case in enumerate(CASES)
+    ]
+    told = [
+        row.model_copy(update={"ground_truth": case.ground_truth}) for row, case in zip(rows, wrong_gold, strict=True)
+    ]
+    write_run(tmp_path, told, wrong_gold)
+    lines = explainer(tmp_path, None, worst=0).every()
+    assert [(line.cause, line.detail) for line in lines] == [
+        ("Gold Doubtful", "the answer has the figure of the evidence")
+    ] * len(CASES)
+    assert "31" in lines[0].evidence
+    assert "77" in lines[0].evidence
 
 
 def test_an_outdated_page_that_is_ranked_first(tmp_path: Path) -> None:

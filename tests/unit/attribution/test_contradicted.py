@@ -1,0 +1,68 @@
+"""Does the ground truth contradict its own evidence?"""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_harness.attribution.contradicted import contradiction, may_contradict
+from rag_harness.types import Case, Evidence, Query
+
+
+def case(truth: str, *quotes: str, asked: str = "How long may I return the tent?") -> Case:
+    evidence = tuple(Evidence("tent.md", quote) for quote in quotes)
+    return Case(Query("q", asked), ground_truth=truth, qrels={"tent.md": 1}, evidence=evidence)
+
+
+DAYS = "You may return the tent within 33 days of delivery."
+
+
+@pytest.mark.parametrize(
+    ("found", "answer"),
+    [
+        (case("The tent may be returned within 44 days.", DAYS), "You may return the tent within 33 days."),
+        (case("44 days", DAYS), "33 days"),
+        (case("The tent costs €44.", "A tent: 33 euros", asked="What is the price?"), "The tent costs 33 EUR."),
+        (
+            case("The tent may be returned until Monday.", "Returned tents: until Friday"),
+            "The tent: returned until Friday.",
+        ),
+        (
+            case("Within 44 days, and within 7 days if used.", f"{DAYS} If used, 7 days."),
+            "Within 33 days, 7 days if used.",
+        ),
+    ],
+)
+def test_an_answer_that_matches_the_evidence_and_not_the_gold(found: Case, answer: str) -> None:
+    assert contradiction(found, answer, []).startswith("the evidence says ")
+
+
+@pytest.mark.parametrize(
+    ("found", "answer"),
+    [
+        (case("The tent may be returned within 33 days.", DAYS), "You may return the tent within 33 days."),
+        (case("The tent may be returned within 44 days.", DAYS), "You may return the tent within 44 days."),
+        (case("The tent may be returned within 44 days.", DAYS), "You may return the tent within 55 days."),
+        (case("The tent may be returned within 44 days.", DAYS), "I don't know."),
+        (
+            case("Three tents cost 99 euros.", "A tent costs 33 euros.", asked="What do 3 tents cost?"),
+            "Tents cost 33 euros.",
+        ),
+        (case("Both cost 40 euros.", "A tent costs 33 euros.", "A lamp costs 7 euros."), "The tent costs 33 euros."),
+        (case("The tent may be returned within 44 days.", DAYS), "33 of our shops are closed."),
+    ],
+)
+def test_what_is_right_wrong_otherwise_or_computed_is_no_contradiction(found: Case, answer: str) -> None:
+    assert contradiction(found, answer, []) == ""
+
+
+def test_pages_stand_for_the_evidence_where_there_is_no_quote() -> None:
+    found = case("The tent may be returned within 44 days of delivery.")
+    page = f"# The tent\n\nIt is made by hand in 12 hours. {DAYS}"
+    assert contradiction(found, "Within 33 days of delivery the tent may be returned.", [page])
+    assert contradiction(found, "Within 12 days of delivery the tent may be returned.", [page]) == ""
+
+
+def test_most_answers_need_not_be_looked_at() -> None:
+    assert may_contradict("How long?", "44 days", "33 days")
+    assert not may_contradict("How long?", "33 days", "33 days, or so")
+    assert not may_contradict("How long?", "44 days", "Soon.")
