@@ -173,7 +173,9 @@ def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
 def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
     lost = facts.retrieves and facts.gold.lost
     # Without its evidence an answer would be wrong at full length too; who repeats half a passage stops where it does.
-    if not facts.cut_off.why or (lost and (not facts.gold.carried or any(each.place == "without" for each in lost))):
+    if not facts.cut_off.why or (
+        lost and (not facts.gold.carried or any(each.place in ("without", "cut") for each in lost))
+    ):
         return None
     if came.first(GOLD_FIRST, GOLD_AGAIN, NO_DISTRACTORS) and not facts.cut_off.is_sure:
         return None
