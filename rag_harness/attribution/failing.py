@@ -23,7 +23,14 @@ from rag_harness.results.manifest import RunManifest, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import Case
 
-FAILED = ("Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Wrong Abstention")
+FAILED = (
+    "Hallucination",
+    "Retrieval Failure",
+    "Irrelevant",
+    "Total Failure",
+    "Wrong Abstention",
+    "Answered Unanswerable",
+)
 """Categories of answers that failed."""
 _FIRST = 1_000
 """Answers of an experiment that are read to see how its answers end."""

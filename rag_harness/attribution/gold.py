@@ -180,8 +180,9 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
         part = int(len(text) * _SAME_TEXT)
         for whole in holders:
             known = folded(whole.text)
-            is_part = part >= _LEAST_SAME and (text[:part] in known or text[-part:] in known)
-            if len(text) < len(known) and (whole.chunk_id == chunk.chunk_id or is_part):
+            is_part = 0 < part < len(known) and (text[:part] in known or text[-part:] in known)
+            is_same = whole.chunk_id == chunk.chunk_id or part >= _LEAST_SAME
+            if len(text) < len(known) and is_part and is_same:
                 yield len(text), len(known)
 
 

@@ -16,6 +16,7 @@ from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelO
 from rag_harness.files.log import log
 from rag_harness.local_work import in_a_thread, inline
 from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts.marks import DECLINES
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
 from rag_harness.types import Answer, Failure, PipelineOutput, Query
@@ -77,7 +78,8 @@ async def _in_time(work: Coroutine[Any, Any, PipelineOutput], seconds: float) ->
 async def _answer(pipeline: Any, query: Query) -> PipelineOutput:
     answered = await _asked(pipeline, query)
     if isinstance(answered, str):
-        return PipelineOutput(Answer(answered, raw=answered))
+        # A text says nothing of itself: whether it declines is read off it, as off the answer of a service.
+        return PipelineOutput(Answer(answered, abstained=bool(DECLINES.search(answered)), raw=answered))
     if not isinstance(answered, PipelineOutput):
         raise TypeError(
             f"{type(pipeline).__name__}.answer returned {type(answered).__name__}; it must return a PipelineOutput or "

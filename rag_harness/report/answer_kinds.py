@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rag_harness.measures.judged.categories import (
+    ANSWERED_UNANSWERABLE,
     CATEGORIES,
     CORRECT_ABSTENTION,
     RULES,
@@ -27,7 +28,8 @@ def answer_kinds(parts: Sequence[Scores], abstained: Mask, answerable: Mask) -> 
     """
     lacks = np.logical_or.reduce([part.absent != 0 for part in parts])
     values = [part.values for part in parts]
-    holds = {WRONG_ABSTENTION: abstained & answerable, CORRECT_ABSTENTION: abstained, UNMEASURED: lacks}
+    holds = {WRONG_ABSTENTION: abstained & answerable, CORRECT_ABSTENTION: abstained}
+    holds |= {ANSWERED_UNANSWERABLE: ~answerable, UNMEASURED: lacks}
     holds |= {name: rule(*values) for name, rule in RULES.items()}
     numbers = np.select(
         list(holds.values()), [CATEGORIES.index(name) for name in holds], CATEGORIES.index(UNCLASSIFIED)

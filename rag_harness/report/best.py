@@ -1,29 +1,38 @@
-"""Which experiment is the best on a measure, where the tests say so and not the means alone."""
+"""Which experiments are the best on a measure, where the tests say so and not the means alone."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rag_harness.report.pairwise import Cell
 from rag_harness.report.suite_table import SuiteTable
 
 
-def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> str:
-    """Return the experiment that is better than every other with values of ``measure``; empty where none is.
+def best_of(measure: str, tables: Mapping[str, SuiteTable], cells: Sequence[Cell]) -> frozenset[str]:
+    """Return the experiments that are better than every other with values of ``measure``; empty where none is.
 
-    Better is what both tests of ``cells`` call significant, after Holm's correction.
+    Better is what both tests of ``cells`` call significant, after Holm's correction. Experiments with the same value on
+    every case win together: none of them is better than its twin, and each is better than all others.
     """
     having = {name for name, table in tables.items() if table.has(measure)}
-    won = Counter(_winner(cell, tables) for cell in cells if _is_won(cell, measure) and cell.first in having)
-    return next((name for name, wins in won.items() if wins == len(having) - 1), "")
-
-
-def _is_won(cell: Cell, measure: str) -> bool:
-    return cell.measure == measure and cell.quantile is None and cell.is_significant
+    mine = [each for each in cells if each.measure == measure and each.quantile is None and each.found]
+    beats = {(_winner(each, tables), _loser(each, tables)) for each in mine if each.is_significant}
+    same = {pair for each in mine if each.is_level for pair in ((each.first, each.second), (each.second, each.first))}
+    best = {
+        name
+        for name in having
+        if any((name, other) in beats for other in having)
+        and all(other == name or (name, other) in beats | same for other in having)
+    }
+    # Drawn signs differ a little from pair to pair: a twin that has not won takes the star from both.
+    return frozenset(best if all(twin in best for name, twin in same if name in best) else ())
 
 
 def _winner(cell: Cell, tables: Mapping[str, SuiteTable]) -> str:
     assert cell.found is not None
     lower = tables[cell.first].columns[cell.measure].measure.better == "lower"
     return cell.first if (cell.found.difference > 0) != lower else cell.second
+
+
+def _loser(cell: Cell, tables: Mapping[str, SuiteTable]) -> str:
+    return cell.second if _winner(cell, tables) == cell.first else cell.first

@@ -62,6 +62,11 @@ class Cell:
             return False
         return self.found is None or excludes_0(self.found.interval)
 
+    @property
+    def is_level(self) -> bool:
+        """Whether both have the same value on every case."""
+        return self.found is not None and self.p_t is None and not self.found.difference
+
     def as_json(self) -> dict[str, Any]:
         """Return the cell for ``summary.json``."""
         found = self.found or Paired(0, float("nan"))

@@ -31,7 +31,8 @@ def pairwise_lines(cells: Sequence[Cell]) -> list[str]:
     }
     head = (
         f"differences over the same cases, first minus second; p adjusted by Holm for {tests['study']} tests, for "
-        f"{tests['others']} in the matrix; * both p <= 0.05, interval without 0; ↓ lower is better"
+        f"{tests['others']} in the matrix; > the first is better, < the second, both p <= 0.05 and the interval without "
+        "0; ↓ lower is better"
     )
     lines = [*wrap(head, _WIDTH), *_study(study), *_matrix(shown), *_reasons(shown)]
     more = len(pairs) - _MOST_PAIRS
@@ -69,7 +70,7 @@ def _study(cells: Sequence[Cell]) -> list[str]:
     if not cells:
         return []
     rows = [
-        [cell.pair, _name(cell), *figures(cell.found, cell.p_t, cell.p_permutation), "*" * cell.is_significant]
+        [cell.pair, _name(cell), *figures(cell.found, cell.p_t, cell.p_permutation), _better(cell)]
         for cell in cells
         if cell.found
     ]
@@ -95,7 +96,19 @@ def _matrix(cells: Sequence[Cell]) -> Iterator[str]:
 def _difference(cell: Cell | None) -> str:
     if cell is None or cell.found is None:
         return "-"
-    return f"{cell.found.difference:+.3f}" + ("*" if cell.is_significant else " ")
+    return f"{cell.found.difference:+.3f}" + (sign_of(cell) or " ")
+
+
+def sign_of(cell: Cell) -> str:
+    """Return ``>`` where the first is better, ``<`` where the second is, each significantly so; else nothing."""
+    if not cell.is_significant or cell.found is None:
+        return ""
+    return ">" if (cell.found.difference > 0) != measure_said(cell.measure).endswith("↓") else "<"
+
+
+def _better(cell: Cell) -> str:
+    sign = sign_of(cell)
+    return f"{cell.first if sign == '>' else cell.second} better" if sign else ""
 
 
 def _reasons(cells: Sequence[Cell]) -> Iterator[str]:

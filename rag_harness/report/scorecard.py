@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from rag_harness.calibration.repeats import repeatability
-from rag_harness.measures.judged import CATEGORIES, JudgedMeasure
+from rag_harness.measures.judged import JudgedMeasure
+from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.models.families import maker_of
 from rag_harness.report.money import money
 from rag_harness.report.suite_table import SuiteTable
@@ -131,8 +132,7 @@ def _categories(judged: Mapping[str, SuiteTable]) -> list[str]:
         return []
     rows = [
         [kind, *(f"{share[kind]:.1%}" if share else "-" for share in shares.values())]
-        for kind in CATEGORIES
-        if any(share.get(kind) for share in shares.values())
+        for kind in kinds_shown(kind for share in shares.values() for kind in share if share[kind])
     ]
     return table([["answers", *shares], *rows])
 

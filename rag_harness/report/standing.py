@@ -59,7 +59,7 @@ class Standing:
     @property
     def equal(self) -> list[Cell]:
         """Those that have the same value on every case."""
-        return [cell for cell in self.against if cell.found and cell.p_t is None and not cell.found.difference]
+        return [cell for cell in self.against if cell.is_level]
 
     @property
     def is_level(self) -> bool:
@@ -73,9 +73,10 @@ class Standing:
         return [cell for cell in self.against if cell not in told]
 
     @property
-    def winner(self) -> str:
-        """The best, if it is better than every other for sure; else empty."""
-        return self.best if len(self.beaten) == len(self.against) else ""
+    def winners(self) -> list[str]:
+        """The best with its equals, if every other is beaten for sure; else nobody."""
+        won = self.beaten and len(self.beaten) + len(self.equal) == len(self.against)
+        return [self.best, *(cell.second for cell in self.equal)] if won else []
 
     def _is_ahead(self, cell: Cell) -> bool:
         return cell.found is not None and (cell.found.difference < 0) == self.is_lower
@@ -91,7 +92,8 @@ class Standing:
             "n": self.n,
             "mean": self.mean,
             "interval": list(self.interval) if self.interval else None,
-            "winner": self.winner or None,
+            "winner": self.winners[0] if len(self.winners) == 1 else None,
+            "winners": self.winners,
             "against": [cell.as_json() for cell in self.against],
             "without": list(self.without),
         }

@@ -39,7 +39,7 @@ def _group(group: Sequence[Standing], data: str) -> Iterator[str]:
     cases = max(5, *(len(str(each.cases)) for each in group))
     yield f"{title:<{width}}  {'cases':>{cases}}  best"
     for name, each in zip(names, group, strict=True):
-        best = "all" if each.is_level else each.best
+        best = "all" if each.is_level else " = ".join(each.winners) or each.best
         yield f"{name:<{width}}  {each.cases:>{cases}}  {best} {mean_said(each)}"
         yield from _wrapped("; ".join(_told(each)), "  ")
 
@@ -53,9 +53,10 @@ def mean_said(each: Standing) -> str:
 def _told(each: Standing) -> Iterator[str]:
     """Yield who wins, or who is not told apart from the best; and who is."""
     few = f"only {each.cases} cases, " if each.cases < FEW else ""
-    if each.winner:
+    if each.winners:
         nearest, *others = each.beaten
-        yield f"{few}{each.best} wins: {_difference(nearest, each)} over {_names([nearest], each)}"
+        win = "wins" if len(each.winners) == 1 else "win, with the same value on every case"
+        yield f"{few}{' = '.join(each.winners)} {win}: {_difference(nearest, each)} over {_names([nearest], each)}"
         yield from [f"over {_differences(others, each)}"] if others else []
     else:
         yield f"{few}no winner: {_undecided(each)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from rag_harness.charts import Pie, Row, Slice, Stacked, pie, stacked
-from rag_harness.measures.judged import CATEGORIES
+from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable
@@ -16,12 +16,13 @@ def taxonomy(run: Run) -> Figure | None:
     counted = {name: count for name, table in run.experiments.items() if (count := _kinds(table))}
     if not counted:
         return None
-    kinds = [kind for kind in CATEGORIES if any(count[kind] for count in counted.values())]
+    told = kinds_shown(kind for count in counted.values() for kind in count)
+    kinds = [kind for kind in told if any(count[kind] for count in counted.values())]
     rows = tuple(Row(name, tuple(float(count[kind]) for kind in kinds)) for name, count in counted.items())
     title = "Kinds of answers"
     bars = stacked(Stacked(ident="taxonomy", title=title, parts=tuple(kinds), rows=rows))
     pies = [_pie(name, count, kinds) for name, count in counted.items()]
-    cells = [[Cell(kind), *words(*(f"{count[kind]:,}" for count in counted.values()))] for kind in kinds]
+    cells = [[Cell(kind), *words(*(f"{count[kind]:,}" for count in counted.values()))] for kind in told]
     table = Table("figure-taxonomy", ("kind of answer", *counted), cells, "Answers of each kind")
     note = "Pies show what an experiment is made of; to compare experiments, read the bars."
     return Figure(title, [bars, *pies], table, [note], ["", *counted], "first")

@@ -11,7 +11,7 @@ from rag_harness.page.run import Run
 from rag_harness.page.sections.moved import Side, moved
 from rag_harness.report.pairwise import ALPHA, excludes_0
 from rag_harness.report.pairwise import Cell as Pair
-from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said
+from rag_harness.report.pairwise_lines import FIGURES, figures, measure_said, sign_of
 
 _MOVED_BY = ("g_mean", "factuality", "answer_relevancy", "recall@5", "token_f1")
 """What queries are ordered by, the first that both experiments of a pair have."""
@@ -97,7 +97,8 @@ def _matrix(run: Run, name: str, pairs: Sequence[Pair], caption: str, family: st
     measures = [measure for measure in _names(pairs) if any(pair.found for pair in _of(pairs, measure))]
     by_place = {(pair.first, pair.second, pair.measure): pair for pair in pairs}
     lines = [(b, a) for a, b in combinations(sorted(run.experiments), 2)]
-    notes = [f"Mean difference ± half of its 95 % interval; * both p ≤ 0.05, interval without 0. {_TESTS} {family}."]
+    signs = "> the first is better, < the second, both p ≤ 0.05, interval without 0"
+    notes = [f"Mean difference ± half of its 95 % interval; {signs}. {_TESTS} {family}."]
     for start in range(0, len(measures), _ACROSS):
         shown = measures[start : start + _ACROSS]
         rows = [
@@ -116,7 +117,7 @@ def _difference(pair: Pair | None, run: Run) -> Cell:
         return Cell(f"{difference} (n={n})", "mute", hint=pair.reason)
     half = (pair.found.interval.high - pair.found.interval.low) / 2
     hint = f"n = {n}; 95 % interval {between}; p (t) {p_t}, p (perm) {p_permutation}"
-    return Cell(f"{difference}{'*' * pair.is_significant} ±{half:.3f}", _tone(pair, run), hint=hint)
+    return Cell(f"{difference}{sign_of(pair)} ±{half:.3f}", _tone(pair, run), hint=hint)
 
 
 def _reasons(run: Run) -> Iterator[str]:

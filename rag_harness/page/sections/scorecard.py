@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rag_harness.measures import Measure
-from rag_harness.measures.judged import CATEGORIES
+from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.measures.named import RANKING
 from rag_harness.page.content import Block, Cell, More, Prose, Section, Table, words
 from rag_harness.page.figures import NEITHER, NONE, counted, listed, mean_cell, measure_title, tail_cell, why_none
@@ -21,7 +21,8 @@ _ALONE = "One experiment: there is nothing to compare it with, so nothing is mar
 _MARKS = (
     "★ better than every other experiment that has the measure, each difference significant by paired t and by "
     "permutation test after Holm's correction: over its family where a judge gives the measure, over its own pairs "
-    "elsewhere. Intervals that overlap do not contradict it: the tests compare case by case."
+    "elsewhere; experiments with the same value on every case are one winner, and each carries "
+    "it. Intervals that overlap do not contradict it: the tests compare case by case."
 )
 
 
@@ -51,15 +52,15 @@ def _blocks(run: Run) -> Iterator[Block | None]:
     tables = list(run.experiments.values())
     if not any(judged_in_order(table) for table in tables):
         yield Prose("No answer was judged: name measures with --rag-measures, or in a gate.", "unsure")
-    shown, minor = measures_of(tables), set(RANKING) - set(UNJUDGED)
-    first = [measure for measure in shown if measure.name not in minor]
+    measures, minor = measures_of(tables), set(RANKING) - set(UNJUDGED)
+    first = [measure for measure in measures if measure.name not in minor]
     yield _table(
         run,
         "scorecard",
         first,
         "Means ± half the width of their 95 % interval; the interval itself where it is lopsided",
     )
-    if rest := [measure for measure in shown if measure.name in minor]:
+    if rest := [measure for measure in measures if measure.name in minor]:
         yield More(
             "Other measures of retrieval", [_table(run, "scorecard-others", rest, "Means, as above; without tests")]
         )
@@ -87,7 +88,7 @@ def _table(run: Run, name: str, measures: Sequence[Measure], caption: str) -> Ta
 
 def _rows(run: Run, measure: Measure) -> Iterator[list[Cell]]:
     best = best_of(measure.name, run.experiments, [*run.pairwise, *run.unjudged])
-    means = [mean_cell(table, measure.name, name == best) for name, table in run.experiments.items()]
+    means = [mean_cell(table, measure.name, name in best) for name, table in run.experiments.items()]
     yield [Cell(measure_title(measure)), *means]
     if measure.name in RISKS:
         title = measure_title(measure).replace(" ↓", f", p{TAIL * 100:.0f} ↓")
@@ -110,7 +111,7 @@ def _categories(run: Run) -> Table | None:
     shares = {name: table.shares() for name, table in run.experiments.items()}
     if not any(shares.values()):
         return None
-    kinds = [kind for kind in CATEGORIES if any(share.get(kind) for share in shares.values())]
+    kinds = kinds_shown(kind for share in shares.values() for kind in share if share[kind])
     rows = [[Cell(kind), *words(*(_share(share, kind) for share in shares.values()))] for kind in kinds]
     counts = [sum(map(bool, table.categories or ())) for table in run.experiments.values()]
     rows.append([Cell("answers"), *words(*(f"{n:,}" if n else NONE for n in counts))])

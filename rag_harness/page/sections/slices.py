@@ -16,7 +16,8 @@ _HEAD = ("slice", "measure", "cases", "best", "mean", "beats", "not told apart f
 _PAIRS = ("slice", "measure", "pair", "n", "difference", "95 % interval", "p (t)", "p (perm)")
 _MARKS = (
     "Best: ahead of most others, case by case; all: everybody has the same values. ★ better than every other with a "
-    "value, each difference significant by paired t and by permutation test after Holm's correction."
+    "value, each difference significant by paired t and by permutation test after Holm's correction; with = several "
+    "that have the same value on every case, which win together."
 )
 _FAMILY = (
     "p is adjusted by Holm for {}: every pair on every slice that is asked for. The pairs of the best alone would be "
@@ -48,7 +49,8 @@ def _data(each: Standing, found: Standings) -> list[Cell]:
 
 
 def _row(each: Standing) -> list[Cell]:
-    best = Cell("all") if each.is_level else Cell(each.best, is_best=bool(each.winner))
+    name = "all" if each.is_level else " = ".join(each.winners) or each.best
+    best = Cell(name, is_best=bool(each.winners))
     behind = f"behind {_names(each.ahead)}" if each.ahead else ""
     rivals = (_names(each.beaten), "; ".join(text for text in (_names(each.open), behind) if text), _names(each.equal))
     told = [Cell(text) if text else Cell(NONE, "mute") for text in rivals]

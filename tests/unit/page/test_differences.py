@@ -87,7 +87,7 @@ def test_other_measures_are_a_matrix_of_the_pairs(study: Path) -> None:
     a, b = (list(tables[name].values(CP, {}).values()) for name in ("e3", "e1"))
     low, high = scipy.stats.ttest_rel(a, b).confidence_interval()
     cell = cell_in(table, "e3 - e1", "CP")
-    assert cell.text == f"{np.mean(a) - np.mean(b):+.3f}* ±{(high - low) / 2:.3f}"
+    assert cell.text == f"{np.mean(a) - np.mean(b):+.3f}> ±{(high - low) / 2:.3f}"
     assert cell.hint.startswith(f"n = {N}; 95 % interval [{low:+.3f}, ")
 
 
@@ -95,7 +95,7 @@ def test_what_no_judge_gives_is_compared_without_one(tmp_path: Path) -> None:
     write_run(tmp_path, [*rows_of("e2", 20, 5), *rows_of("e3", 20, 20)])
     section = of(tmp_path)
     cell = cell_in(table_in(section, "pairwise-unjudged"), "e3 - e2", "recall@5")
-    assert cell.text.startswith("+0.750* ±")
+    assert cell.text.startswith("+0.750> ±")
     p = scipy.stats.ttest_rel([1.0] * 20, [1.0] * 5 + [0.0] * 15).pvalue
     assert f"p (t) {'<0.001' if p < 0.001 else f'{p:.3f}'}" in cell.hint
     # Nothing was judged: recall@5 says which queries moved.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 
@@ -95,7 +96,19 @@ def pair(first: str, second: str, difference: float, p: float) -> Cell:
 )
 def test_the_best_is_better_than_every_other(cells: Sequence[Cell], best: str) -> None:
     tables = tables_of([row for name in ("e1", "e2", "e3") for row in rows_of(name, 3, 3)])
-    assert best_of("token_f1", tables, cells) == best
+    assert best_of("token_f1", tables, cells) == set(filter(None, [best]))
+
+
+def test_experiments_that_tie_on_every_case_are_one_winner_or_none() -> None:
+    tables = tables_of([row for name in ("e1", "e2", "e3") for row in rows_of(name, 3, 3)])
+    tie = replace(pair("e2", "e3", 0.0, 1.0), p_t=None, p_permutation=None)
+    beaten = [pair("e1", "e2", -0.3, 0.01), pair("e1", "e3", -0.3, 0.01)]
+    assert best_of("token_f1", tables, [tie, *beaten]) == {"e2", "e3"}
+    assert best_of("token_f1", tables, [tie, beaten[0], pair("e1", "e3", -0.3, 0.5)]) == set()
+    ahead = [pair("e1", "e2", 0.3, 0.01), pair("e1", "e3", 0.3, 0.01)]
+    assert best_of("token_f1", tables, [tie, *ahead]) == {"e1"}
+    level = [replace(tie, first="e1", second=other) for other in ("e2", "e3")]
+    assert best_of("token_f1", tables, [tie, *level]) == set()
 
 
 def test_one_experiment_is_the_best_of_none(tmp_path: Path) -> None:
@@ -138,6 +151,13 @@ def test_kinds_of_answers_are_shares_of_the_answers(study: Path) -> None:
     assert cell_in(table, "Irrelevant", "e3").text == f"{11 / 12:.1%}"
     assert cell_in(table, "Unmeasured", "e3").text == f"{1 / 12:.1%}"
     assert [cell.text for cell in table.rows[-1]] == ["answers", "–", "12", "12"]
+
+
+def test_the_study_s_five_kinds_are_printed_where_none_is_one(study: Path) -> None:
+    table = table_in(scorecard(read(study)), "categories")
+    five = ["Clean Pass", "Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure"]
+    assert [row[0].text for row in table.rows] == [*five, "Unmeasured", "answers"]
+    assert cell_in(table, "Hallucination", "e3").text == "0.0%"
 
 
 def test_costs_are_sums_of_the_rows(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from rag_harness.report.standing import Standing
+from rag_harness.report.standing_lines import standing_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.stats import difference_interval, holm
 from tests.unit.report.standing_tables import Values, kinds, stand, table
@@ -38,9 +39,9 @@ CLEAR = study(t1=(0.0, 0.0), t2=(0.01, 0.01), t3=(0.3, 0.01))
 
 def test_a_clear_winner_wins_on_its_slice_and_not_on_the_other() -> None:
     found = on(CLEAR)
-    assert (found["kind=a"].best, found["kind=a"].winner) == ("t3", "t3")
+    assert (found["kind=a"].best, found["kind=a"].winners) == ("t3", ["t3"])
     assert [cell.second for cell in found["kind=a"].beaten] == ["t2", "t1"]
-    assert found["kind=b"].winner == ""
+    assert found["kind=b"].winners == []
     assert {cell.second for cell in found["kind=b"].open} == {"t1", "t2", "t3"} - {found["kind=b"].best}
 
 
@@ -80,16 +81,24 @@ def test_what_is_the_same_on_every_case_is_said_so_and_nobody_is_the_best() -> N
     same: Values = BASE.tolist()
     found = on({name: table(LABELS, token_f1=same) for name in ("t1", "t2", "t3")})["kind=a"]
     assert found.is_level
-    assert (found.winner, [cell.second for cell in found.equal], found.open) == ("", ["t2", "t3"], [])
+    assert (found.winners, [cell.second for cell in found.equal], found.open) == ([], ["t2", "t3"], [])
     better = {"t1": table(LABELS, token_f1=same), "t2": table(LABELS, token_f1=same), "t3": CLEAR["t3"]}
     found = on(better)["kind=a"]
-    assert (found.best, found.is_level, found.winner) == ("t3", False, "t3")
+    assert (found.best, found.is_level, found.winners) == ("t3", False, ["t3"])
+
+
+def test_experiments_that_are_the_same_on_every_case_win_together() -> None:
+    found = on({"t1": CLEAR["t1"], "t2": CLEAR["t3"], "t3": CLEAR["t3"]})["kind=a"]
+    assert (sorted(found.winners), [cell.second for cell in found.beaten]) == (["t2", "t3"], ["t1"])
+    assert (found.as_json()["winner"], found.as_json()["winners"]) == (None, found.winners)
+    said = "\n".join(standing_lines(stand({"t1": CLEAR["t1"], "t2": CLEAR["t3"], "t3": CLEAR["t3"]}, "kind")))
+    assert "t2 = t3 win, with the same value on every case" in said
 
 
 def test_a_constant_lead_has_no_test_and_so_no_winner() -> None:
     tables = {"t1": table(kinds(a=20), token_f1=[0.0] * 20), "t2": table(kinds(a=20), token_f1=[1.0] * 20)}
     found = on(tables)["kind=a"]
-    assert (found.best, found.winner, found.beaten) == ("t2", "", [])
+    assert (found.best, found.winners, found.beaten) == ("t2", [], [])
     assert [cell.reason for cell in found.open] == ["t1 - t2: all differences are equal"]
 
 
@@ -103,7 +112,7 @@ def test_cases_without_a_value_leave_their_pairs_and_are_counted() -> None:
     assert (only.name, only.best, only.n, only.cases) == ("kind=a", "t1", A, A)
     assert only.against[0].found is not None
     assert only.against[0].found.n == 4
-    assert only.winner == ""
+    assert only.winners == []
 
 
 @pytest.mark.parametrize(
@@ -125,7 +134,7 @@ def test_who_is_ahead_of_the_best_on_the_cases_that_both_have_is_neither_beaten_
 
     tables = {"t1": made(0, 0.3, 0.9), "t2": made(1, 0.8, 0.1), "t3": made(2, 0.8, 0.1), "t4": made(3, 0.6, np.nan)}
     found = on(tables)["kind=a"]
-    assert (found.best, found.winner) == ("t1", "")
+    assert (found.best, found.winners) == ("t1", [])
     assert [cell.second for cell in found.ahead] == ["t4"]
     assert "t4" not in {cell.second for cell in [*found.open, *found.beaten, *found.equal]}
 
@@ -192,7 +201,7 @@ def test_lower_is_better_where_the_measure_says_so() -> None:
     rates = (RNG.uniform(size=(2, A + B)) < np.array([[0.9], [0.1]])).astype(float)
     tables = {name: table(LABELS, error_rate=rates[place].tolist()) for place, name in enumerate(("t1", "t2"))}
     found = on(tables, "kind: error_rate")["kind=a"]
-    assert (found.best, found.winner) == ("t2", "t2")
+    assert (found.best, found.winners) == ("t2", ["t2"])
     assert found.against[0].found is not None
     assert found.against[0].found.difference < 0
 
@@ -216,12 +225,12 @@ def test_a_family_of_many_tests_has_sign_flips_enough_to_show_something() -> Non
     }
     found = stand(tables, "kind")
     assert found.tests == 540
-    assert [each.winner for each in found.found] == ["t0"] * 12
+    assert [each.winners for each in found.found] == [["t0"]] * 12
 
 
 def test_as_json_has_no_nan_and_names_the_winner() -> None:
     for each in stand(CLEAR, "kind").found:
         kept = json.loads(json.dumps(each.as_json(), allow_nan=False))
         assert kept["slice"] == {"kind": each.where[1]}
-        assert (kept["winner"], kept["best"]) == (each.winner or None, each.best)
+        assert (kept["winners"], kept["best"]) == (each.winners, each.best)
         assert [cell["pair"] for cell in kept["against"]] == [[each.best, cell.second] for cell in each.against]

@@ -13,6 +13,7 @@ from rag_harness.errors import SettingsError
 from rag_harness.measures import Score, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import CATEGORIES, category_of
+from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.registry import resolve
 from rag_harness.types import Case, Query
 
@@ -115,13 +116,20 @@ def test_what_the_five_cannot_say() -> None:
     assert category_of(good, abstained=True, answerable=False) == "Correct Abstention"
     assert category_of(good, abstained=True, answerable=True) == "Wrong Abstention"
     assert category_of(scores(0.9, None, 0.9), abstained=False, answerable=True) == "Unmeasured"
-    assert category_of({}, abstained=False, answerable=False) == "Unmeasured"
+    assert category_of({}, abstained=False, answerable=True) == "Unmeasured"
+
+
+def test_who_answers_what_the_documents_do_not_answer_is_of_a_kind_of_its_own() -> None:
+    """However well the answer keeps to its chunks, and whether or not that could be measured."""
+    for found in (scores(0.9, 0.9, 0.9), scores(0.9, 0.1, 0.9), {}):
+        assert category_of(found, abstained=False, answerable=False) == "Answered Unanswerable"
+    assert kinds_shown(["Unmeasured"]) == [*CATEGORIES[:5], "Unmeasured"]
 
 
 def test_the_order_of_the_categories() -> None:
     assert CATEGORIES == (
         "Clean Pass", "Hallucination", "Retrieval Failure", "Irrelevant", "Total Failure", "Unclassified",
-        "Correct Abstention", "Wrong Abstention", "Unmeasured",
+        "Correct Abstention", "Wrong Abstention", "Answered Unanswerable", "Unmeasured",
     )  # fmt: skip
 
 

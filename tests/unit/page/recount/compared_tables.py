@@ -180,9 +180,10 @@ def _difference(key: Key, cell: Shown, pair: Pair, family: Family) -> Iterator[s
         yield problem(cell.text, "{} (n={})", difference, len(pair.first))
         return
     low, high = pair.interval(named(key[1])) or (inf, inf)
-    star = "*" if "*" in cell.text else ""
-    yield "" if family.is_significant(key) in (bool(star), None) else f"{key}: the star of {cell.text!r}"
-    yield problem(cell.text, f"{{}}{star} ±{{}}", difference, _half(low, high))
+    right = ">" if (difference > 0) != (named(key[1]) in LOWER) else "<"
+    sign = right if right in cell.text else ""
+    yield "" if family.is_significant(key) in (bool(sign), None) else f"{key}: the sign of {cell.text!r}"
+    yield problem(cell.text, f"{{}}{sign} ±{{}}", difference, _half(low, high))
     form = "n = {}; 95 % interval [{}, {}]; p (t) {p}, p (perm) {p}"
     by_t, by_chance = re.findall(r"p \([a-z]+\) ([<\d.]+)", cell.hint) or ("", "")
     yield problem(cell.hint, form.format("{}", "{}", "{}", p="{}"), len(pair.first), low, high, by_t, by_chance)

@@ -205,6 +205,8 @@ def kind_of(suite: Suite, case: str) -> str:
     row = suite.rows[case]
     if row["abstained"]:
         return "Wrong Abstention" if suite.cases[case]["answerable"] else "Correct Abstention"
+    if not suite.cases[case]["answerable"]:
+        return "Answered Unanswerable"
     parts = [_score(suite, case, part) for part in _PARTS["g_mean"]]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
