@@ -1,4 +1,8 @@
-"""What can be why a trial failed, by name. Whoever shows causes needs the names, and none of what finds them."""
+"""What can be why a trial failed, by name. Whoever shows causes needs the names, and none of what finds them.
+
+A trial has a cause, which is found by running it again, and a kind, which its scores say
+(``measures.judged.categories``). They are two things, and may contradict each other.
+"""
 
 from __future__ import annotations
 
@@ -7,3 +11,35 @@ OUTDATED_INFO, RETRIEVAL_MISS, LOGIC_FAILURE = "Outdated Info", "Retrieval Miss"
 UNDETERMINED = "Undetermined"
 TOP_LEVEL = (RETRIEVAL_MISS, OUTDATED_INFO, LOGIC_FAILURE, NOISE, GOLD_DOUBTFUL, JUDGE_DOUBTFUL, UNDETERMINED)
 """Every cause, the study's three first."""
+
+_FEW_USEFUL = (
+    "The kind is by scores, and few chunks were useful (context_precision < 0.4); the cause is by the evidence, and "
+    "what the answer needs was among them."
+)
+_MOST_USEFUL = (
+    "The kind is by scores, and most chunks were useful (context_precision > 0.6); the cause is by the evidence, and "
+    "what the answer needs was not among them."
+)
+_KEEPS_TO_CHUNKS = (
+    "The kind is by scores, which hold the answer against its chunks: it keeps to them; the cause is by the gold, "
+    "which the answer lacks."
+)
+_RIGHT_TO_ABSTAIN = (
+    "The kind is by the case, which the documents answer; the cause is by what the model was given, which does not: to "
+    "abstain from that was right."
+)
+_APART = {
+    ("Retrieval Failure", LOGIC_FAILURE): _FEW_USEFUL,
+    ("Total Failure", LOGIC_FAILURE): _FEW_USEFUL,
+    ("Hallucination", RETRIEVAL_MISS): _MOST_USEFUL,
+    ("Wrong Abstention", RETRIEVAL_MISS): _RIGHT_TO_ABSTAIN,
+    **{("Clean Pass", cause): _KEEPS_TO_CHUNKS for cause in (RETRIEVAL_MISS, OUTDATED_INFO, LOGIC_FAILURE, NOISE)},
+}
+
+
+def why_apart(kind: str, cause: str) -> str:
+    """Return in one sentence why the kind of an answer and the cause of its failure contradict each other.
+
+    Empty where they do not, or where one of them is not known.
+    """
+    return _APART.get((kind, cause), "")

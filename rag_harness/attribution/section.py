@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from rag_harness.attribution.interventions import GOLD_CONTEXT
-from rag_harness.attribution.kinds import RETRIEVAL_MISS, TOP_LEVEL
+from rag_harness.attribution.kinds import RETRIEVAL_MISS, TOP_LEVEL, why_apart
 from rag_harness.report.misses import cut
 from rag_harness.report.summary import table
 from rag_harness.results.causes import CAUSES, CauseLine
@@ -76,7 +76,15 @@ def _worst(name: str, found: Sequence[CauseLine], shown: int) -> Iterator[str]:
         yield f"  {cut(f'{line.trial}{hri}  {line.query}', WIDTH - 2)}"
         yield f"{_INDENT}{cut(f'{line.cause}: {line.detail}{_repaired(line)}', WIDTH - len(_INDENT))}"
         yield f"{_INDENT}{cut(line.evidence, WIDTH - len(_INDENT))}"
+        yield from _kind(line)
         yield f"{_INDENT}-> {cut(line.remedy, WIDTH - len(_INDENT) - 3)}"
+
+
+def _kind(line: CauseLine) -> Iterator[str]:
+    """Yield the kind where it contradicts the cause, and why; else the cause says enough."""
+    if apart := why_apart(line.category, line.cause):
+        said = f"kind of answer: {line.category}. {apart}"
+        yield from wrap(said, WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _repaired(line: CauseLine) -> str:
@@ -93,8 +101,9 @@ def whole(line: CauseLine) -> list[str]:
     lines = [
         *_labelled("trial", str(line.trial)),
         *_labelled("query", line.query),
-        *(_labelled("category", line.category) if line.category else ()),
         *_labelled("cause", cause + (" (observational)" if line.observational else "")),
+        *(_labelled("kind", f"of the answer: {line.category}") if line.category else ()),
+        *(_labelled("", apart) if (apart := why_apart(line.category, line.cause)) else ()),
         *_labelled("evidence", line.evidence),
         *(_labelled("repaired by", line.repaired_by) if line.repaired_by else ()),
         *_labelled("do", line.remedy),

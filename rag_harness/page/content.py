@@ -65,7 +65,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed trial, for people: what was asked, what is wrong, why, what to do."""
+    """A failed trial, for people: what was asked, why it failed, what to do.
+
+    Attributes:
+        category: the kind of the answer.
+        apart: why kind and cause contradict each other; empty where they do not.
+    """
 
     trial: str
     query: str
@@ -74,6 +79,7 @@ class Failure:
     evidence: str
     remedy: str
     figures: str = ""
+    apart: str = ""
 
 
 @dataclass(frozen=True, slots=True)

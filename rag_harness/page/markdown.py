@@ -82,6 +82,8 @@ def _failures(block: Failures) -> Iterator[str]:
     for failure in shown:
         yield f"- `{failure.trial}` {_plain(failure.query)}  "
         yield f"  **{_plain(failure.cause)}**. {_plain(failure.evidence)}  "
+        if failure.apart:
+            yield f"  Kind of answer: {_plain(failure.category)}. {_plain(failure.apart)}  "
         yield f"  → {_plain(failure.remedy)}"
 
 

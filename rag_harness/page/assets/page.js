@@ -308,7 +308,7 @@ async function bodyOf(n, other) {
 		return [asked, sideBySide(...(isOlder ? both.reverse() : both), kept)]; // what was before stands on the left
 	}
 	if (!keys(about).length) return [asked, note(`No row of this trial was kept: it is ${statusOf(n)}.`)];
-	return [asked, answer(n, about), cause(about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
+	return [cause(n, about), asked, answer(n, about), scores(n, about, kept), chunks(n, about, kept), candidates(n, about, kept), stages(about), decisions(about),
 		about.steps && fold(`Reasoning, ${many(about.steps.length, "step")}`, () => el("ol", about.steps.map((step) => el("li", long(step))))),
 		about.prompts?.map((sent) => fold("Prompt as sent", () => prompt(sent, kept))),
 		about.raw && fold("Raw output", () => plain(about.raw))];
@@ -316,7 +316,8 @@ async function bodyOf(n, other) {
 
 function tagsOf(n, other) {
 	const { type, labels, answerable } = caseOf(n), peers = peersOf(n);
-	const tags = [statusOf(n), type, ...entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kindOf(n), trials.abstained[n] && "abstained"];
+	const status = statusOf(n), kind = kindOf(n); // that an answer came says nothing of it; beside a cause the kind is named as what it is
+	const tags = [status !== "ok" && status, type, ...entries(labels).map((label) => label.join(": ")), !answerable && "not answerable", kind && !causeOf(n) && "kind: " + kind, trials.abstained[n] && "abstained"];
 	const peer = (one) => one !== n && el("span", link(one, systemOf(one)), " ",
 		el("a.beside", { href: linkTo(n, one), "aria-label": `${idOf(one)} beside it`, "aria-current": one === other || null }, "beside"));
 	return [el("ul.tags", tags.filter(Boolean).map((tag) => el("li", said(tag)))), peers.length > 1 && el("div.peers", "Same question: ", peers.map(peer))];
@@ -403,9 +404,9 @@ function claimLine(n, by, [value, start, end, passage, own, why]) {
 
 // The rest of a trial
 
-function cause({ cause: why }) {
+function cause(n, { cause: why }) {
 	const tried = ([name, text, isRight, reason]) => [said(name), [{ null: "not known", true: "right", false: "wrong" }[isRight], reason && dotted(reason)], long(text)];
-	const texts = why && [why.evidence, why.remedy && "→ " + why.remedy, why.limits];
+	const texts = why && [kindOf(n) && `Kind of answer: ${kindOf(n)}. ${why.apart ?? ""}`, why.evidence, why.remedy && "→ " + why.remedy, why.limits];
 	return why && part("Why it failed", el("strong", said(why.cause)), dotted(why.detail, why.observational && "observed, not tried", why.repaired_by && "repaired by " + why.repaired_by, why.reviewed && "reviewed: " + why.reviewed),
 		texts.map((text) => text && el("p", said(text))), why.tried && fold(`What was tried, ${why.tried.length}`, () => table("What was tried", ["changed", "came to", "answer"], why.tried.map(tried))));
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rag_harness.attribution.kinds import why_apart
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompts import Prompts
 from rag_harness.page.payload.quotes import quotes_in
@@ -35,6 +36,7 @@ class Details:
         judged: Judged,
         quotes: Sequence[str],
         cause: CauseLine | None,
+        kind: str,
         gaps: Mapping[str, str],
     ) -> dict[str, Any]:
         """Return the details; what is empty is left out.
@@ -44,6 +46,7 @@ class Details:
             judged: its scores by measure.
             quotes: evidence of its case.
             cause: why it failed, where that is known.
+            kind: of the answer; empty where it has none.
             gaps: why a measure has no value, by measure.
         """
         numbers = [self._chunks.number(_chunk(chunk)) for chunk in row.retrieved_chunks]
@@ -64,7 +67,7 @@ class Details:
             "inputs": dict(row.inputs),
             "usage": [row.usage.prompt_tokens, row.usage.completion_tokens, row.usage.calls],
             "error": [row.error.stage, row.error.type, row.error.message] if row.error else None,
-            "cause": _cause(cause) if cause else None,
+            "cause": _cause(cause, kind) if cause else None,
             "model": self._names.number(row.model),
         }
         return {name: value for name, value in found.items() if value not in (None, "", [], {})}
@@ -108,10 +111,11 @@ def _call(call: RowCall) -> list[Any]:
     return [call.role, call.model, _short(call.ms), _short(call.ttft_ms), *tokens, int(call.recorded), call.retries]
 
 
-def _cause(line: CauseLine) -> dict[str, Any]:
+def _cause(line: CauseLine, kind: str) -> dict[str, Any]:
     said = {
         "cause": line.cause,
         "detail": line.detail,
+        "apart": why_apart(kind, line.cause),
         "evidence": line.evidence,
         "remedy": line.remedy,
         "repaired_by": line.repaired_by,

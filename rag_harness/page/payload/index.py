@@ -92,7 +92,10 @@ class _Gathering:
         try:
             for position, row, judged in rows_of(run, name, places):
                 quotes = [quote.quote for quote in as_shown(cases[position].case, row).evidence]
-                found[position] = details.of(row, judged, quotes, causes.get(row.query_id), _gaps(table, position))
+                kind = table.categories[position] if table.categories else ""
+                found[position] = details.of(
+                    row, judged, quotes, causes.get(row.query_id), kind, _gaps(table, position)
+                )
                 rows[position] = of_row(row)
             for position in places:
                 case, line = self._cases.number(run, name, cases, position), causes.get(table.ids[position])

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rag_harness.attribution.failing import Suspect, count_worse, suspects
-from rag_harness.attribution.kinds import TOP_LEVEL
+from rag_harness.attribution.kinds import TOP_LEVEL, why_apart
 from rag_harness.attribution.section import explained
 from rag_harness.gates.units import value_said
 from rag_harness.page.content import Block, Cell, Failure, Failures, Prose, Section, Table, words
@@ -93,6 +93,7 @@ def _explained(run: Run, name: str, lines: Sequence[CauseLine]) -> Failures:
             line.evidence,
             line.remedy,
             f"HRI {line.hri:.2f}" if line.hri is not None else "",
+            why_apart(line.category, line.cause),
         )
         for line in lines[:SHOWN]
     ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from rag_harness.attribution.kinds import why_apart
 from rag_harness.attribution.section import NOTHING, cause_lines, whole
 from rag_harness.results.causes import CauseLine
 
@@ -61,8 +64,8 @@ def test_one_cause_whole() -> None:
     assert max(map(len, text)) <= 100
     for said in (
         "trial        e3-q_direct_001",
-        "category     Hallucination",
         "cause        Retrieval Miss: not found",
+        "kind         of the answer: Hallucination",
         "repaired by  +gold_context",
         "reviewed     Noise, by ada",
         "tried        +twice: replayed",
@@ -76,3 +79,29 @@ def test_of_many_experiments_forty_failures_are_shown_in_all() -> None:
     text = cause_lines(causes, "output")
     assert sum("the worst 4 of 6" in each for each in text) == 10
     assert sum(each.startswith("  x") for each in text) == 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "why"),
+    [
+        ("Retrieval Failure", "Logic Failure", "what the answer needs was among them"),
+        ("Total Failure", "Logic Failure", "what the answer needs was among them"),
+        ("Hallucination", "Retrieval Miss", "what the answer needs was not among them"),
+        ("Wrong Abstention", "Retrieval Miss", "to abstain from that was right"),
+        ("Clean Pass", "Logic Failure", "the answer lacks"),
+    ],
+)
+def test_where_kind_and_cause_contradict_each_other_it_says_why(kind: str, cause: str, why: str) -> None:
+    """There is one headline, the cause; the kind is named as what it is, in one sentence of its own."""
+    told = line(1, category=kind, cause=cause, detail="misread")
+    for text in (cause_lines([told], "output"), whole(told)):
+        joined = " ".join(" ".join(text).split())
+        assert why in joined
+        assert joined.index(f"{cause}: misread") < joined.index(kind) < joined.index(why)
+        assert max(map(len, text)) <= 100
+
+
+@pytest.mark.parametrize(("kind", "cause"), [("Retrieval Failure", "Retrieval Miss"), ("", "Noise"), ("Own", "Own")])
+def test_where_they_agree_it_says_nothing_more(kind: str, cause: str) -> None:
+    assert why_apart(kind, cause) == ""
+    assert "kind of answer" not in " ".join(cause_lines([line(1, category=kind, cause=cause)], "output"))

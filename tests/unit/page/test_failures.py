@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import pytest
 
 from rag_harness.errors import DataError
 from rag_harness.page.content import Failures, Section
+from rag_harness.page.html import html_of
+from rag_harness.page.markdown import markdown_of
+from rag_harness.page.payload.index import payload_of
 from rag_harness.page.sections.failures import failures
 from rag_harness.results.causes import CAUSES, CauseLine, write_causes
 from tests.unit.page.runs import amend, cell_in, prose_in, read, rows_of, table_in, write_study
@@ -51,6 +55,19 @@ def test_the_worst_stand_with_cause_evidence_and_remedy(tmp_path: Path) -> None:
     assert (worst.trial, worst.query, worst.figures) == ("e2-q03", "Question 3?", "HRI 0.46")
     assert worst.cause == "Retrieval Miss: cut; repaired by +gold_context; Ada says: Noise"
     assert (worst.evidence, worst.remedy) == ("seen", "longer chunks")
+
+
+def test_a_kind_that_contradicts_the_cause_is_named_as_what_it_is(tmp_path: Path) -> None:
+    write_study(tmp_path)
+    write_causes(tmp_path, [cause(0, "Logic Failure", category="Retrieval Failure"), cause(1, category="Irrelevant")])
+    section = of(tmp_path)
+    one, other = shown(section)["e2"].shown
+    assert one.apart.endswith("what the answer needs was among them.")
+    assert other.apart == ""
+    page = html_of("title", [section], payload_of(read(tmp_path)))
+    assert "<strong>Logic Failure: cut</strong> · kind of answer: Retrieval Failure</p>" in page
+    assert page.count(escape(one.apart)) == 1
+    assert f"Kind of answer: Retrieval Failure. {one.apart[:20]}" in markdown_of("title", [section])
 
 
 def test_causes_from_rows_alone_are_said_to_be_that(tmp_path: Path) -> None:
