@@ -217,7 +217,8 @@ def _first(failed: _Failed) -> list[Ask]:
     experiment, shelf = failed.subject.experiment, failed.subject.shelf
     if experiment is None or failed.facts.right.right:
         return []
-    hits = altered(failed.row, failed.facts.gold, shelf)
+    # Where no document answers the query there is no evidence that another context could have.
+    hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
     return asks_of(experiment, failed.case, failed.row, hits)
 
 
