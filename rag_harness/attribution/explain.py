@@ -146,7 +146,8 @@ class Explainer:
             _failed(chosen.get(row.query_id) or suspect(table, row.query_id), case, row, subject, table, habits.get)
             for case, row in rows
         )
-        found = [line for batch in _batches(filter(_did_fail, looked_at)) for line in self._diagnosed(batch)]
+        meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
+        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch)]
         order = {query_id: n for n, query_id in enumerate(chosen)}
         return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
 

@@ -129,6 +129,12 @@ def test_gold_with_a_wrong_figure_is_found_in_answers_that_nobody_called_failure
     assert "77" in lines[0].evidence
 
 
+def test_a_wrong_answer_that_is_not_among_the_worst_is_not_explained_for_its_figures(tmp_path: Path) -> None:
+    rows = rows_of(experiment(Pipeline(CHUNKS, says=lambda _: "It takes 5 weeks.")))
+    write_run(tmp_path, rows, CASES)
+    assert [line.query_id for line in explainer(tmp_path, None, worst=2).every()] == ["q0", "q1"]
+
+
 def test_an_outdated_page_that_is_ranked_first(tmp_path: Path) -> None:
     found = causes(tmp_path, Pipeline(CHUNKS, order=lambda chunk: chunk.doc_id != OLD))
     assert found == {"q0": ("Outdated Info", "says what only an outdated page says")}
