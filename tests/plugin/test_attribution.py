@@ -86,7 +86,7 @@ def test_a_pipeline_of_ones_own_is_explained_from_its_rows(study: Suite) -> None
     result = study.run("--rag-attribute")
     why = "from rows and gold alone (observational): mine is not registered"
     result.stdout.fnmatch_lines([f"mine: * causes are {why}*"])
-    usual = {"no retriever", "answered what is not in the documents", "no gold"}
+    usual = {"the pipeline does not say what it looked up", "answered what is not in the documents", "no gold"}
     assert {line["detail"] for line in causes(study)} <= usual
 
 

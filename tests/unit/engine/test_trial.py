@@ -248,6 +248,17 @@ def test_critical_errors_are_flagged(error: Exception, critical: bool) -> None:
     assert outcome(Async(lambda _: "fine")).critical is False
 
 
+@pytest.mark.parametrize(("said", "abstained"), [("I don't know.", True), ("30 days", False)])
+def test_whether_a_text_alone_declines_is_read_off_it(said: str, abstained: bool) -> None:
+    assert row_of(outcome(Async(lambda _: said))).abstained is abstained
+
+
+def test_why_a_model_stopped_is_in_the_row() -> None:
+    calls = (Call("answer", "m", finish_reason="length"),)
+    output = PipelineOutput(Answer("30 days of"), stages=(Stage("generate", 1.0, calls),))
+    assert row_of(outcome(Async(lambda _: output))).stages[0].calls[0].finish_reason == "length"
+
+
 def test_cancellation_gets_out() -> None:
     class Endless:
         async def answer(self, query: Query) -> str:

@@ -83,3 +83,13 @@ def test_half_an_answer_and_one_without_text() -> None:
         half.text()
     with pytest.raises(ModelOutputError, match="without any text"):
         empty.text()
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", ""])
+def test_why_the_model_stopped_is_kept(reason: str) -> None:
+    """Usage ends a stream too, and is no reason."""
+    said = Streamed("m")
+    choice = {"delta": {"content": "30 days"}, "finish_reason": reason or None}
+    last = {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
+    said.add(f"data: {json.dumps(last)}\n\n".encode())
+    assert (said.text(), said.finish_reason) == ("30 days", reason)

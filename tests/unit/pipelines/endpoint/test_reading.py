@@ -6,7 +6,7 @@ import pytest
 
 from rag_harness.errors import ModelCallError, ModelOutputError
 from rag_harness.pipelines.endpoint.contexts import Context
-from rag_harness.pipelines.endpoint.reading import Reader, Said
+from rag_harness.pipelines.endpoint.reading import Reader, Said, finish_reason_of
 from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.settings.endpoint_spec import Reading
 from rag_harness.types import Chunk, Hit, Usage
@@ -138,3 +138,17 @@ def test_abstaining_is_said_by_the_service_or_in_the_usual_words() -> None:
     assert answer_of(Said("I don't know."), ()).abstained
     assert not answer_of(Said("I don't know.", abstained=False), ()).abstained
     assert answer_of(Said("Sorry!", abstained=True), ()).abstained
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"choices": [{"finish_reason": "length"}]}, "length"),
+        ({"stop_reason": "max_tokens"}, "max_tokens"),
+        ({"choices": [], "finish_reason": None}, ""),
+        ({"choices": "odd"}, ""),
+        (["a list"], ""),
+    ],
+)
+def test_why_a_model_stopped_is_read_as_the_usual_apis_say_it(document: Any, reason: str) -> None:
+    assert finish_reason_of(document) == reason
