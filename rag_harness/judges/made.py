@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from rag_harness.identity import note
+from rag_harness.judges.citations import CitationsOff
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
@@ -20,15 +21,15 @@ from rag_harness.types import Completion, Message
 
 
 def judge_of(parts: JudgeParts) -> Judge:
-    """Return the judge of a run, made of its parts.
+    """Return the judge of a run, made of its parts; it is shown no citation marks.
 
     Raises:
         RegistryError: no judge has the name that the settings say.
         PrerequisiteError: it needs a package that is not installed.
     """
     name = judge_name(parts.settings)
-    note("judge", module_of("judges", name), CountedParts.__module__)
-    return cast("Judge", resolve("judges", name)(CountedParts(parts)))
+    note("judge", module_of("judges", name), CitationsOff.__module__, CountedParts.__module__)
+    return CitationsOff(cast("Judge", resolve("judges", name)(CountedParts(parts))))
 
 
 def asked_anew(parts: JudgeParts, repeat: int) -> Judge:

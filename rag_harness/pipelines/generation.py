@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict
 from rag_harness.errors import ModelOutputError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts
-from rag_harness.prompts.marks import CITATION, DECLINES
+from rag_harness.prompts.cited import cited_sources
+from rag_harness.prompts.marks import DECLINES
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, PipelineOutput, Query
 
@@ -108,16 +109,6 @@ _FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL | re.IGNO
 def _without_fence(raw: str) -> str:
     fenced = _FENCE.match(raw)
     return fenced[1] if fenced else raw
-
-
-_NUMBER = re.compile(r"\s*(?:source\s*)?(\d{1,6})\b", re.IGNORECASE)
-
-
-def cited_sources(text: str) -> Sequence[int]:
-    """Return the sources that ``text`` cites, once each: ``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a]``."""
-    pieces = (piece for cited in CITATION.findall(text) for piece in re.split(r"[,;&]|\band\b", cited))
-    numbers = (match for match in map(_NUMBER.match, pieces) if match)
-    return list(dict.fromkeys(int(match[1]) for match in numbers))
 
 
 def abstains(text: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_harness.pipelines.generation import cited_sources
+from rag_harness.prompts.cited import cited_sources
 from rag_harness.prompts.marks import CITATION
 from rag_harness.service.sentences import Span, sentences, stripped
 

@@ -80,6 +80,8 @@ def plain(verdict: Verdict) -> dict[str, object]:
     said: dict[str, object] = {"text": claim.text, "value": verdict.value}
     if claim.start >= 0:
         said |= {"start": claim.start, "end": claim.end}
+    if claim.citations:
+        said["citations"] = list(claim.citations)
     if verdict.passage is not None:
         said["passage"] = verdict.passage
     return said | ({"reason": verdict.reason} if verdict.reason else {})

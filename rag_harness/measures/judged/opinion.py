@@ -46,11 +46,13 @@ class Claim:
     """One thing that a text says.
 
     ``start`` and ``end`` are where it stands in that text; -1 where the judge has put it into words of its own.
+    ``citations`` are the sources that the answer names for it, from 1; their marks are no part of ``text``.
     """
 
     text: str
     start: int = -1
     end: int = -1
+    citations: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

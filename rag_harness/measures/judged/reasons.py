@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rag_harness.measures.judged.opinion import Material
+from rag_harness.prompts.marks import CITATION
 from rag_harness.types import Case
 
 NOT_ANSWERABLE = "no answer in the documents"
@@ -24,5 +25,5 @@ def no_context(material: Material) -> str:
 
 
 def says_nothing(material: Material) -> bool:
-    """Return whether the answer is an abstention, or blank."""
-    return material.abstained or not material.answer.strip()
+    """Return whether the answer is an abstention, or blank but for citation marks."""
+    return material.abstained or not CITATION.sub("", material.answer).strip()

@@ -396,10 +396,10 @@ function answer(n, about) {
 		by && el("ol.claims", claims[by].map((claim) => claimLine(n, by, claim))));
 }
 
-function claimLine(n, by, [value, start, end, passage, own, why]) {
+function claimLine(n, by, [value, start, end, passage, own, why, cites]) {
 	const { truth, gold } = caseOf(n), [whose, source] = claimedBy(by), text = whose === "ground_truth" ? truth : trials.answer[n], at = unitsOf(text);
 	const rests = passage != null && { contexts: sourceLink(passage + 1), gold_pages: said(gold[passage]) }[source];
-	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && dotted(why));
+	return el("li", sign(verdictOf(value)), " ", el("b", written("", value)), " ", said((own || (start < 0 ? "" : text.slice(at(start), at(end)))).slice(0, LONG)), rests && [" ← ", rests], why && dotted(why), cites && dotted("cites " + cites.join(", ")));
 }
 
 // The rest of a trial

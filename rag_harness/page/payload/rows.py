@@ -43,7 +43,7 @@ def _scores(run: Run, suite: str, wanted: Collection[str]) -> Mapping[str, list[
 
 
 def claims_of(judged: Judged) -> dict[str, Any]:
-    """Return what a judge said of each claim, by measure: text, value, place in the answer, passage, reason."""
+    """Return what a judge said of each claim, by measure: text, value, place, passage, reason, citations."""
     return {name: said for name, score in judged.items() if (said := _claims(score))}
 
 
@@ -61,7 +61,8 @@ def _claim(claim: Mapping[str, Any]) -> list[Any]:
     # What stands in the answer need not be said again.
     text = "" if isinstance(placed[0], int) and placed[0] >= 0 else str(claim.get("text", ""))
     number = round(float(value), 3) if isinstance(value, (int, float)) else None
-    found = [number, *placed, claim.get("passage"), text, str(claim.get("reason", ""))]
+    cites = claim.get("citations") or None
+    found = [number, *placed, claim.get("passage"), text, str(claim.get("reason", "")), cites]
     while found and found[-1] in ("", None) and len(found) > 3:
         found.pop()
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_harness.pipelines.endpoint.reading import Said
-from rag_harness.pipelines.generation import abstains, cited_sources
+from rag_harness.pipelines.generation import abstains
+from rag_harness.prompts.cited import cited_sources
 from rag_harness.types import Answer, Hit
 
 

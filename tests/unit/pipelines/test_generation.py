@@ -15,10 +15,11 @@ from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, 
 from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.e2_standard_rag import StandardRag
 from rag_harness.pipelines.e3_filtered_rag import FilteredRag
-from rag_harness.pipelines.generation import Generator, abstains, cited_sources, read_answer, response_format
+from rag_harness.pipelines.generation import Generator, abstains, read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts, load_prompts
+from rag_harness.prompts.cited import cited_sources
 from rag_harness.registry import resolve
 from rag_harness.retrieval import retrieval as retrieval_room
 from rag_harness.retrieval.retrieval import spec_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.pipelines.generation import cited_sources
 from rag_harness.prompts import context_of, load_prompts
+from rag_harness.prompts.cited import cited_sources
 from rag_harness.prompts.marks import unmarked
 from rag_harness.reader.prompt import parse_prompt
 from rag_harness.reader.reader import Reading, read

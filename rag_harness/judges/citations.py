@@ -1,0 +1,186 @@
+"""Citation marks of an answer are taken off before it is judged, and come back as what each claim cites.
+
+A mark claims nothing: judged as text, ``[Source 2]`` is a "claim" of its own, or moves the verdict of a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rag_harness.files.sources import text_digest
+from rag_harness.identity import code_digest
+from rag_harness.measures.judged import (
+    Ask,
+    Claim,
+    Judge,
+    Material,
+    Opinion,
+    Relevancy,
+    Source,
+    Text,
+    Usefulness,
+    Verdicts,
+)
+from rag_harness.prompts.cited import cited_sources
+from rag_harness.prompts.marks import CITATION
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?:\([^()\s]{0,500}\))?")
+"""``[1]``, ``[1, 3]``, ``[1](https://…)``: marks where each number is the place of a context."""
+_BETWEEN = re.compile(r"(?:[^\S\n]|[,;&]|\band\b)*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Marks side by side, from ``start`` to ``end`` of the answer, and the sources that they name, from 1."""
+
+    start: int
+    end: int
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """An answer without its marks.
+
+    Attributes:
+        answer: as it was given.
+        text: without marks, and without the blanks in front of them.
+        marks: what was taken off, in order.
+        pieces: the places in ``text`` where a piece of the answer begins, with its place in the answer.
+    """
+
+    answer: str
+    text: str
+    marks: tuple[Mark, ...]
+    pieces: tuple[tuple[int, int], ...]
+
+    def placed(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Return claims of ``text`` with their places in the answer and what they cite."""
+        moved = [self._moved(claim) for claim in claims]
+        cited: dict[int, dict[int, None]] = {}
+        for mark in self.marks:
+            owner = self._owner(mark, moved)
+            if owner is not None:
+                cited.setdefault(owner, {}).update(dict.fromkeys(mark.sources))
+        return [replace(claim, citations=tuple(cited.get(claim.start, ()))) for claim in moved]
+
+    def _moved(self, claim: Claim) -> Claim:
+        if claim.start < 0:
+            return claim
+        return replace(claim, start=self._place(claim.start), end=self._place(max(claim.start, claim.end - 1)) + 1)
+
+    def _place(self, at: int) -> int:
+        begins, place = self.pieces[bisect_right(self.pieces, at, key=lambda piece: piece[0]) - 1]
+        return place + at - begins
+
+    def _owner(self, mark: Mark, claims: Sequence[Claim]) -> int | None:
+        """Return where the claim begins that a mark stands for: the last before it, on its line if there is one.
+
+        A mark at the beginning of a line is of the claim behind it.
+        """
+        starts = sorted({claim.start for claim in claims if claim.start >= 0})
+        line = self.answer.rfind("\n", 0, mark.start) + 1
+        ends = self.answer.find("\n", mark.end)
+        before = [start for start in starts if start < mark.start]
+        behind = [start for start in starts if mark.end <= start and (ends < 0 or start < ends)]
+        if before and (before[-1] >= line or not behind):
+            return before[-1]
+        return behind[0] if behind else None
+
+
+def unmarked(answer: str, contexts: int) -> Unmarked:
+    """Return ``answer`` without its citation marks: those of the prompts, and ``[1]`` up to the number of contexts.
+
+    A number in brackets inside code, or beyond the last context, is no mark: it may be an index, or a list.
+    """
+    marks = tuple(_joined(answer, sorted(_marks(answer, contexts), key=lambda mark: mark.start)))
+    text, pieces, done = "", [(0, 0)], 0
+    for mark in marks:
+        text += answer[done : mark.start].rstrip(" \t")
+        # "free.[1]Refunds" are two words.
+        if text and not text[-1].isspace() and answer[mark.end : mark.end + 1].isalnum():
+            pieces.append((len(text), mark.start))
+            text += " "
+        pieces.append((len(text), mark.end))
+        done = mark.end
+    return Unmarked(answer, text + answer[done:], marks, tuple(pieces))
+
+
+def _marks(answer: str, contexts: int) -> Iterator[Mark]:
+    for found in CITATION.finditer(answer):
+        yield Mark(*found.span(), tuple(cited_sources(found[0])))
+    code = [found.span() for found in _CODE.finditer(answer)]
+    for found in _NUMBERED.finditer(answer):
+        numbers = tuple(int(number) for number in re.findall(r"\d+", found[1]))
+        inside = any(start <= found.start() < end for start, end in code)
+        if not inside and all(1 <= number <= contexts for number in numbers):
+            yield Mark(*found.span(), numbers)
+
+
+def _joined(answer: str, marks: Sequence[Mark]) -> Iterator[Mark]:
+    """Join marks with nothing but commas and "and" between them."""
+    last: Mark | None = None
+    for mark in marks:
+        if last and _BETWEEN.match(answer, last.end, mark.start):
+            last = Mark(last.start, mark.end, (*last.sources, *mark.sources))
+            continue
+        if last:
+            yield last
+        last = mark
+    if last:
+        yield last
+
+
+class CitationsOff:
+    """A judge that is never shown the marks of an answer.
+
+    Args:
+        judge: the judge itself.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    @property
+    def model(self) -> str:
+        return self._judge.model
+
+    @cached_property
+    def revision(self) -> str:
+        """Digest of the judge's own revision and of what is taken off before it is asked."""
+        return text_digest("\0".join([self._judge.revision, code_digest(__name__)]))
+
+    def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
+        plain = unmarked(material.answer, len(material.contexts))
+        opinion = self._judge.opinion(replace(material, answer=plain.text), asks)
+        return _Cited(opinion, plain) if plain.marks else opinion
+
+
+class _Cited:
+    """An opinion of an answer without marks, about the answer as it was given."""
+
+    def __init__(self, opinion: Opinion, plain: Unmarked) -> None:
+        self._opinion, self._plain = opinion, plain
+
+    async def supported(self, claims: Text, source: Source) -> Verdicts:
+        said = await self._opinion.supported(claims, source)
+        if claims != "answer":
+            return said
+        placed = self._plain.placed([verdict.claim for verdict in said.each])
+        each = (replace(verdict, claim=claim) for verdict, claim in zip(said.each, placed, strict=True))
+        return replace(said, each=tuple(each))
+
+    async def usefulness(self) -> Sequence[Usefulness]:
+        return await self._opinion.usefulness()
+
+    async def relevancy(self) -> Relevancy:
+        return await self._opinion.relevancy()
