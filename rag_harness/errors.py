@@ -61,6 +61,10 @@ class ModelOutputError(RagHarnessError):
         self.raw = raw
 
 
+class NotJudgedError(ModelOutputError):
+    """A judge does not judge such a text, whoever asks; the message is the reason of the score that is not there."""
+
+
 class ModelCallError(RagHarnessError):
     """A call to a model failed for good, after the retries that made sense."""
 

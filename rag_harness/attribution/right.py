@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rag_harness.language import foreign
 from rag_harness.measures.judged.nuggets import vital
 from rag_harness.prompts.marks import CITATION
 from rag_harness.reader.terms import figures, terms
@@ -29,7 +30,8 @@ class Rightness:
     """How right an answer is.
 
     Attributes:
-        value: in [0, 1], mean of the shares of figures and words; None where the case has nothing to hold it against.
+        value: in [0, 1], mean of the shares of figures and words; None where the case has nothing to hold it against,
+            and where gold or answer is not in English, whose stems these are.
         right: whether both shares are large enough; of a case without an answer, whether the answer says so.
     """
 
@@ -39,10 +41,12 @@ class Rightness:
 
 def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     """Return how right ``answer`` is by the gold of its case."""
+    if not abstained and foreign(answer):
+        return Rightness(None, False)
     if not case.answerable:
         return Rightness(float(abstained), abstained)
     wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or figures_of(text)]
-    if not wanted:
+    if not wanted or any(map(foreign, wanted)):
         return Rightness(None, False)
     if abstained or not answer.strip():
         return Rightness(0.0, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from rag_harness.errors import BudgetError, CriticalError, RagHarnessError
+from rag_harness.errors import BudgetError, CriticalError, NotJudgedError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Opinion
@@ -38,6 +38,8 @@ async def _score(measure: JudgedMeasure, material: Material, opinion: Opinion) -
         return await measure.judge(material, opinion)
     except CriticalError:
         raise
+    except NotJudgedError as error:
+        return Score(None, str(error))
     except BudgetError as error:
         return Score(None, f"not judged: budget: {error}")
     except Exception as error:

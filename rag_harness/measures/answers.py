@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 
+from rag_harness.language import not_judged
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.measures.quotes import as_shown
@@ -83,16 +84,20 @@ class EvidenceRecall(RowMeasure):
 
 
 class AbstentionRate(RowMeasure):
-    """1 if the answer says that it does not know. The wanted value is 1 on negative queries: gate that slice."""
+    """1 if the answer says that it does not know. The wanted value is 1 on negative queries: gate that slice.
+
+    The phrases are English: of an answer in another language there is no score, unless its service says whether it is
+    an abstention.
+    """
 
     called, needs = "abstention_rate", ("answer",)
 
     def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
-        return Score(float(row.abstained))
+        return _abstention(row)
 
 
 class FalseAbstentionRate(RowMeasure):
-    """1 if the answer says that it does not know though the documents have it."""
+    """1 if the answer says that it does not know though the documents have it; told as ``AbstentionRate`` does."""
 
     called, better, worst, needs = "false_abstention_rate", "lower", 1.0, ("answer",)
 
@@ -101,7 +106,7 @@ class FalseAbstentionRate(RowMeasure):
         return "" if case.answerable else _NOT_ANSWERABLE
 
     def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
-        return Score(float(row.abstained))
+        return _abstention(row)
 
 
 class Confidence(RowMeasure):
@@ -122,6 +127,12 @@ class ErrorRate(RowMeasure):
 
     def score(self, case: Case, row: ExperimentResult) -> Score:  # noqa: ARG002
         return Score(float(not row.ok))
+
+
+def _abstention(row: ExperimentResult) -> Score:
+    told = any("abstained" in stage.detail for stage in row.stages)
+    why = "" if told or row.abstained else not_judged(row.llm_answer)
+    return Score(None, why) if why else Score(float(row.abstained))
 
 
 def _quotes(case: Case) -> set[str]:

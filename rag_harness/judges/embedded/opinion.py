@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
+from rag_harness.errors import NotJudgedError
 from rag_harness.judges.embedded.kept import Kept
 from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long
 from rag_harness.judges.embedded.model import coefficients
 from rag_harness.judges.embedded.reading import Reading, parts_of
 from rag_harness.judges.embedded.words import Text, read
+from rag_harness.language import not_judged
 from rag_harness.measures.judged import Claim, Material, Relevancy, Source, Usefulness, Verdict, Verdicts
 from rag_harness.measures.judged import Text as Claims
 from rag_harness.recording.store import key_of
@@ -27,12 +30,16 @@ class EmbeddedOpinion:
     (a ground truth, an answer) it sees the same features: shares of words and figures that are found, alignment,
     negation. There only the sentences' own probabilities are given, no share and nothing of the response model, which
     knows answers to prompts alone.
+
+    Where question, answer or contexts are not in English all questions raise NotJudgedError, but for the usefulness of
+    chunks that evidence quotes decide: stems, negations and coefficients are of English.
     """
 
     def __init__(self, material: Material, reading: Reading, kept: Kept) -> None:
         self._material, self._reading, self._kept = material, reading, kept
 
     async def supported(self, claims: Claims, source: Source) -> Verdicts:
+        self._check_language()
         passages = self._passages(source)
         if claims == "nuggets":
             return Verdicts(tuple([await self._nugget(quote, passages) for quote in self._material.quotes]))
@@ -44,6 +51,7 @@ class EmbeddedOpinion:
         if material.quotes:
             quotes = [_folded(quote) for quote in material.quotes]
             return [Usefulness(float(any(quote in _folded(text) for quote in quotes))) for text in material.contexts]
+        self._check_language()
         if not read(material.ground_truth).sentences:
             return [Usefulness(None, "neither an evidence quote nor a ground truth to compare with")] * len(
                 material.contexts
@@ -58,10 +66,20 @@ class EmbeddedOpinion:
         question, answer = self._material.question, self._material.answer
         if not answer.strip() or not question.strip():
             return Relevancy(None, reason="no answer" if question.strip() else "no question")
+        self._check_language()
         key = key_of("cosine", question, answer)
         found = await self._kept.array(key, answer, lambda: self._reading.cosine(question, answer))
         cosine, blocks = found[0].tolist()
         return Relevancy(cosine, self._material.abstained, detail={"cosine": cosine, "blocks": int(blocks)})
+
+    @cached_property
+    def _not_judged(self) -> str:
+        material = self._material
+        return not_judged(material.question, material.answer, "\n".join(material.contexts))
+
+    def _check_language(self) -> None:
+        if self._not_judged:
+            raise NotJudgedError(self._not_judged)
 
     async def _verdicts(self, text: str, passages: Sequence[str], whole: bool) -> Verdicts:
         claimed = read(text)

@@ -72,7 +72,8 @@ class EndpointPipeline:
         # Reading is the harness's own work: the time of a trial is the service's.
         for own in ("request", "read"):
             trace.milliseconds.pop(own, None)
-        trace.note("ask", placed=dict(placed.how))
+        told = {} if said.abstained is None else {"abstained": said.abstained}
+        trace.note("ask", placed=dict(placed.how), **told)
         trace.retrieved = trace.context = list(placed.hits)
         if said.decision:
             trace.decisions.append(Decision("service", said.decision))

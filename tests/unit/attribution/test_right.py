@@ -52,3 +52,9 @@ def test_refusing_is_wrong_where_there_is_an_answer_and_right_where_there_is_non
 
 def test_without_gold_nothing_can_be_said() -> None:
     assert rightness(asked(""), "Anything.", False).value is None
+
+
+def test_an_answer_in_another_language_is_not_compared_by_english_stems() -> None:
+    german = "Die Rückerstattung dauert drei Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
+    assert rightness(asked(), german, False).value is None
+    assert rightness(asked(answerable=False), german, False).value is None

@@ -10,6 +10,7 @@ from rag_harness.measures import RowMeasure, measure_named
 from rag_harness.measures.answers import normalised
 from rag_harness.measures.named import ANSWERS
 from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RowStage
 from rag_harness.types import Case, Evidence
 from tests.unit.tables import case_of
 
@@ -120,6 +121,17 @@ def test_abstaining_is_right_or_wrong_by_query_type() -> None:
     rows = (negative, direct, row())
     assert [value("abstention_rate", each) for each in rows] == [1.0, 1.0, 0.0]
     assert [value("false_abstention_rate", each) for each in rows] == [None, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["abstention_rate", "false_abstention_rate"])
+def test_whether_a_foreign_answer_abstains_is_not_told_by_english_phrases(name: str) -> None:
+    german = row(llm_answer="Das weiß ich nicht, denn davon steht nichts in den Quellen.")
+    measure = measure_named(name)
+    assert isinstance(measure, RowMeasure)
+    score = measure.score(case_of(german), german)
+    assert (score.value, score.reason, score.undefined) == (None, "not judged: language de", False)
+    told = german.model_copy(update={"stages": (RowStage(name="ask", ms=1.0, detail={"abstained": False}),)})
+    assert measure.score(case_of(told), told).value == 0
 
 
 def test_an_error_counts_1() -> None:

@@ -16,7 +16,11 @@ from rag_harness.errors import ModelOutputError, RecordingMissError
 from rag_harness.judges.embedded import EmbeddedJudge, create
 from rag_harness.judges.embedded.limits import MOST_SENTENCES, MOST_SOURCE_CHARACTERS
 from rag_harness.judges.embedded.opinion import EmbeddedOpinion
+from rag_harness.judges.scoring import judged
 from rag_harness.measures.judged import Material, Verdicts
+from rag_harness.measures.judged.context import ContextPrecision
+from rag_harness.measures.judged.faithfulness import Faithfulness
+from rag_harness.measures.judged.relevancy import AnswerRelevancy
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
 from rag_harness.protocols import JudgeParts
@@ -245,7 +249,6 @@ def test_an_answer_without_a_word_claims_nothing(parts: Parts, answer: str) -> N
         "```python\nfor day in range(5):\n    refund(day)\n```",
         "| a | b |\n|---|---|\n| 1 | 2 |",
         "退款需要五天。",
-        "تستغرق المبالغ المستردة خمسة أيام",
         "half a character \ud800 here",
         "a" * 5000,
         "null\x00byte",
@@ -310,3 +313,19 @@ def test_numbers_are_kept_to_six_places(parts: Parts) -> None:
     found = supported(parts)
     values = [found.share, found.detail["p_hallucinated"], *(verdict.value for verdict in found.each)]
     assert all(value == np.round(value, 6) for value in values)
+
+
+GERMAN = "Die Rückerstattung dauert 5 Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
+
+
+@pytest.mark.parametrize("changed", [{"question": GERMAN}, {"answer": GERMAN}, {"contexts": (GERMAN, "5 Tage.")}])
+def test_what_is_not_english_is_not_judged(parts: Parts, changed: dict[str, Any]) -> None:
+    measures = [Faithfulness(), AnswerRelevancy(), ContextPrecision()]
+    material = replace(MATERIAL, quotes=(), **changed)
+    scores = asyncio.run(judged(material, measures, judge_of(parts)))
+    assert {(score.value, score.reason) for score in scores.values()} == {(None, "not judged: language de")}
+
+
+def test_evidence_quotes_are_found_in_any_language(parts: Parts) -> None:
+    material = replace(MATERIAL, contexts=(GERMAN, "Es gibt keine."), quotes=("dauert 5 Tage",))
+    assert [each.value for each in asyncio.run(opinion(parts, material).usefulness())] == [1, 0]

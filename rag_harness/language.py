@@ -1,0 +1,111 @@
+"""Whether a text is in a language whose rules we do not have: told by its small words, or by its letters.
+
+All rules here are for English: stems, phrases of declining, negations, coefficients. What is in another language would
+be scored by rules of the wrong one. Names, code, tables and quotes of another language do not make a text foreign: its
+small words must. A text that is too short to tell is taken for English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+_MOST = 20_000
+"""Characters of a text that are looked at."""
+_LEAST = 3
+"""Small words of a language, two of them different, from which on a text may be in it."""
+_SHARE = 0.12
+"""Least share of its words that are small words of the language. English has less of any other's, all of it counted."""
+_LEAST_LETTERS, _LETTERS_SHARE = 8, 0.5
+_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)?(?!\w)")
+_UNREAD = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|\S+@\S+", re.DOTALL)
+"""Code, addresses: in no language."""
+
+_SMALL: Mapping[str, frozenset[str]] = {
+    language: frozenset(words.split())
+    for language, words in (
+        ("en", "the of and to in is are was were be been it its that this these those for with as on at by from or "
+               "an not no if when which what how can may must will would should has have had do does did you your we "
+               "our they their he she his her i my there than then but so into about more most only also any all "
+               "each"),
+        ("de", "der die das und ist sind nicht ein eine einen einem einer eines den dem des mit für auf von zu sich "
+               "auch es wird werden kann können bei oder als wie nach aus wenn nur noch ihr ihre sie wir ich haben "
+               "hat über zum zur im am durch dass diese dieser dieses sein seine war wurde keine kein muss innerhalb "
+               "habe weiß gibt ihnen dazu darüber dauert beträgt"),
+        ("fr", "le la les des du de et est sont ne pas un une dans pour par sur avec que qui vous nous il elle ce "
+               "cette ces votre notre au aux ou où mais plus être peut sans sous leur leurs été ont à se son sa ses "
+               "je quel quelle comment combien quand"),
+        ("es", "el la los las del de y es son no un una unos en para por con que se su sus lo le al como más pero "
+               "está están este esta estos puede sin sobre entre ser hay fue cuando cuál qué cómo"),
+        ("it", "il lo la gli i le di del della dei delle e è sono non un una uno in per con che si da dal nel nella "
+               "alla al come più ma questo questa può essere ha hanno sul suo sua quando quale"),
+        ("pt", "o a os as do da dos das de e é são não um uma em no na nos nas para por com que se seu sua ao à como "
+               "mais mas este esta pode ser foi ou quando qual pelo pela você"),
+        ("nl", "de het een en van is zijn niet te dat die voor met op aan er ook als bij of om door maar naar dan "
+               "nog wordt worden kan kunnen uw je deze dit heeft hebben uit over geen hoe wanneer welke binnen"),
+        ("sv", "och att det som en ett är av för på med den till inte om har de du kan från eller när ska vid men "
+               "var sig så inom hur"),
+        ("da", "og at det som en et er af for på med den til ikke om har de du kan fra eller når skal ved men var "
+               "sig så inden hvor hvad hvordan"),
+        ("no", "og at det som en et er av for på med den til ikke om har de du kan fra eller når skal ved men var "
+               "seg så innen hvor hva hvordan jeg"),
+        ("fi", "ja on ei se että en oli ovat joka kun niin tai mutta myös sen voi ole hän jos vain kuin tämä sitä "
+               "voit"),
+        ("pl", "i w na z do nie się że jest są to o dla po od jak przez przy lub oraz może ale tak jego który która "
+               "być aby czy był które jeśli można tylko jako tej tym"),
+        ("cs", "a v na se je z do že to s o pro jako ale po by za od jsou nebo jeho který která při není být když"),
+        ("hu", "a az és hogy nem is egy ez van volt meg már csak ha vagy mint ki el de még minden lehet kell"),
+        ("ro", "și în de la cu nu este sunt un o pe care că din pentru se mai să au fi sau dacă"),
+        ("tr", "ve bir bu için ile de da ne olarak daha çok gibi olan var değil kadar sonra ya mı en"),
+    )
+}  # fmt: skip
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("ko", re.compile(r"[\uac00-\ud7af]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("uk", re.compile(r"[іїєґ]", re.I)),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("el", re.compile(r"[\u0370-\u03ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("he", re.compile(r"[\u0590-\u05ff]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+)
+"""The most usual language of each script, the first that has a letter in the text; where there are two, by letters of
+one alone."""
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+
+
+@lru_cache(maxsize=1024)
+def foreign(text: str) -> str:
+    """Return the code of the language that a text is in, two letters; empty for English and what cannot be told."""
+    read = _UNREAD.sub(" ", text[:_MOST])
+    return _by_letters("".join(filter(str.isalpha, read))) or _by_small_words(_WORD.findall(read))
+
+
+def not_judged(*texts: str) -> str:
+    """Return why rules for English say nothing of ``texts``: "not judged: language de"; empty where they may."""
+    found = next(filter(None, map(foreign, texts)), "")
+    return f"not judged: language {found}" if found else ""
+
+
+def _by_letters(letters: str) -> str:
+    others = len(letters) - len(_LATIN.findall(letters))
+    if others < _LEAST_LETTERS or others < _LETTERS_SHARE * len(letters):
+        return ""
+    return next((language for language, script in _SCRIPTS if script.search(letters)), "")
+
+
+def _by_small_words(words: list[str]) -> str:
+    english = _SMALL["en"]
+    # A word that English has as well is no sign of another language, nor is a capital one, of which names are made, nor
+    # a letter, of which formulas are.
+    own = {
+        language: [word for word in words if word in small and word not in english and len(word) > 1]
+        for language, small in _SMALL.items()
+    }
+    language = max(own, key=lambda each: len(own[each]))
+    told, in_english = own[language], sum(word.lower() in english for word in words)
+    is_foreign = len(told) >= max(_LEAST, _SHARE * len(words)) and len(set(told)) > 1 and len(told) > in_english
+    return language if is_foreign else ""
