@@ -31,10 +31,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
+from rag_harness.judges.embedded.absent import absent
 from rag_harness.judges.embedded.alignment import Source
 from rag_harness.judges.embedded.encoding import Encoded, Floats, PiecesOf, encode
 from rag_harness.judges.embedded.features import NAMES, features
-from rag_harness.judges.embedded.judgement import SHARE_WEIGHTS, pair_precision, shares
+from rag_harness.judges.embedded.judgement import log_odds, with_missed
 from rag_harness.judges.embedded.model import FILE, Logistic, standardised
 from rag_harness.judges.embedded.response import NAMES as RESPONSE_NAMES
 from rag_harness.judges.embedded.response import response_features
@@ -205,10 +206,10 @@ def cross_validated(model: Model, groups: Ints, wrong: Ints) -> Result:
 
 
 class TwoModels:
-    """The sentence model, then the response model."""
+    """The sentence model, then the response model; ``missed`` sentences of each response, by rules, beside them."""
 
-    def __init__(self, sentences: Table, wrong: Ints, groups: Ints) -> None:
-        self.sentences, self.wrong, self.groups = sentences, wrong, groups
+    def __init__(self, sentences: Table, wrong: Ints, groups: Ints, missed: Ints) -> None:
+        self.sentences, self.wrong, self.groups, self.missed = sentences, wrong, groups, missed
 
     def __call__(self, training: npt.NDArray[np.bool_], test: npt.NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
         within = self.out_of_fold(training)
@@ -216,7 +217,11 @@ class TwoModels:
         response = fitted(RESPONSE_NAMES, rows[training], self.wrong[training], RESPONSE_C)
         sentence = self.sentence(training)
         beyond = self.seen(sentence.probabilities(self.sentences.rows), test)
-        return response.probabilities(rows), response.probabilities(beyond)
+        return self.with_rules(response.probabilities(rows)), self.with_rules(response.probabilities(beyond))
+
+    def with_rules(self, p: Doubles) -> Doubles:
+        """Return P(hallucinated) of each response with what the rules add."""
+        return with_missed(p, self.missed)
 
     def sentence(self, training: npt.NDArray[np.bool_]) -> Logistic:
         """Fit the sentence model."""
@@ -243,18 +248,17 @@ class TwoModels:
         return rows
 
 
-def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequence[Response]) -> Logistic:
-    """Fit slope and bias of the weighted estimates to the share of supported sentences; the weights are given.
+def share_model(model: TwoModels, hallucinated: Doubles) -> Logistic:
+    """Fit the share of supported sentences to P(hallucinated) of the responses, out of fold: slope and bias.
 
     The bias is then moved to even odds, as verdicts are.
-    ``p`` of the sentences and ``hallucinated`` of the responses are out of fold.
     """
     order = model.sentences.response
     numbers = np.unique(order)
-    estimates = np.array([shares(p[order == n], hallucinated[n], pairs_found(found[n])) for n in numbers])
     supported = np.array([1 - model.sentences.wrong[order == n].mean() for n in numbers])
-    mean, scale, weights = estimates.mean(axis=0), estimates.std(axis=0), np.array(list(SHARE_WEIGHTS.values()))
-    one = (standardised(estimates, mean, scale) @ weights)[:, None]
+    estimates = log_odds(hallucinated[numbers])
+    mean, scale = estimates.mean(axis=0), estimates.std(axis=0)
+    one = standardised(estimates, mean, scale)
     # A share is so many supported sentences and so many others.
     line = LogisticRegression(C=1e6).fit(
         np.concatenate([one, one]),
@@ -262,13 +266,25 @@ def share_model(model: TwoModels, p: Doubles, hallucinated: Doubles, found: Sequ
         sample_weight=np.concatenate([supported, 1 - supported]),
     )
     bias = float(line.intercept_[0] - np.log(supported.mean() / (1 - supported.mean())))
-    return Logistic(tuple(SHARE_WEIGHTS), mean, scale, line.coef_[0, 0] * weights, bias)
+    return Logistic(("response",), mean, scale, line.coef_[0], bias)
 
 
-def pairs_found(response: Response) -> float:
-    """Return the precision of a response's pairs of words."""
-    sentences = [response.text[start:end] for start, end in read(response.text).sentences]
-    return pair_precision(sentences, [passage_of(passage).text for passage in response.passages])
+def missed(found: Sequence[Response]) -> Ints:
+    """Return of each response in how many sentences the rules miss something in its source."""
+    counts = [
+        sum(
+            map(
+                bool,
+                absent(
+                    read(passage_of(each.text).text),
+                    [read(passage_of(one).text) for one in each.passages],
+                    each.question,
+                ),
+            )
+        )
+        for each in found
+    ]
+    return np.array(counts, np.int64)
 
 
 def style(response: Response) -> list[float]:
@@ -330,7 +346,7 @@ def interval(result: Result, groups: Ints, wrong: Ints) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def write(model: TwoModels, found: Sequence[Response], beyond: Doubles, folder: Path) -> None:
+def write(model: TwoModels, beyond: Doubles, folder: Path) -> None:
     """Fit everything to all data and write it; ``beyond`` is p of each response, out of fold."""
     everything = np.ones(len(model.wrong), bool)
     p = model.out_of_fold(everything)
@@ -341,7 +357,7 @@ def write(model: TwoModels, found: Sequence[Response], beyond: Doubles, folder: 
         },
         "base": round(float(model.sentences.wrong.mean()), 6),
         "threshold": smoothed_threshold(beyond, model.wrong),
-        "share": plain(share_model(model, p, beyond, found)),
+        "share": plain(share_model(model, beyond)),
         "response": plain(fitted(RESPONSE_NAMES, seen, model.wrong, RESPONSE_C)),
         "sentence": plain(model.sentence(everything)),
     }
@@ -369,7 +385,8 @@ def main() -> None:
     wrong = np.array([int(bool(response.marked)) for response in found])
     groups = np.array([response.source for response in found])
     pieces_of = cached(SentenceTransformersEmbedder().pieces, options.cache / "pieces")
-    model = TwoModels(table(found, pieces_of, options.cache / f"{features_digest()}.npz"), wrong, groups)
+    sentences = table(found, pieces_of, options.cache / f"{features_digest()}.npz")
+    model = TwoModels(sentences, wrong, groups, missed(found))
     judged = cross_validated(model, groups, wrong)
     rows = [
         line("control: never reads the source", cross_validated(control(found, wrong), groups, wrong), found, wrong),
@@ -378,7 +395,7 @@ def main() -> None:
     header = ["recipe", "F1", "95 %", "AUROC", *(f"F1 {task}" for task in TASKS), *(f"AUROC {task}" for task in TASKS)]
     show(f"{len(found)} responses, {wrong.sum()} hallucinated; {FOLDS} folds by source", header, rows)
     if options.write:
-        write(model, found, judged.p, options.folder)
+        write(model, judged.p, options.folder)
 
 
 def features_digest() -> str:

@@ -25,7 +25,7 @@ _MARKER = re.compile(r"^\s*\(?\d{1,3}[.):]\s", re.M)
 CITED = re.compile(r"\b(?:passages?|sources?|documents?)\s*#?\s*(\d{1,3})\b|\[(?:source\s*)?(\d{1,3})\b[^\]]*\]", re.I)
 """A passage by its number, from 1."""
 
-_ALL_WEEK = re.compile(r"\b(?:seven|six|five|[567]) days (?:a|per|of the) week\b|\b24/7\b", re.I)
+ALL_WEEK = re.compile(r"\b(?:seven|six|five|[567]) days (?:a|per|of the) week\b|\b24/7\b", re.I)
 _HALF_DAY = 12 * 60
 
 
@@ -36,7 +36,7 @@ def times(text: str) -> list[frozenset[int]]:
 
 def numbers(text: str) -> list[str]:
     """Return each number that is no time, no place in a list and no citation; in figures, also where it was a word."""
-    rest = _TIME.sub(" ", CITED.sub(" ", _ALL_WEEK.sub(" ", _MARKER.sub(" ", text))))
+    rest = _TIME.sub(" ", CITED.sub(" ", ALL_WEEK.sub(" ", _MARKER.sub(" ", text))))
     named = (_NAMED[word.lower()] for word in _WORDS.findall(rest) if word.lower() in _NAMED and word.lower() != "one")
     return [*(_plain(found) for found in _NUMBER.findall(rest)), *named]
 

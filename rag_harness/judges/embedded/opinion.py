@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rag_harness.errors import NotJudgedError
+from rag_harness.judges.embedded.judgement import ALLOWED
 from rag_harness.judges.embedded.kept import Kept
 from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, too_long
 from rag_harness.judges.embedded.model import coefficients
@@ -89,7 +90,8 @@ class EmbeddedOpinion:
         if missing:
             return Verdicts(tuple(Verdict(claim, *missing) for claim in _claims(claimed)))
         found = await self._judged(text, passages)
-        return _with_share(claimed, found) if whole else Verdicts(tuple(_each(claimed, found)))
+        each = tuple(_each(claimed, found, self._reasons(claimed, passages, found)))
+        return _with_share(each, found) if whole else Verdicts(each)
 
     async def _nugget(self, quote: str, passages: Sequence[str]) -> Verdict:
         """Return the verdict of a whole quote: the mean of its sentences."""
@@ -100,6 +102,12 @@ class EmbeddedOpinion:
             return Verdict(claim, None, reason=missing.reason if missing else "the quote holds no word")
         mean = sum(value for value in values if value is not None) / len(values)
         return Verdict(claim, round(mean, 6), found.each[0].passage, found.each[0].reason)
+
+    def _reasons(self, text: Text, passages: Sequence[str], rows: Sequence[Sequence[float]]) -> Sequence[str]:
+        """Return what the rules miss in the source, a sentence; not asked where every verdict is above theirs."""
+        if all(p < 1 - ALLOWED for p, _ in rows[:-1]):
+            return [""] * len(text.sentences)
+        return self._reading.missed(text, passages, self._material.question)
 
     async def _judged(self, text: str, passages: Sequence[str]) -> Sequence[Sequence[float]]:
         question = self._material.question
@@ -114,8 +122,7 @@ class EmbeddedOpinion:
                 "answer": (material.answer,), "ground_truth": (material.ground_truth,)}[source]  # fmt: skip
 
 
-def _with_share(text: Text, rows: Sequence[Sequence[float]]) -> Verdicts:
-    each = tuple(_each(text, rows))
+def _with_share(each: tuple[Verdict, ...], rows: Sequence[Sequence[float]]) -> Verdicts:
     if not rows:
         return Verdicts(each)
     _, hallucinated, share = parts_of(rows)
@@ -123,10 +130,13 @@ def _with_share(text: Text, rows: Sequence[Sequence[float]]) -> Verdicts:
     return Verdicts(each, share, {"hallucinated": hallucinated >= threshold, "p_hallucinated": hallucinated})
 
 
-def _each(text: Text, rows: Sequence[Sequence[float]]) -> list[Verdict]:
+def _each(text: Text, rows: Sequence[Sequence[float]], reasons: Sequence[str]) -> list[Verdict]:
     claims = _claims(text)
     sentences = parts_of(rows)[0] if rows else []
-    said = [Verdict(claim, round(1 - p, 6), passage) for claim, (p, passage) in zip(claims, sentences, strict=False)]
+    said = [
+        Verdict(claim, round(1 - p, 6), passage, why)
+        for claim, (p, passage), why in zip(claims, sentences, reasons, strict=False)
+    ]
     return [*said, *(Verdict(claim, None, reason=beyond()) for claim in claims[len(said) :])]
 
 

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from rag_harness.errors import ModelOutputError
+from rag_harness.judges.embedded.absent import absent
 from rag_harness.judges.embedded.alignment import Source
 from rag_harness.judges.embedded.encoding import Encoded, encode
 from rag_harness.judges.embedded.judgement import DECIMALS, Doubles, alignment_with, judge
 from rag_harness.judges.embedded.limits import readable_sentences
 from rag_harness.judges.embedded.model import Coefficients, coefficients
 from rag_harness.judges.embedded.source import Passage, passage_of
-from rag_harness.judges.embedded.words import read
+from rag_harness.judges.embedded.words import Text, read
 from rag_harness.protocols import TextEmbedder
 
 _REMEMBERED = 160_000
@@ -57,6 +58,11 @@ class Reading:
         found = judge(answer, source, self._source(question), self._fitted)
         rows = zip(found.unsupported, found.passages, strict=True)
         return np.array([*rows, (found.hallucinated, found.share)], np.float64)
+
+    def missed(self, text: Text, passages: Sequence[str], question: str) -> list[str]:
+        """Return what the rules miss in the passages, of each sentence that is read; no model is asked."""
+        head = read(_head(text.text))
+        return absent(head, [read_as_source(passage) for passage in passages], question)
 
     def alignments(self, wanted: str, passages: Sequence[str]) -> Doubles:
         """Return (how much of ``wanted`` it has, its place) of each passage, shape (n, 2)."""
@@ -100,6 +106,12 @@ class Reading:
         while self._held > _REMEMBERED and len(self._sources) > 1:
             self._held -= len(self._sources.popitem(last=False)[1].weights)
         return self._sources[text]
+
+
+@lru_cache(maxsize=256)
+def read_as_source(passage: str) -> Text:
+    """Return a passage as it is read, and as ``encode`` reads it."""
+    return read(passage_of(passage).text.encode("utf-8", "replace").decode())
 
 
 def _head(text: str) -> str:

@@ -315,6 +315,25 @@ def test_numbers_are_kept_to_six_places(parts: Parts) -> None:
     assert all(value == np.round(value, 6) for value in values)
 
 
+def test_a_rule_says_what_is_not_there_and_no_verdict_is_above_half(parts: Parts) -> None:
+    wrong = replace(MATERIAL, answer="Refunds take 9 days. Parcels to Norway cost 12 euros.")
+    found, right = supported(parts, wrong), supported(parts)
+    assert [verdict.reason for verdict in found.each] == ["9 days: the passage says 5 days", ""]
+    assert (found.each[0].value or 0) <= 0.5 < (found.each[1].value or 0)
+    assert found.share is not None
+    assert right.share is not None
+    assert found.share < 0.75 * right.share
+    assert found.detail["p_hallucinated"] > right.detail["p_hallucinated"]
+
+
+def test_the_reason_is_found_again_where_nothing_may_be_computed(tmp_path: Path) -> None:
+    recording, wrong = Parts(tmp_path, "record"), replace(MATERIAL, answer="Refunds take 9 days.")
+    found = supported(recording, wrong)
+    recording.stores.flush()
+    assert supported(Parts(tmp_path, "replay"), wrong) == found
+    assert found.each[0].reason == "9 days: the passage says 5 days"
+
+
 GERMAN = "Die Rückerstattung dauert 5 Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
 
 

@@ -1,0 +1,49 @@
+"""What a claim says that its source does not: a figure, a date, a unit, a name; a negation, or one that is left out.
+
+Vectors of words hardly see them: a copied sentence with another number in it is as near to its source as before. Rules
+over words, for English; each says in plain words what is not there. What they see and what they do not is measured:
+docs/validation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.contradictions import Contradiction, against
+from rag_harness.judges.embedded.absent.names import unknown_name
+from rag_harness.judges.embedded.absent.negations import negation
+from rag_harness.judges.embedded.absent.numbers import unsaid_number
+from rag_harness.judges.embedded.absent.sentences import Known, sentence_of
+from rag_harness.judges.embedded.words import Text
+
+__all__ = ["absent"]
+
+
+def absent(text: Text, passages: Sequence[Text], question: str) -> list[str]:
+    """Return for each sentence of ``text`` what no passage says, and what is said instead where that is known.
+
+    Empty for a sentence in which nothing is missed. What the question says, an answer may repeat.
+    """
+    sentences = [text.text[start:end] for start, end in text.sentences]
+    source = [passage.text[start:end] for passage in passages for start, end in passage.sentences]
+    known = Known(source, question)
+    denied = against(text.text, [passage.text for passage in passages])
+    return [
+        _contradicted(span, denied) or _missing(sentence, known)
+        for span, sentence in zip(text.sentences, sentences, strict=True)
+    ]
+
+
+def _missing(sentence: str, known: Known) -> str:
+    claim = sentence_of(sentence)
+    return unsaid_number(claim, known) or unknown_name(claim, known) or negation(claim, known)
+
+
+def _contradicted(span: tuple[int, int], denied: Sequence[Contradiction]) -> str:
+    for one in denied:
+        if span[0] <= one.first.start < span[1]:
+            ours, theirs = one.differs
+            if one.kind != "negation":
+                return f"{ours}: the passage says {theirs}"
+            return "the passage denies it" if theirs == "denied" else "it denies what the passage says"
+    return ""

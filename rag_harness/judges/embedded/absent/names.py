@@ -1,0 +1,136 @@
+"""A name in a claim that no passage names."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from rag_harness.judges.embedded.absent.quantities import quantities
+from rag_harness.judges.embedded.absent.sentences import Known, Sentence, share
+from rag_harness.judges.embedded.figures import CITED
+
+_TITLE = 0.6
+"""Share of capital words from which on a sentence is a title."""
+_BEGINS = re.compile(r"(?:^|[.!?:;•*–—\-(\"“”‘'|/#\]])[\s*_\"“'(]*\Z")
+"""What stands before a word that is capital for its place."""
+_VERB = re.compile(
+    r"(?:is|are|was|were|has|have|had|will|can|may|must|does|did|do|should|would|could|\w+s|\w+ed)", re.I
+)
+_NO_NAME = ("ly", "s", "ing", "ed")
+_OTHER = 0.3
+"""How alike a sentence must be whose name is said to stand in another one's place."""
+_SCALES = frozenset(("fahrenheit", "celsius"))
+_DOTTED = re.compile(r"(?:[A-Z]\.){2,}")
+_PREFIX, _SHORT = 4, 5
+
+
+def unknown_name(claim: Sentence, known: Known) -> str:
+    """Return a capital word of a claim that no passage has in any form; empty where there is none."""
+    found = claim.read
+    capital = [place for place, word in enumerate(found.written) if word[:1].isupper() and found.content[place]]
+    count = sum(found.content.tolist())
+    if count > 3 and len(capital) > _TITLE * count:
+        return ""
+    cited = [mark.span() for mark in CITED.finditer(claim.text)]
+    for place in capital:
+        start = int(found.spans[place][0])
+        if any(first <= start < end for first, end in cited):
+            continue
+        if not _is_known(place, claim, words_of(known)) and not _is_beginning(place, claim, known):
+            return f"{found.written[place]}: no passage names it"
+    return ""
+
+
+class Words:
+    """The words of a source in the forms in which a name may be looked for."""
+
+    def __init__(self, known: Known) -> None:
+        read = [sentence.read for sentence in known.everything]
+        written = [word for text in read for word in text.written]
+        self.words = frozenset(word for text in read for word in text.words)
+        self.stems = frozenset(stem for text in read for stem in text.stems)
+        self.joined = "".join(word for text in read for word in text.words)
+        self.prefixes = frozenset(word[:_PREFIX] for word in self.words if len(word) >= _PREFIX)
+        self.short = tuple(word for word in self.words if 2 < len(word) < _SHORT)
+        dotted = [found[0].replace(".", "") for text in read for found in _DOTTED.finditer(text.text)]
+        capitals = [word for word in written if 2 <= len(word) <= _SHORT and word.isupper()]
+        self.abbreviations = frozenset(word.lower() for word in (*dotted, *capitals))
+        letters = ["".join(word[0] for word in text.words) for text in read]
+        self.initials = frozenset(
+            row[at : at + n] for row in letters for n in range(2, _SHORT + 1) for at in range(len(row) - n + 1)
+        )
+
+
+@lru_cache(maxsize=8)
+def words_of(known: Known) -> Words:
+    """Return the words of a source; all claims of an answer are held against the same."""
+    return Words(known)
+
+
+def _is_known(place: int, claim: Sentence, source: Words) -> bool:
+    found = claim.read
+    word = found.words[place].removesuffix("'s")
+    if len(word) < 3 or word in source.words or found.stems[place] in source.stems or word in source.joined:
+        return True
+    if word in _SCALES or quantities(word.capitalize()):
+        return True
+    return _is_form(word, source) or _is_abbreviated(place, claim, source)
+
+
+def _is_form(word: str, source: Words) -> bool:
+    """Return whether a source has another form of a word: Norwegian of Norway, Governor of Gov."""
+    if len(word) > _PREFIX and word[:_PREFIX] in source.prefixes:
+        return True
+    return any(word.startswith(short) for short in source.short)
+
+
+def _is_abbreviated(place: int, claim: Sentence, source: Words) -> bool:
+    """Return whether a source abbreviates the name (CA, U.S.), or the claim abbreviates what the source has."""
+    found = claim.read
+    word = found.words[place].removesuffix("'s")
+    if _initials(place, claim) in source.abbreviations:
+        return True
+    if any(_is_short_for(short, word) for short in source.abbreviations):
+        return True
+    return found.written[place].rstrip("s").isupper() and word.rstrip("s") in source.initials
+
+
+def _initials(place: int, claim: Sentence) -> str:
+    """Return the initials of the capital words around a word."""
+    found = claim.read
+    named = [word[:1].isupper() and content for word, content in zip(found.written, found.content, strict=True)]
+    first = last = place
+    while first and named[first - 1]:
+        first -= 1
+    while last + 1 < len(named) and named[last + 1]:
+        last += 1
+    return "".join(word[0] for word in found.written[first : last + 1]).lower()
+
+
+def _is_short_for(short: str, word: str) -> bool:
+    """Return whether the letters of ``short`` stand in ``word`` in their order, the first of them first."""
+    letters = iter(word)
+    return short[0] == word[0] and all(letter in letters for letter in short)
+
+
+def _is_beginning(place: int, claim: Sentence, known: Known) -> bool:
+    """Return whether a word is capital for where it stands, and not as the name of who does something.
+
+    Such a name stands alone before a verb, or before another capital word, where a passage that is alike names another.
+    """
+    found = claim.read
+    start, end = found.spans[place].tolist()
+    if not _BEGINS.search(found.text[:start]):
+        return False
+    following = found.written[place + 1] if place + 1 < len(found.written) else ""
+    acts = bool(_VERB.fullmatch(following)) or following[:1].isupper()
+    if not acts or found.text[end] not in " '’" or found.words[place].endswith(_NO_NAME):
+        return True
+    rest = claim.stems - {found.stems[place]}
+    return not any(share(rest, one.stems) >= _OTHER and _names_another(one, claim) for one in known.sentences)
+
+
+def _names_another(sentence: Sentence, claim: Sentence) -> bool:
+    found = sentence.read
+    rows = zip(found.written, found.stems, found.content.tolist(), strict=True)
+    return any(word[:1].isupper() and content and stem not in claim.stems for word, stem, content in rows)

@@ -1,0 +1,61 @@
+"""A figure of a claim that its source does not say, or says of something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.judges.embedded.absent.quantities import Quantity
+from rag_harness.judges.embedded.absent.sentences import Known, Sentence, share
+
+_SAME = 0.6
+"""How alike a sentence with another figure must be to speak of the same, where no passage has the claim's."""
+_ALIKE = 0.3
+"""The same where one has it, but is less alike by _MARGIN."""
+_MARGIN = 0.25
+_COPIED, _LESS = 0.95, 0.1
+"""A sentence from which all but the figure was copied; then a smaller margin is enough."""
+_OWN = 12
+"""Up to here a count may be the claim's own: "three ways" of three that are listed."""
+
+
+def unsaid_number(claim: Sentence, known: Known) -> str:
+    """Return the first figure of a claim that is not said of what the claim says it of; empty where all are."""
+    asked = known.question.quantities
+    found = (_unsaid(said, claim, known) for said in claim.quantities if not any(map(said.same, asked)))
+    return next(filter(None, found), "")
+
+
+def _unsaid(said: Quantity, claim: Sentence, known: Known) -> str:
+    around = claim.around(said.start)
+
+    def alike(sentence: Sentence) -> float:
+        return (share(around, sentence.stems) + share(claim.stems, sentence.stems)) / 2
+
+    having = [sentence for sentence in known.sentences if any(map(said.same, sentence.quantities))]
+    there = max(map(alike, having), default=0.0)
+    without = [sentence for sentence in known.sentences if sentence not in having]
+    others = [((alike(one), _shared(one, claim)), rival) for one in without for rival in _rivals(said, one, claim)]
+    (best, _), rival = max(others, key=lambda other: other[0], default=((0.0, 0), None))
+    is_nearer = best >= there + _MARGIN or best >= _COPIED > there + _LESS
+    if rival and is_nearer and best >= (_ALIKE if having else _SAME):
+        return f"{said.written}: the passage says {rival.written}"
+    return "" if having or _is_own(said, bool(rival)) else f"{said.written}: no passage says it"
+
+
+def _shared(sentence: Sentence, claim: Sentence) -> int:
+    """Return how many figures of a claim a sentence has: of two rows of a table the one that it speaks of."""
+    return sum(any(map(said.same, sentence.quantities)) for said in claim.quantities)
+
+
+def _rivals(said: Quantity, sentence: Sentence, claim: Sentence) -> Iterator[Quantity]:
+    """Yield the figures of a sentence that measure the same and that the claim does not say as well, last first."""
+    for other in reversed(sentence.quantities):
+        if said.rivals(other) and not any(map(other.same, claim.quantities)):
+            yield other
+
+
+def _is_own(said: Quantity, has_rival: bool) -> bool:
+    """Return whether a claim may say a figure that no passage says: it counts, tells its length or names a day."""
+    if said.unit in ("month", "weekday"):
+        return not has_rival
+    return said.noun == "word" or (not said.unit and said.number <= _OWN and said.number % 1 == 0)
