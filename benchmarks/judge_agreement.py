@@ -13,11 +13,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -30,6 +28,7 @@ from scipy.stats import rankdata, spearmanr
 from side_by_side import show
 
 from rag_harness.judges.embedded import create
+from rag_harness.judges.embedded.judgement import pairs
 from rag_harness.measures.judged import Material, Verdicts
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings.loading import load_settings
@@ -61,11 +60,6 @@ def answer(row: Any, task: Any, texts: dict[str, str]) -> Rated:
     ratings = [float(rating["value"]) for rating in row["annotations"]["faithfulness"].values()]
     material = Material(question.strip(), row["model_response"], contexts)
     return Rated(row["task_id"].partition("<::>")[0], material, fmean(ratings))
-
-
-def pairs(text: str) -> list[tuple[str, str]]:
-    """Return each pair of neighbouring words, in lower case."""
-    return list(pairwise(re.findall(r"\w+", text.lower())))
 
 
 def pair_precision(material: Material) -> float:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +16,14 @@ from rag_harness.judges.embedded.encoding import Encoded, Floats
 from rag_harness.judges.embedded.features import features
 from rag_harness.judges.embedded.model import Coefficients, at_even_odds
 from rag_harness.judges.embedded.response import response_features
+from rag_harness.judges.embedded.rules import declines
 from rag_harness.judges.embedded.words import Text
 
 DECIMALS = 6
 """Places of everything that is kept or returned: sums in single precision differ beyond with the number of threads."""
 TOGETHER = 400
 """Words of a text that are held against its source at once, give or take a sentence: 60 MB against 10,000 words."""
+_TOKEN = re.compile(r"\w+")
 ALLOWED = 0.5
 """What a verdict is at most where a rule has found something that the source does not say."""
 MISSED, MOST_MISSED = 0.5, 3
@@ -59,7 +64,8 @@ def judge(text: Encoded, source: Source, question: Encoded, fitted: Coefficients
     )
     known = fitted.response.probabilities(response_features(unsupported, rows)[None])
     hallucinated = with_missed(known, missed.sum())
-    share = fitted.share.probabilities(log_odds(hallucinated))[0] * (1 - (1 - ALLOWED) * missed.mean())
+    estimates = shares(unsupported, float(hallucinated[0]), _pair_precision(text, source))
+    share = fitted.share.probabilities(estimates[None])[0] * (1 - (1 - ALLOWED) * missed.mean())
     even = at_even_odds(unsupported, fitted.base)
     return Judgement(
         tuple(np.where(missed, np.maximum(even, 1 - ALLOWED), even).round(DECIMALS).tolist()),
@@ -97,10 +103,42 @@ def with_missed(hallucinated: Doubles, missed: npt.ArrayLike) -> Doubles:
     return found
 
 
-def log_odds(p: Doubles) -> Doubles:
-    """Return the log odds of what the share of supported sentences is estimated from, of 1 - ``p``, shape (n, 1)."""
-    edge = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log((1 - edge) / edge))[:, None]
+SHARE_WEIGHTS = {"response": 0.25, "sentences": 0.25, "pairs": 0.5}
+"""What the share is estimated from, and what each weighs in standard deviations: half the models, half words in pairs.
+
+Chosen for published figures, not fitted: against people's faithfulness ratings models of this kind and pairs of words
+alone do about as well as each other (Spearman 0.645 and 0.636 on MTRAG), and averages of unlike estimators better.
+"""
+
+
+def shares(unsupported: Doubles, hallucinated: float, pairs_found: float) -> Doubles:
+    """Return the estimates of the supported share, in the order of SHARE_WEIGHTS, each the higher the better.
+
+    They are the log odds of the response model, the mean support of the sentences, and ``pair_precision``.
+    """
+    edge = min(max(hallucinated, 1e-6), 1 - 1e-6)
+    return np.array([np.log((1 - edge) / edge), 1 - unsupported.mean(), pairs_found])
+
+
+def _pair_precision(text: Encoded, source: Source) -> float:
+    sentences = [text.text.text[start:end] for start, end in text.text.sentences]
+    return pair_precision(sentences, [passage.text.text for passage in source.passages])
+
+
+def pair_precision(sentences: Sequence[str], passages: Sequence[str]) -> float:
+    """Return the share of the sentences' pairs of neighbouring words that the passages have as well.
+
+    A sentence that says that something is not said claims no pair. 1 where there is none at all.
+    """
+    said = [pair for sentence in sentences if not declines(sentence) for pair in pairs(sentence)]
+    known = {pair for passage in passages for pair in pairs(passage)}
+    return sum(pair in known for pair in said) / len(said) if said else 1.0
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """Return each pair of neighbouring words, in lower case."""
+    words = _TOKEN.findall(text.lower())
+    return list(pairwise(words))
 
 
 def alignment_with(wanted: Encoded, passage: Encoded) -> float:

@@ -1,4 +1,4 @@
-"""Three logistic models: of a sentence, of an answer, and, from the second, of the share of it that is supported.
+"""Three logistic models: of a sentence, of an answer, and of the share of an answer that is supported.
 
 The coefficients are those of ``benchmarks/faithfulness_training.py``, in ``coefficients.json`` with the digest of the
 data that they were fitted to.
@@ -63,7 +63,7 @@ class Coefficients:
     Attributes:
         sentence: P(a sentence holds something that the source does not support).
         response: P(an answer does).
-        share: the share of an answer's sentences that are supported, from the log odds of the response model.
+        share: the share of an answer's sentences that are supported, from estimates of which each weighs the same.
         base: the share of sentences in the data that hold something unsupported.
         threshold: from which on an answer is called hallucinated.
         data: sha256 of the data that all this was fitted to, by file.
