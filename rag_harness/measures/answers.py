@@ -97,7 +97,10 @@ class AbstentionRate(RowMeasure):
 
 
 class FalseAbstentionRate(RowMeasure):
-    """1 if the answer says that it does not know though the documents have it; told as ``AbstentionRate`` does."""
+    """1 if the answer says that it does not know though the documents have it.
+
+    Whether it says so is told as for ``AbstentionRate``.
+    """
 
     called, better, worst, needs = "false_abstention_rate", "lower", 1.0, ("answer",)
 
