@@ -31,8 +31,8 @@ def pairwise_lines(cells: Sequence[Cell]) -> list[str]:
     }
     head = (
         f"differences over the same cases, first minus second; p adjusted by Holm for {tests['study']} tests, for "
-        f"{tests['others']} in the matrix; > the first is better, < the second, both p <= 0.05 and the interval without "
-        "0; ↓ lower is better"
+        f"{tests['others']} in the matrix; > the first is better, < the second, both p <= 0.05 and the interval "
+        "without 0; ↓ lower is better"
     )
     lines = [*wrap(head, _WIDTH), *_study(study), *_matrix(shown), *_reasons(shown)]
     more = len(pairs) - _MOST_PAIRS
