@@ -64,7 +64,7 @@ def test_the_winner_of_each_slice_is_printed_and_kept(two: Suite, workers: str) 
             "  careful wins: +0.400 [[]*",
             "query_type=multi_hop * 4  careful 1.000 [[]*",
             "  only 4 cases, no winner: not told apart from hasty,",
-            "  +0.500 [[]-0.419, +1.419] (p 0.500)",
+            "  +0.500 [[]-0.451, +0.935] (p 0.500)",
         ]
     )
     kept = json.loads((two.path / "output" / "summary.json").read_text())["slices"]
