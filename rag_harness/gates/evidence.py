@@ -118,10 +118,10 @@ def _more(gate: Gate, found: Found, unit: str, rules: Rules) -> str:
     left = found.population - len(found.values)
     if rules.population == "finite":
         number = min(number or left, left)
-        return f"; {number} of the other {left} would settle it"
+        return f"; {number:,} of the other {left:,} would settle it"
     if number is None:
         return "; at the threshold no number of cases would settle it"
-    return f"; about {number} more{', in clusters of their own,' if clusters else ''} would settle it"
+    return f"; about {number:,} more{', in clusters of their own,' if clusters else ''} would settle it"
 
 
 def _needed(gate: Gate, found: Found, unit: str, clusters: Sequence[Hashable] | None) -> int | None:

@@ -25,6 +25,7 @@ FEWEST = 10
 MOST = 0.2
 """Of the sum of squares, what one case may make up."""
 _SAME = 1e-12
+_NONE = "nothing differs"
 
 
 class DifferenceBounds(NamedTuple):
@@ -86,7 +87,7 @@ def why_guarded(differences: Floats, clusters: Sequence[Hashable] | None = None)
     what = "cases" if clusters is None else "clusters"
     differ = int(np.count_nonzero(np.abs(units) > _SAME))
     if differ < FEWEST:
-        return f"only {differ} {what} differ" if differ != 1 else f"only one {what[:-1]} differs"
+        return f"only {differ} {what} differ" if differ > 1 else f"only one {what[:-1]} differs" if differ else _NONE
     squares = units**2
     largest = float(squares.max() / squares.sum())
     return f"one {what[:-1]} makes up {largest:.0%} of the squares" if largest > MOST else ""
