@@ -70,7 +70,7 @@ def _study(cells: Sequence[Cell]) -> list[str]:
     if not cells:
         return []
     rows = [
-        [cell.pair, _name(cell), *figures(cell.found, cell.p_t, cell.p_permutation), _better(cell)]
+        [cell.pair, _name(cell), *figures(cell.found, cell.p_t, cell.p_permutation), sign_of(cell)]
         for cell in cells
         if cell.found
     ]
@@ -104,11 +104,6 @@ def sign_of(cell: Cell) -> str:
     if not cell.is_significant or cell.found is None:
         return ""
     return ">" if (cell.found.difference > 0) != measure_said(cell.measure).endswith("↓") else "<"
-
-
-def _better(cell: Cell) -> str:
-    sign = sign_of(cell)
-    return f"{cell.first if sign == '>' else cell.second} better" if sign else ""
 
 
 def _reasons(cells: Sequence[Cell]) -> Iterator[str]:
