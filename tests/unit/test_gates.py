@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rag_harness.errors import SettingsError
 from rag_harness.gates import Gate, Known, Reference, Verdict, check_gate, judge, parse_gate, verdict_lines
 from rag_harness.gates.reading import is_share, read_gates
+from rag_harness.gates.verdict import together
 from rag_harness.measures import measure_named
 from rag_harness.stats import clopper_pearson, difference_interval, quantile_interval
 
@@ -125,7 +126,7 @@ def test_the_canonical_text_is_what_a_person_would_write() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("recall@5 >= 95%", "write 0.95 instead of '95%'"),
+        ("recall@5 >= 80%", "write 0.8 instead of '80%'"),
         ("recall@5 >= e2%", "not a percentage"),
         ("recall@5", "no comparison in 'recall@5'; use one of >= <= > <"),
         ("", "no comparison"),
@@ -269,6 +270,14 @@ def test_a_lost_case_fails_the_gate_whatever_the_value() -> None:
     assert (found.state, found.value, found.reason) == ("failed", 0.75, "1 case lost to a crash, so it cannot pass")
 
 
+def test_lost_cases_are_counted() -> None:
+    assert verdict("e3: recall@5 >= 0.5", e3=of(1, lost=2)).reason == "2 cases lost to a crash, so it cannot pass"
+
+
+def test_a_suite_of_many_cases_is_whole() -> None:
+    assert verdict("e3: recall@5 >= 0.9", e3=of(*[1] * 300)).state == "passed"
+
+
 def test_a_slice_is_judged_on_its_own_cases() -> None:
     hop = {"query_type": "multi_hop"}
     scores = Scores({"q1": 1, "q2": 0, "q3": 0}, slices={"q1": hop, "q2": hop})
@@ -333,6 +342,13 @@ def test_the_lines_are_aligned() -> None:
         "not judged  e9: recall@5 >= 0.95            e9 is not in this run",
         "passed      e3: recall@5 >= golden - 0.02   0.988 against 0.955, difference [-0.04, +0.07]  n=80",
     ]
+
+
+def test_gates_that_one_reason_keeps_from_being_judged_stand_below_it() -> None:
+    found = [verdict(f"{name}: recall@5 >= 0.9", e3=of(1, total=2)) for name in ("e9", "e3", "e9[a=b]")]
+    alone = "not judged  e3: recall@5 >= 0.9   1 of 2 cases selected; --rag-gate-partial judges these"
+    below = "not judged  e9 is not in this run\n            e9: recall@5 >= 0.9; e9[a=b]: recall@5 >= 0.9"
+    assert together(found) == [below, alone]
 
 
 def test_a_near_miss_shows_enough_digits_to_be_one() -> None:

@@ -207,6 +207,8 @@ def test_these_cases_and_no_others_are_known_when_all_were_asked() -> None:
     assert some.state == "inconclusive"
     assert "for these 60 cases; 20 of the other 20 would settle it, 40 of 60 cases selected" in some.reason
     assert weigh("e3: recall@5 >= 0.55 @95%", finite, partial=True, e3=part).state == "passed"
+    few = weigh("e3: recall@5 >= 0.5 @95%", finite, partial=True, e3=of(1, 1, 0, 1, total=10))
+    assert "of the other 6 would settle it" in few.reason
 
 
 def test_cases_that_the_measure_does_not_apply_to_are_none_of_these() -> None:

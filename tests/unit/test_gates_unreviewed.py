@@ -54,6 +54,12 @@ def test_drafts_alone_decide_nothing_and_their_value_is_said(missed: Sequence[in
     assert f"not judged  e3: recall@5 >= 0.5   {1 - len(missed) / 4:.3f} [" in verdict.line()
 
 
+def test_one_draft_is_one() -> None:
+    verdict = judged("e3: recall@5 >= 0.5", DRAFTS[:1])
+    assert verdict.reason == "1 of 1 case is an unreviewed draft: read the questions of e3, and set reviewed to yes"
+    assert verdict.is_on_drafts
+
+
 def test_reviewed_cases_decide_and_drafts_are_counted() -> None:
     verdict = judged("e3: recall@5 >= 0.9", [*DRAFTS, *READ], missed=(0, 1, 2))
     assert (verdict.state, verdict.value, verdict.n, verdict.unreviewed) == ("passed", 1.0, 2, 4)
@@ -61,6 +67,8 @@ def test_reviewed_cases_decide_and_drafts_are_counted() -> None:
     failed = judged("e3: recall@5 >= 0.9", [*DRAFTS, *READ], missed=(4,))
     assert (failed.state, failed.value) == ("failed", 0.5)
     assert not failed.is_on_drafts
+    most = judged("e3: recall@5 >= 0.9", [*DRAFTS[:3], *READ, *HAND_WRITTEN, case(40)], missed=(0, 1, 2))
+    assert most.reason.startswith("on the 6 reviewed of 9 cases")
 
 
 def test_what_people_wrote_without_a_word_of_review_counts_as_reviewed() -> None:
