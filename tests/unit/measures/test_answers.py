@@ -134,6 +134,14 @@ def test_whether_a_foreign_answer_abstains_is_not_told_by_english_phrases(name: 
     assert measure.score(case_of(told), told).value == 0
 
 
+def test_a_pipeline_that_states_no_confidence_has_none() -> None:
+    measure = measure_named("confidence")
+    assert isinstance(measure, RowMeasure)
+    silent, sure = (measure.score(case_of(each), each) for each in (row(), row(confidence=0.25)))
+    assert (silent.value, silent.reason, silent.undefined) == (None, "no confidence", True)
+    assert (sure.value, sure.undefined) == (0.25, False)
+
+
 def test_an_error_counts_1() -> None:
     failed = row(status="error", error={"stage": "generate", "type": "ModelCallError", "message": "503"})
     assert (value("error_rate", failed), value("error_rate", row())) == (1.0, 0.0)

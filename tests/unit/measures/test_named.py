@@ -90,7 +90,8 @@ def test_a_score_is_never_nan(value: float) -> None:
 
 
 def test_what_a_trial_took_is_read_off_its_row() -> None:
-    row = make_row(cost_usd=0.002, ttft_ms=3.0)
+    usage = {"prompt_tokens": 107, "completion_tokens": 10, "calls": 1}
+    row = make_row(cost_usd=0.002, ttft_ms=3.0, usage=usage)
     expected = {
         "total_ms": (8.0, "ms"),
         "retrieval_ms": (2.0, "ms"),
@@ -98,9 +99,9 @@ def test_what_a_trial_took_is_read_off_its_row() -> None:
         "llm_ms": (5.0, "ms"),
         "ttft_ms": (3.0, "ms"),
         "cost_usd": (0.002, "usd"),
-        "prompt_tokens": (100, "tokens"),
+        "prompt_tokens": (107, "tokens"),
         "completion_tokens": (10, "tokens"),
-        "tokens": (110, "tokens"),
+        "tokens": (117, "tokens"),
     }
     for name, (value, unit) in expected.items():
         measure = measure_named(name)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_harness.measures import Score
-from rag_harness.measures.judged import Support, Verdicts, supported_share
+from rag_harness.measures.judged import Claim, JudgedMeasure, Material, Support, Verdict, Verdicts, supported_share
 from tests.unit.measures.judged.opinions import FULL, Told, score, verdicts
 
 SHARES = {
@@ -49,6 +49,24 @@ def test_a_denominator_never_shrinks(found: Verdicts, reason: str) -> None:
     said = supported_share(found, "answer")
     assert (said.value, said.reason, said.undefined) == (None, reason, False)
     assert len(said.detail["claims"]) == len(found.each)
+
+
+def test_where_a_claim_stands_is_told_of_those_that_stand_in_the_text() -> None:
+    found = [Verdict(Claim("a", 0, 1), 1.0), Verdict(Claim("b", 4, 5), 1.0), Verdict(Claim("in its own words"), 1.0)]
+    told = supported_share(Verdicts(tuple(found)), "answer").detail["claims"]
+    assert [(claim.get("start"), claim.get("end")) for claim in told] == [(0, 1), (4, 5), (None, None)]
+    assert (found[2].claim.start, found[2].claim.end) == (-1, -1)
+
+
+def test_a_measure_that_cannot_judge_is_none() -> None:
+    class Half(JudgedMeasure):
+        called = "half"
+
+        def undefined(self, material: Material) -> str:
+            return ""
+
+    with pytest.raises(TypeError, match="judge"):
+        Half()  # type: ignore[abstract]
 
 
 def test_five_thousand_claims_are_5000_claims() -> None:
