@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import sklearn.metrics
 from rag_harness.calibration.calibrate import Said, Subject, calibrate
 from rag_harness.calibration.labels import Label
 from rag_harness.calibration.saved import Calibration, SavedConfusion, read_calibrations, save_calibration
+from rag_harness.calibration.shown import lines
 from rag_harness.errors import DataError
 from tests.unit.calibration.runs import JUDGE, human_of
 
@@ -126,6 +129,26 @@ def test_answers_without_a_score_are_counted() -> None:
     del said.scores["e3", "q3"]  # type: ignore[attr-defined]
     found = calibrate(SUBJECT, labels, said)
     assert (found.n, found.unscored) == (9, 1)
+
+
+def test_what_is_shown_counts_answers_people_and_what_has_no_score() -> None:
+    labels, said = made(10)
+    assert lines(calibrate(SUBJECT, labels, said), {}, {})[1] == "10 labelled answers, in 10 clusters"
+    twice = [*labels, *(replace(label, rater="r2") for label in labels)]
+    counted = lines(calibrate(SUBJECT, twice, said), {}, {})[1]
+    assert counted == "10 labelled answers by 2 people, in 10 clusters"
+    del said.scores["e3", "q3"]  # type: ignore[attr-defined]
+    counted = lines(calibrate(SUBJECT, labels, said), {}, {})[1]
+    assert counted == "9 labelled answers, in 9 clusters; 1 labelled answers have no score"
+
+
+def test_values_stand_below_their_title() -> None:
+    labels, said = made()
+    _, _, _, title, *table = lines(calibrate(SUBJECT, labels, said), {}, {})
+    end = title.index("value") + len("value")
+    rows = table[: table.index("")]
+    assert len(rows) > 3
+    assert all(re.search(r"  (\d\.\d{3}|-\d\.\d{3}|-)$", row[:end]) and row[end : end + 1] in " " for row in rows)
 
 
 def test_no_score_at_all_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -31,6 +32,11 @@ def fill(truth: dict[tuple[str, str], int], sheet: str = "sheet") -> None:
     write_lines(Path(f"{sheet}.jsonl"), lines)
 
 
+def judged_mean(experiment: str) -> float:
+    lines = Path(f"output/scores/{experiment}.jsonl").read_text().splitlines()
+    return fmean(json.loads(line)["value"] for line in lines)
+
+
 def test_from_a_run_to_a_calibrated_gate(truth: dict[tuple[str, str], int], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", "sample", "-n", "40"]) == 0
     out = capsys.readouterr().out
@@ -42,6 +48,8 @@ def test_from_a_run_to_a_calibrated_gate(truth: dict[tuple[str, str], int], caps
     assert max(map(len, out.splitlines())) <= 100
     assert "faithfulness by embedded minilm 1a2b\n40 labelled answers" in out
     assert "its Spearman with answer length" in out
+    for name in ("e2", "e3"):
+        assert f"  {name:<22}{judged_mean(name):>7.3f}" in out
     (calibration,) = read_calibrations(Path("judges"))
     assert calibration.name == "embedded-faithfulness"
     assert calibration.judge.author == JUDGE

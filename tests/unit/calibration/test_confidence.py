@@ -20,6 +20,7 @@ from rag_harness.calibration.confidence import (
 )
 from rag_harness.calibration.confidence_file import read_confidence, save_confidence
 from rag_harness.calibration.logistic import fitted
+from rag_harness.calibration.reliability_commands import _lines
 from rag_harness.calibration.told import Told, is_declined, is_right
 from rag_harness.errors import DataError
 from rag_harness.stats.agreement import auroc
@@ -59,6 +60,16 @@ def test_a_signal_that_speaks_the_wrong_way_is_left_out() -> None:
     labels = [one.right for one in each]
     assert "relevance" in fitted([one.signals for one in each], labels, {"relevance": 1}).coefficients
     assert fitted([one.signals for one in each], labels, {"relevance": -1}).coefficients == {}
+
+
+def test_the_most_wrong_signal_goes_first_for_another_may_be_wrong_beside_it_alone() -> None:
+    rng = np.random.default_rng(1)
+    true, near = rng.normal(size=400), rng.normal(size=400) / 2
+    each = [{"a": float(a), "b": float(a + more)} for a, more in zip(true, near, strict=True)]
+    labels = [bool(rng.random() < 1 / (1 + np.exp(0.7 * one["a"] - 2 * one["b"]))) for one in each]
+    free = fitted(each, labels, {"a": 0, "b": 0}).coefficients
+    assert free["a"] < 0 < free["b"]
+    assert fitted(each, labels, {"a": 1, "b": -1}).coefficients.keys() == {"a"}
 
 
 def test_what_was_not_measured_says_nothing() -> None:
@@ -122,6 +133,21 @@ def test_kept_and_read_again(tmp_path: Path) -> None:
     (tmp_path / "r1.json").write_text("{}")
     with pytest.raises(DataError, match="Make it again"):
         read_confidence(tmp_path / "r1.json")
+
+
+def test_what_is_kept_has_six_digits(tmp_path: Path) -> None:
+    found = calibrated("r1", answers(400))
+    save_confidence(tmp_path / "r1.json", found)
+    saved = json.loads((tmp_path / "r1.json").read_text())
+    assert found.answered is not None
+    assert saved["answered"]["intercept"] == round(found.answered.intercept, 6) != found.answered.intercept
+    assert saved["experiment"] == "r1"
+
+
+def test_what_was_found_is_shown() -> None:
+    shown = list(_lines(calibrated("r1", answers(400))))
+    assert shown[0] == "r1: 400 answers that gold calls right or not"
+    assert shown[3].startswith("  as weights of the formula: alpha 1.00, ")
 
 
 @pytest.mark.parametrize("lacks", ["mean", "spread"])
