@@ -44,6 +44,26 @@ def test_a_key_cut_by_deltas(size: int) -> None:
     assert "".join(contents(clean)) == text.replace(KEY, "REDACTED")
 
 
+def test_what_stands_for_a_name_may_sort_behind_it() -> None:
+    body = chunk("Ask John") + chunk(" Smith now")
+    clean = Cleaner(scrub=lambda text: text.replace("John Smith", "~~~").replace("Ask", "Query")).body(body)
+    assert contents(clean) == ["Query ~~~ now", ""]
+
+
+def test_a_scrub_that_gives_the_same_text_anew_changes_nothing() -> None:
+    body = chunk("Ask John") + chunk(" Smith now")
+    assert Cleaner(scrub=lambda text: "".join(list(text))).body(body, "text/event-stream") == body
+
+
+def test_a_body_that_is_no_json_is_cleaned_as_text() -> None:
+    assert Cleaner([KEY]).body(f"the key is {KEY}\n".encode()) == b"the key is REDACTED\n"
+
+
+def test_a_field_that_is_named_like_a_secret_is_emptied_and_no_other() -> None:
+    body = b'{"api_key": "any words", "said": "any words"}'
+    assert json.loads(Cleaner().body(body)) == {"api_key": "REDACTED", "said": "any words"}
+
+
 def test_nothing_to_hide_leaves_the_same_bytes() -> None:
     body = b": comment\r\n\r\n" + chunk("Jo") + chunk("hn\u20ac".encode().decode()) + b"data: [DONE]\n\n"
     assert Cleaner([KEY], hide_names).body(body, "text/event-stream") == body
