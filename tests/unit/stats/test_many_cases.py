@@ -44,6 +44,13 @@ def test_where_one_difference_dominates_signs_are_drawn() -> None:
     assert permutation_test(differences, 0 * differences, resamples=99) == 0.01
 
 
+def test_the_square_of_a_difference_tells_whether_it_dominates() -> None:
+    differences = np.tile([0.02, -0.02], permutation.MANY // 2)
+    differences[0] = 0.9
+    p = permutation_test(differences, 0 * differences, resamples=99)
+    assert p * 100 == pytest.approx(round(p * 100))  # drawn: 99 signs and what was observed
+
+
 @given(st.lists(st.tuples(tenths, tenths, st.integers(0, 3)), min_size=1, max_size=30), st.data())
 def test_a_quantile_of_values_with_counts_is_that_of_the_values(
     cases: list[tuple[float, float, int]], data: st.DataObject

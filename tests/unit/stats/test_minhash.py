@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.stats.minhash import Hashing, Resemblances, resemblance
+from rag_harness.stats.minhash import PERMUTATIONS, Hashing, Resemblances, candidates, resemblance, signature
 
 TEXTS = st.lists(st.text(alphabet="ab c", max_size=30), min_size=1, max_size=8)
 
@@ -21,6 +21,29 @@ def test_many_at_once_are_what_each_pair_is(texts: list[str], data: st.DataObjec
         text, others = data.draw(numbers), data.draw(st.lists(numbers))
         alone = [resemblance(runs[other], runs[text]) for other in others]
         assert resemblances.to(text, others).tolist() == alone
+
+
+def words(numbers: range) -> str:
+    return " ".join(f"word{number}" for number in numbers)
+
+
+def test_different_runs_of_words_have_different_hashes() -> None:
+    assert len(Hashing().runs(words(range(1000)))) == 998
+
+
+def test_signatures_are_alike_as_often_as_runs_are() -> None:
+    hashing = Hashing()
+    first, second = (hashing.runs(words(numbers)) for numbers in (range(600), range(200, 800)))
+    same = float((signature(first) == signature(second)).mean())
+    assert abs(same - resemblance(first, second)) < 3 * (0.25 / PERMUTATIONS) ** 0.5
+
+
+def test_candidates_are_the_earlier_texts_that_share_a_band() -> None:
+    sketches = np.arange(4 * PERMUTATIONS, dtype=np.uint32).reshape(4, PERMUTATIONS)
+    sketches[1] = sketches[0]
+    sketches[3, 8:16] = sketches[0, 8:16]
+    sketches[2, 19:27] = sketches[0, 19:27]  # across two bands
+    assert candidates(sketches) == {1: [0], 3: [0, 1]}
 
 
 def test_no_text_has_no_resemblance() -> None:
