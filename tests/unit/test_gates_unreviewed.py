@@ -111,6 +111,11 @@ def test_reviewed_ones_are_asked_for_and_there_is_none() -> None:
     assert judged("e3[reviewed=yes,query_type=negative]: recall@5 >= 0.9", DRAFTS).state == "failed"
 
 
+def test_drafts_are_asked_for_and_there_is_none() -> None:
+    verdict = judged("e3[reviewed=no]: recall@5 >= 0.9", READ)
+    assert (verdict.state, verdict.reason) == ("failed", "no case is in e3[reviewed=no]")
+
+
 def test_reviewed_cases_without_a_value_leave_the_drafts_undecided() -> None:
     negative = [Case(Query("n1", "?"), "negative", answerable=False, metadata={"reviewed": "yes"})]
     verdict = judged("e3: recall@5 >= 0.9", [*DRAFTS, *negative])

@@ -9,7 +9,15 @@ import sys
 import pytest
 
 from rag_harness.errors import SettingsError
-from rag_harness.measures import RankingMeasure, RowMeasure, Score, default_measures, known_measures, measure_named
+from rag_harness.measures import (
+    RankingMeasure,
+    RowMeasure,
+    Score,
+    default_measures,
+    known_measures,
+    measure_named,
+    named,
+)
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.metamorphic import MetamorphicMeasure
@@ -81,6 +89,11 @@ def test_what_is_kept_of_every_run() -> None:
     assert not {"token_f1", "total_ms"} & set(golden)
     assert set(ANSWERS) <= set(experiment)
     assert not {"recall@7", "total_ms"} & set(experiment)
+
+
+def test_a_measure_of_ones_own_that_takes_a_cutoff_is_kept_at_5_and_10(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(named, "_own", lambda: ["precision"])
+    assert [measure.name for measure in default_measures(True, 7)][-2:] == ["precision@5", "precision@10"]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -64,7 +64,7 @@ def test_an_answer_is_stale_that_has_all_of_the_old_figures(answer: str, stale: 
         ("It starts when the order is dispatched from the warehouse.", 1),
         ("It starts the day after it was delivered to you.", 0),
         ("It starts when it is dispatched.", 0),
-        ("It starts when it is dispatched from us, the warehouse.", 1),
+        ("It starts when it leaves the warehouse, dispatched.", 1),
         ("It starts when you say so.", 0),
     ],
 )

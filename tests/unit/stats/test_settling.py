@@ -32,6 +32,13 @@ def chance(values: Values, span: Span | None, gap: float, n: int, is_difference:
     return cleared / RUNS
 
 
+def test_moments_are_of_the_cases_and_the_worst_one() -> None:
+    cases = [0.2, 0.5, 1.0, 1.0]
+    every = np.array([*cases, 0.0])
+    reach, counts = Reach(cases, SHARE), np.array([[1.0, 1.0, 2.0]])
+    assert reach._central(counts, every.mean(keepdims=True), 2) == pytest.approx(every.var())
+
+
 _RNG = np.random.default_rng(0)
 CASES: dict[str, tuple[Values, Span | None, float, bool]] = {
     "36 of 40 right": ([1.0] * 36 + [0.0] * 4, SHARE, 0.05, False),
