@@ -1,0 +1,34 @@
+"""The rooms whose code is mutated, the tests that must notice, and how many mutants are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Room(NamedTuple):
+    """Part of the package, and the tests that are to kill its mutants."""
+
+    code: str
+    tests: tuple[str, ...]
+    sampled: int
+    held_out: int
+
+    def files(self) -> list[str]:
+        return [str(path.relative_to(ROOT)) for pattern in self.tests for path in sorted(ROOT.glob(pattern))]
+
+
+ROOMS = {
+    "gates": Room(
+        "rag_harness/gates/",
+        ("tests/unit/test_gates*.py", "tests/unit/test_early_stop.py", "tests/unit/test_stop_plan.py"),
+        60,
+        9,
+    ),
+    "stats": Room("rag_harness/stats/", ("tests/unit/stats/**/test_*.py", "tests/unit/test_early_stop.py"), 60, 9),
+    "measures": Room("rag_harness/measures/", ("tests/unit/measures/**/test_*.py",), 60, 9),
+    "calibration": Room("rag_harness/calibration/", ("tests/unit/calibration/**/test_*.py",), 60, 9),
+    "scrubbing": Room("rag_harness/recording/scrubbing.py", ("tests/unit/recording/**/test_*.py",), 30, 4),
+}

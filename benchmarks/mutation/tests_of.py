@@ -1,0 +1,42 @@
+"""Which tests run a piece of code, quick ones first: read from what `survey.py` has written."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import coverage
+from rooms import ROOMS, ROOT
+
+
+class Survey:
+    """What a room's tests run, and how long each takes."""
+
+    def __init__(self, folder: Path, room: str) -> None:
+        self.room = room
+        self._data = coverage.CoverageData(str(folder / f"{room}.cov"))
+        self._data.read()
+        self._seconds: dict[str, float] = json.loads((folder / f"{room}.seconds.json").read_text())
+
+    def tests(self, module: str, line: int) -> list[str]:
+        """Give the tests that call the function of a line, the whole module's if no function's, else the room's."""
+        lines = self._data.contexts_by_lineno(module)
+        held = _function(module, line)
+        inside = {test for at, tests in lines.items() for test in tests if at in held}
+        whole = {test for tests in lines.values() for test in tests}
+        found = inside & set(self._seconds) or whole & set(self._seconds)
+        return sorted(found, key=lambda test: (self._seconds[test], test)) or ROOMS[self.room].files()
+
+
+def _function(module: str, line: int) -> range:
+    """Give the lines of the innermost function around a line; none outside of functions."""
+    nodes = ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8")))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    around = [range(node.body[0].lineno, (node.end_lineno or 0) + 1) for node in functions if _holds(node, line)]
+    return min(around, key=len, default=range(0))
+
+
+def _holds(node: ast.FunctionDef | ast.AsyncFunctionDef, line: int) -> bool:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return first <= line <= (node.end_lineno or 0)
