@@ -59,6 +59,17 @@ def test_from_a_run_to_a_calibrated_gate(truth: dict[tuple[str, str], int], caps
     assert out.splitlines()[-1].strip().startswith("e3: faithfulness~calibrated >= 0.")
 
 
+def test_the_mean_of_an_experiment_is_of_its_own_answers(
+    truth: dict[tuple[str, str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = Path("output/scores/e3.jsonl")
+    scores.write_text("".join(scores.read_text().splitlines(keepends=True)[:40]))  # of e2 there are 60
+    main(["judge", "sample", "-n", "20"])
+    fill(truth)
+    assert main(["judge", "calibrate", "sheet.jsonl"]) == 0
+    assert f"  {'e3':<22}{judged_mean('e3'):>7.3f}" in capsys.readouterr().out
+
+
 def test_the_shown_bounds_do_not_depend_on_chance(
     truth: dict[tuple[str, str], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
