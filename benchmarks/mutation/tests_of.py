@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import coverage
-from rooms import ROOMS, ROOT
+from rooms import ROOT
 
 
 class Survey:
@@ -20,13 +20,13 @@ class Survey:
         self._seconds: dict[str, float] = json.loads((folder / f"{room}.seconds.json").read_text())
 
     def tests(self, module: str, line: int) -> list[str]:
-        """Give the tests that call the function of a line, the whole module's if no function's, else the room's."""
+        """Give the tests that call the function of a line; of what is run at the import all, the module's first."""
         lines = self._data.contexts_by_lineno(module)
         held = _function(module, line)
         inside = {test for at, tests in lines.items() for test in tests if at in held}
         whole = {test for tests in lines.values() for test in tests}
-        found = inside & set(self._seconds) or whole & set(self._seconds)
-        return sorted(found, key=lambda test: (self._seconds[test], test)) or ROOMS[self.room].files()
+        found = inside & set(self._seconds) or self._seconds
+        return sorted(found, key=lambda test: (test not in whole, self._seconds[test], test))
 
 
 def _function(module: str, line: int) -> range:
