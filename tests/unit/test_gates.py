@@ -328,6 +328,15 @@ def test_the_interval_fits_the_values() -> None:
     assert 0 <= bounds[0] < 0.5 < bounds[1] <= 1
 
 
+def test_the_interval_goes_below_0_only_where_a_value_does() -> None:
+    values = [0.0] * 8 + [1.0, 9.0]
+    least, below = (judge(parse_gate("e3: mine <= 5", 5), {"e3": of(*found)}, unit="ms").interval
+                    for found in (values, [-0.5, *values]))  # fmt: skip
+    assert least is not None
+    assert below is not None
+    assert least[0] == 0 > below[0]
+
+
 def test_the_lines_are_aligned() -> None:
     many = of(*[1] * 78, 0, 0)
     lines = verdict_lines(

@@ -70,6 +70,18 @@ def test_the_mean_of_an_experiment_is_of_its_own_answers(
     assert f"  {'e3':<22}{judged_mean('e3'):>7.3f}" in capsys.readouterr().out
 
 
+def test_the_same_answers_are_chosen_again_unless_another_seed_is_given(truth: dict[tuple[str, str], int]) -> None:
+    for name, seed in (("usual", []), ("same", ["--seed", "0"]), ("other", ["--seed", "1"])):
+        assert main(["judge", "sample", "-n", "10", "-o", name, *seed]) == 0
+    usual, same, other = (
+        sorted(
+            (row["experiment"], row["query_id"]) for row in json.loads(Path(f"{name}.key.json").read_text()).values()
+        )
+        for name in ("usual", "same", "other")
+    )
+    assert usual == same != other
+
+
 def test_the_shown_bounds_do_not_depend_on_chance(
     truth: dict[tuple[str, str], int], capsys: pytest.CaptureFixture[str]
 ) -> None:

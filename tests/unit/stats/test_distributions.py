@@ -74,6 +74,7 @@ def test_the_ends() -> None:
         lambda: t_outside(1, 0),
         lambda: t_quantile(1, 3),
         lambda: t_quantile(0.9, 0),
+        lambda: t_quantile(0.5, 0),
     ],
 )
 def test_refuses(call: Callable[[], object]) -> None:

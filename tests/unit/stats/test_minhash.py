@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.stats.minhash import PERMUTATIONS, Hashing, Resemblances, candidates, resemblance, signature
+from rag_harness.stats.minhash import PERMUTATIONS, Hashing, Resemblances, _mixed, candidates, resemblance, signature
 
 TEXTS = st.lists(st.text(alphabet="ab c", max_size=30), min_size=1, max_size=8)
 
@@ -29,6 +29,12 @@ def words(numbers: range) -> str:
 
 def test_different_runs_of_words_have_different_hashes() -> None:
     assert len(Hashing().runs(words(range(1000)))) == 998
+
+
+def test_bits_are_mixed_as_splitmix64_does() -> None:
+    # What the published SplitMix64 gives first for the seeds 0 and 1: it adds the golden ratio, then mixes.
+    seeds = np.array([0, 1], dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    assert [hex(each) for each in _mixed(seeds)] == ["0xe220a8397b1dcdaf", "0x910a2dec89025cc1"]
 
 
 def test_signatures_are_alike_as_often_as_runs_are() -> None:
