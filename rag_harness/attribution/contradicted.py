@@ -2,7 +2,8 @@
 
 It does where a figure of the ground truth stands in no passage of the evidence, the answer has one of the evidence in
 its place, and would be right if the ground truth had that one too: a figure that is computed from the evidence stands
-in no passage either. Names of months and weekdays count as figures. A figure's place is told by the words beside it, in
+in no passage either. Names of months and weekdays count as figures. The same
+figure in another unit contradicts it too. A figure's place is told by the words beside it, in
 the answer or in the evidence: "31 days" against "44 days".
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rag_harness.attribution.right import figures_of, plain_terms, rightness, share
@@ -22,6 +23,8 @@ _MONTHS_AND_DAYS = """
     january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday
 """
+_SIGNS = ("€", "£", "$", "eur", "gbp", "usd")
+"""Units that may stand before their figure."""
 _NAMES = frozenset(_MONTHS_AND_DAYS.split())
 _SAME = {
     **dict.fromkeys(("€", "eur", "euros"), "euro"),
@@ -30,7 +33,24 @@ _SAME = {
     "percent": "%",
 }
 """Tokens that say the same unit."""
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%°]|\$(?=\s?\d)")
+_UNITS = {
+    name: names.split()[0]
+    for names in (
+        "% percent pct", "‰ permille", "second seconds sec secs s", "minute minutes min mins", "hour hours hr hrs h",
+        "day days", "week weeks", "month months", "year years yr yrs", "milligram milligrams mg", "gram grams g",
+        "kilogram kilograms kg kgs kilo kilos", "tonne tonnes ton tons", "pound pounds lb lbs £ gbp",
+        "ounce ounces oz", "millimetre millimetres millimeter millimeters mm",
+        "centimetre centimetres centimeter centimeters cm", "metre metres meter meters m",
+        "kilometre kilometres kilometer kilometers km", "inch inches", "foot feet ft", "yard yards", "mile miles mi",
+        "millilitre millilitres milliliter milliliters ml", "litre litres liter liters l", "gallon gallons gal",
+        "euro euros eur €", "dollar dollars usd $", "cent cents", "watt watts w", "kilowatt kilowatts kw",
+        "volt volts v", "amp amps ampere amperes a", "byte bytes", "kilobyte kilobytes kb", "megabyte megabytes mb",
+        "gigabyte gigabytes gb", "terabyte terabytes tb", "millisecond milliseconds ms", "degree degrees °",
+    )
+    for name in names.split()
+}  # fmt: skip
+"""A unit by each of its names. "Pounds" are money and weight: one name, so that they never differ."""
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%‰°]|\$(?=\s?\d)")
 _SAYS_THE_SAME = 0.5
 """Share of the ground truth's words from which a sentence of a page is about the same."""
 
@@ -64,13 +84,46 @@ def contradiction(case: Case, answer: str, pages: Sequence[str]) -> str:
         mended = f"{case.ground_truth[:start]}{its.figure}{case.ground_truth[end:]}"
         if rightness(replace(case, ground_truth=mended), answer, abstained=False).right:
             return f"the evidence says {its.figure}, as the answer does, and the ground truth {mine.figure}"
-    return ""
+    return _in_unit(case, answer, evidence)
 
 
 def may_contradict(question: str, ground_truth: str, answer: str) -> bool:
-    """Whether an answer has figures, and lacks one of the ground truth: only then can it have another in its place."""
+    """Whether an answer has a figure or a unit in the place of one of the ground truth."""
     truth, said = _figures(ground_truth), _figures(answer)
-    return bool(truth - said - _figures(question)) and bool(said)
+    other_figure = bool(truth - said - _figures(question)) and bool(said)
+    return other_figure or bool(_other_units(_measured(ground_truth), _measured(answer)))
+
+
+def _in_unit(case: Case, answer: str, evidence: Sequence[str]) -> str:
+    """Return how the ground truth says a figure in another unit than evidence and answer do; empty if it does not."""
+    truth, quoted = _measured(case.ground_truth), _measured(" ; ".join(evidence))
+    asked = _measured(case.query.text)
+    for figure, mine, its in _other_units(truth, _measured(answer)):
+        if its in quoted.get(figure, ()) and mine not in quoted[figure] and mine not in asked.get(figure, ()):
+            return f"the evidence says {figure} {its}, as the answer does, and the ground truth {figure} {mine}"
+    return ""
+
+
+def _other_units(truth: Mapping[str, frozenset[str]], said: Mapping[str, frozenset[str]]) -> list[tuple[str, str, str]]:
+    """Return figures that both say, each in another unit: figure, the one of ``truth``, the one of ``said``."""
+    return [
+        (figure, next(iter(units)), next(iter(others)))
+        for figure, units in truth.items()
+        if len(units) == 1 and len(others := said.get(figure, frozenset())) == 1 and others != units
+    ]
+
+
+def _measured(text: str) -> Mapping[str, frozenset[str]]:
+    """Return the units that stand beside each figure of a text; figures without any are not in it."""
+    tokens = [token.lower() for token in _TOKEN.findall(CITATION.sub(" ", text).replace("per mille", "‰"))]
+    found: dict[str, set[str]] = {}
+    for n, token in enumerate(tokens):
+        behind = [_UNITS.get(each, "") for each in tokens[n + 1 : n + 2]]
+        sign = _UNITS.get(tokens[n - 1]) if n and tokens[n - 1] in _SIGNS else ""
+        unit = sign or next(filter(None, behind), "")
+        for figure in figures_of(token) if unit else ():
+            found.setdefault(figure, set()).add(unit)
+    return {figure: frozenset(units) for figure, units in found.items()}
 
 
 def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_Placed, _Placed]]:

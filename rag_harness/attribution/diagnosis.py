@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from rag_harness.attribution.gold import GoldFacts, QuoteFact
 from rag_harness.attribution.interventions import (
     CURRENT_VERSIONS,
-    GOLD_AGAIN,
+    GOLD_AT_BOTH_ENDS,
     GOLD_CONTEXT,
-    GOLD_FIRST,
     NO_CONTEXT,
     NO_DISTRACTORS,
+    PASSAGES_ALONE,
     TWICE,
 )
 from rag_harness.attribution.kinds import (
@@ -28,14 +28,25 @@ from rag_harness.attribution.remedies import REMEDIES
 from rag_harness.attribution.right import Rightness, figures_of, plain_terms, share
 from rag_harness.attribution.unfinished import CutOff
 
-_WORST_FIRST = ("not in the index", "cut", "without", "not found", "missing", "ranked below k", "lost in reranking")
+_WORST_FIRST = (
+    "not in the index",
+    "left out",
+    "cut",
+    "without",
+    "not found",
+    "missing",
+    "ranked below k",
+    "lost in reranking",
+)
 _DETAIL = {
+    "left out": "not in the index",
     "cut": "cut by a chunk border",
     "ranked below k": "found but ranked below k",
     "missing": "not in the context",
     "without": "the page came without the passage",
 }
 _AGREES, _QUOTE_CARRIED = 0.8, 0.5
+_NO_CONTEXT = "its rows have no context: nothing was looked up, or the pipeline does not return what was"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,7 @@ class Facts:
         retrieves: the experiment gives its model a context.
         tells: the pipeline says what it did, so that a row without a context is one of nothing that was looked up.
         cut_off: what says that the answer stops before its end.
+        others_gold: why its gold is that of another question; empty where nothing says so.
         judged: scores of measures that compare the answer with the ground truth, by name.
     """
 
@@ -73,6 +85,7 @@ class Facts:
     category: str = ""
     tells: bool = True
     cut_off: CutOff = CutOff()
+    others_gold: str = ""
     judged: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -143,6 +156,8 @@ def _noise(_: Facts, came: _Came) -> Diagnosis | None:
 
 
 def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
+    if facts.others_gold:
+        return Diagnosis(GOLD_DOUBTFUL, "the gold is that of another question", facts.others_gold)
     if not facts.gold.doubt:
         return None
     by = came.first(NO_CONTEXT)
@@ -177,7 +192,7 @@ def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
         lost and (not facts.gold.carried or any(each.place in ("without", "cut") for each in lost))
     ):
         return None
-    if came.first(GOLD_FIRST, GOLD_AGAIN, NO_DISTRACTORS) and not facts.cut_off.is_sure:
+    if came.first(GOLD_AT_BOTH_ENDS, NO_DISTRACTORS, PASSAGES_ALONE) and not facts.cut_off.is_sure:
         return None
     return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off.why, came.first())
 
@@ -188,7 +203,7 @@ def _no_retriever(facts: Facts, came: _Came) -> Diagnosis | None:
     if not facts.tells:
         said = "its rows have neither chunks nor steps: whether the evidence was found cannot be known"
         return Diagnosis(UNDETERMINED, "the pipeline does not say what it looked up", said, came.first(GOLD_CONTEXT))
-    return Diagnosis(RETRIEVAL_MISS, "no retriever", "the pipeline was given no context: nothing was looked up")
+    return Diagnosis(RETRIEVAL_MISS, "no retriever", _NO_CONTEXT)
 
 
 def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
@@ -213,6 +228,7 @@ def _where(fact: QuoteFact) -> str:
 
 _PLACES = {
     "not in the index": "is not in the index",
+    "left out": "is in the index without its end",
     "cut": "is in the index, but no chunk holds the quote whole",
     "not found": "is in the index, and no candidate",
     "missing": "is not in the context",
@@ -223,12 +239,14 @@ _PLACES = {
 
 def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
     there = "all that is needed was in the context"
-    if by := came.first(GOLD_FIRST, GOLD_AGAIN):
-        how = "with the gold in front" if by == GOLD_FIRST else "given twice"
-        said = f"{there}{_stood(facts.gold)}; {how} it is right"
+    if by := came.first(GOLD_AT_BOTH_ENDS):
+        said = f"{there}{_stood(facts.gold)}; with the evidence first and last it is right"
         return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
     if by := came.first(NO_DISTRACTORS):
         return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; without the other chunks it is right", by)
+    if by := came.first(PASSAGES_ALONE):
+        said = f"{there}{_stood(facts.gold)}; with the passages alone, without the rest of their chunks, it is right"
+        return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
     if facts.abstained:
         return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", came.first())
     left = list(_unsaid(facts))

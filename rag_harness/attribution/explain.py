@@ -16,6 +16,7 @@ from rag_harness.attribution.failing import (
     WORST,
     Suspect,
     failed_gates,
+    first_cases,
     first_rows,
     rows_of,
     suspect,
@@ -24,7 +25,8 @@ from rag_harness.attribution.failing import (
 )
 from rag_harness.attribution.gold import gold_facts
 from rag_harness.attribution.interventions import TWICE, altered
-from rag_harness.attribution.right import rightness
+from rag_harness.attribution.right import refuses, rightness
+from rag_harness.attribution.swapped import Golds
 from rag_harness.attribution.unfinished import CutOff, Habits, cut_off, habits_of
 from rag_harness.errors import DataError
 from rag_harness.once import Once
@@ -140,10 +142,19 @@ class Explainer:
             # Gold that its evidence contradicts makes no answer look bad: it is looked for among all.
             return row.query_id in chosen or (only is None and _may_contradict(row))
 
+        golds = Once(lambda: Golds(first_cases(self._output, self._manifest, name)))
         habits = Once(lambda: habits_of(first_rows(self._output, self._manifest, name)))
         rows = rows_of(self._output, self._manifest, name, is_looked_at)
         looked_at = (
-            _failed(chosen.get(row.query_id) or suspect(table, row.query_id), case, row, subject, table, habits.get)
+            _failed(
+                chosen.get(row.query_id) or suspect(table, row.query_id),
+                case,
+                row,
+                subject,
+                table,
+                habits.get,
+                golds.get,
+            )
             for case, row in rows
         )
         meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
@@ -172,20 +183,23 @@ def _failed(
     subject: Subject,
     table: SuiteTable,
     habits: Callable[[], Habits],
+    golds: Callable[[], Golds],
 ) -> _Failed:
     right = rightness(case, row.llm_answer, row.abstained)
+    abstained = row.abstained or refuses(row.llm_answer)
     sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
     facts = Facts(
         query=row.query,
         answer=row.llm_answer,
         answerable=case.answerable,
-        abstained=row.abstained,
+        abstained=abstained,
         retrieves=bool(table.totals.retrieves),
         right=right,
         gold=gold_facts(case, row, subject.shelf),
         category=suspect.category,
         tells=_tells(row),
-        cut_off=CutOff() if right.right or row.abstained else cut_off(row, sources, habits()),
+        cut_off=CutOff() if right.right or abstained else cut_off(row, sources, habits()),
+        others_gold="" if right.right or abstained else golds().other(case, row.llm_answer, right),
         judged=suspect.judged,
     )
     return _Failed(suspect, case, row, facts, subject)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -34,6 +35,7 @@ FAILED = (
 """Categories of answers that failed."""
 _FIRST = 1_000
 """Answers of an experiment that are read to see how its answers end."""
+_FIRST_CASES = 5_000
 WORST = 10
 """So many an experiment are looked at beside those of these categories."""
 AGAINST_TRUTH = ("answer_correctness", "nugget_recall")
@@ -161,6 +163,12 @@ def first_rows(output: Path, manifest: RunManifest, experiment: str) -> Iterator
     is_of_run = of_run(record)
     answers = (row for row in rows_in(output / record.file) if row.ok and is_of_run(row))
     return islice(answers, _FIRST)
+
+
+def first_cases(output: Path, manifest: RunManifest, experiment: str) -> Iterator[Case]:
+    """Yield the first cases of an experiment's data: as many as are looked through for gold that was swapped."""
+    with closing(CaseFile(output, manifest.suites[experiment].data)) as cases:
+        yield from (cases[n].case for n in range(min(len(cases.ids), _FIRST_CASES)))
 
 
 def rows_of(

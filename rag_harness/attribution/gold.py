@@ -17,9 +17,18 @@ from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Case, Chunk
 
 Place = Literal[
-    "in context", "lost in reranking", "ranked below k", "not found", "cut", "without", "not in the index", "missing"
+    "in context",
+    "lost in reranking",
+    "ranked below k",
+    "not found",
+    "cut",
+    "without",
+    "left out",
+    "not in the index",
+    "missing",
 ]
-"""Where a quote is: ``without`` is a page that came without it; ``missing``: nobody knows what the index holds."""
+"""Where a quote is: ``without`` is a page that came without it, ``left out`` one that is in the index as far as before
+it; ``missing``: nobody knows what the index holds."""
 _NOTHING_SHARED = 0.25
 _SAME_TEXT, _LEAST_SAME = 0.8, 30
 """Share of a shortened chunk, from its beginning or its end, that is as the whole chunk has it: marks may be added. So
@@ -152,11 +161,13 @@ def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> Quote
 
 def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
     """Return where a quote got lost that no chunk of the index holds, or of whose index nobody knows."""
-    came = any(chunk.metadata.filename == fact.filename for chunk in row.retrieved_chunks)
+    came = bool(_of_page(fact.filename, row, shelf))
     if shelf is None or not shelf.knows_index:
         return _without(fact, row, shelf) if came else fact
     if not shelf.of_page(fact.filename):
         return replace(fact, place="not in the index")
+    if shelf.ends_before(fact.filename, fact.quote):
+        return replace(fact, place="left out")
     is_cut = shelf.is_cut(fact.filename, fact.quote)
     return _without(fact, row, shelf) if came and not is_cut else replace(fact, place="cut")
 
@@ -180,7 +191,8 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
         part = int(len(text) * _SAME_TEXT)
         for whole in holders:
             known = folded(whole.text)
-            is_part = 0 < part < len(known) and (text[:part] in known or text[-part:] in known)
+            # A text that is empty is a part of any.
+            is_part = part < len(known) and (text[:part] in known or text[len(text) - part :] in known)
             is_same = whole.chunk_id == chunk.chunk_id or part >= _LEAST_SAME
             if len(text) < len(known) and is_part and is_same:
                 yield len(text), len(known)
@@ -188,9 +200,26 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
 
 def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
     """Say of a page in the context that it came without a quote, and how much of it came."""
-    came = sum(len(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == fact.filename)
+    came = sum(len(chunk.text) for chunk in _of_page(fact.filename, row, shelf))
     whole = len(shelf.page_text(fact.filename)) if shelf is not None else 0
     return replace(fact, place="without", position=None, sent=(came, whole if whole > came else 0))
+
+
+def _of_page(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> list[RetrievedChunk]:
+    """Return what came of a page: by its name, or by its text where a service has names of its own."""
+    page = folded(shelf.page_text(doc_id)) if shelf is not None else ""
+
+    def is_part(chunk: RetrievedChunk) -> bool:
+        text = folded(chunk.text)
+        part = int(len(text) * _SAME_TEXT)
+        return part >= _LEAST_SAME and (text[:part] in page or text[-part:] in page)
+
+    known = shelf.documents if shelf is not None else {}
+    return [
+        chunk
+        for chunk in row.retrieved_chunks
+        if chunk.metadata.filename == doc_id or (chunk.metadata.filename not in known and is_part(chunk))
+    ]
 
 
 def _lacks_the_answer(case: Case, doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> bool:

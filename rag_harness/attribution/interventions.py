@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from rag_harness.attribution.gold import GoldFacts
-from rag_harness.attribution.shelf import Shelf, says
+from rag_harness.attribution.shelf import Shelf, folded, says
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import RetrievedChunk
 from rag_harness.types import Chunk, Hit
 
 TWICE = ("+twice", "+thrice", "+a_fourth_time")
 """The same again. Once is not enough: what fails three times in ten looks repaired by anything."""
-GOLD_CONTEXT, NO_CONTEXT, GOLD_FIRST = "+gold_context", "+no_context", "+gold_first"
-GOLD_AGAIN, NO_DISTRACTORS, CURRENT_VERSIONS = "+gold_again", "+no_distractors", "+current_versions"
+GOLD_CONTEXT, NO_CONTEXT, GOLD_AT_BOTH_ENDS = "+gold_context", "+no_context", "+gold_at_both_ends"
+NO_DISTRACTORS, PASSAGES_ALONE, CURRENT_VERSIONS = "+no_distractors", "+passages_alone", "+current_versions"
 
-Altered = Callable[[Sequence[Hit], Sequence[Chunk], Collection[str]], "list[Hit] | None"]
-"""Hits of the row, gold chunks, ids of outdated pages -> what is given instead."""
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What an intervention may put into a context, or take out of it.
+
+    Attributes:
+        chunks: that say the needed quotes, whole.
+        passages: the needed quotes alone, a chunk each; none where a page stands for its quotes.
+        superseded: ids of outdated pages.
+    """
+
+    chunks: Sequence[Chunk]
+    passages: Sequence[Chunk] = ()
+    superseded: Collection[str] = ()
+
+
+Altered = Callable[[Sequence[Hit], Gold], "list[Hit] | None"]
+"""Hits of the row, gold -> what is given instead."""
 
 
 def hits_of(row: ExperimentResult, shelf: Shelf | None) -> list[Hit]:
@@ -51,7 +68,7 @@ def gold_chunks(hits: Sequence[Hit], facts: GoldFacts, shelf: Shelf | None) -> l
 
 
 def _gold(doc_id: str, quote: str, shelf: Shelf | None) -> list[Chunk]:
-    own = f"{doc_id}#gold-{blake2b(quote.encode(), digest_size=4).hexdigest()}"
+    own = _name(doc_id, quote)
     if shelf is None:
         return [Chunk(own, doc_id, quote)] if quote else []
     if not quote:
@@ -60,53 +77,53 @@ def _gold(doc_id: str, quote: str, shelf: Shelf | None) -> list[Chunk]:
     return holding[:1] or [Chunk(own, doc_id, shelf.passage(doc_id, quote))]
 
 
-def _gold_context(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) -> list[Hit] | None:
+def _gold_context(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
     """Put gold that is missing in the places of the last hits that are none: the prompt keeps its length."""
-    given = {hit.chunk.chunk_id for hit in hits}
-    missing = [chunk for chunk in gold if chunk.chunk_id not in given]
+    given, wanted = {hit.chunk.chunk_id for hit in hits}, _ids(gold.chunks)
+    missing = [chunk for chunk in gold.chunks if chunk.chunk_id not in given]
     if not missing:
         return None
-    wanted = {chunk.chunk_id for chunk in gold}
     others = [n for n, hit in enumerate(hits) if hit.chunk.chunk_id not in wanted]
     leaving = set(others[len(others) - min(len(missing), len(others)) :])
     kept = [hit for n, hit in enumerate(hits) if n not in leaving]
     return _ranked([*kept, *_as_hits(missing)])
 
 
-def _no_context(hits: Sequence[Hit], _: Sequence[Chunk], __: Collection[str]) -> list[Hit] | None:
+def _no_context(hits: Sequence[Hit], _: Gold) -> list[Hit] | None:
     return [] if hits else None
 
 
-def _gold_first(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) -> list[Hit] | None:
-    wanted = {chunk.chunk_id for chunk in gold}
-    ordered = sorted(hits, key=lambda hit: hit.chunk.chunk_id not in wanted)
-    return _ranked(ordered) if ordered != list(hits) else None
+def _gold_at_both_ends(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+    """Put the evidence first, and once more last: whichever end of its context a prompt loses, it has the other."""
+    wanted = _ids(gold.chunks)
+    found = [hit for hit in hits if hit.chunk.chunk_id in wanted]
+    others = [hit for hit in hits if hit.chunk.chunk_id not in wanted]
+    return _ranked([*found, *others, *found]) if found else None
 
 
-def _gold_again(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) -> list[Hit] | None:
-    """Repeat a context that is all evidence: there is no other order that could show that its end is not read."""
-    wanted = {chunk.chunk_id for chunk in gold}
-    is_all = bool(hits) and all(hit.chunk.chunk_id in wanted for hit in hits)
-    return _ranked([*hits, *hits]) if is_all else None
-
-
-def _no_distractors(hits: Sequence[Hit], gold: Sequence[Chunk], _: Collection[str]) -> list[Hit] | None:
-    wanted = {chunk.chunk_id for chunk in gold}
+def _no_distractors(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+    wanted = _ids(gold.chunks)
     kept = [hit for hit in hits if hit.chunk.chunk_id in wanted]
     return _ranked(kept) if kept and len(kept) < len(hits) else None
 
 
-def _current_versions(hits: Sequence[Hit], _: Sequence[Chunk], outdated: Collection[str]) -> list[Hit] | None:
-    kept = [hit for hit in hits if hit.chunk.doc_id not in outdated]
+def _passages_alone(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+    """Give the passages without the rest of their chunks, twice: a prompt may shorten each chunk, or lose one."""
+    same = {folded(hit.chunk.text) for hit in hits} >= {folded(chunk.text) for chunk in gold.passages}
+    return None if same or not hits else _ranked(_as_hits([*gold.passages, *gold.passages]))
+
+
+def _current_versions(hits: Sequence[Hit], gold: Gold) -> list[Hit] | None:
+    kept = [hit for hit in hits if hit.chunk.doc_id not in gold.superseded]
     return _ranked(kept) if len(kept) < len(hits) else None
 
 
 INTERVENTIONS: Mapping[str, Altered] = {
     GOLD_CONTEXT: _gold_context,
     NO_CONTEXT: _no_context,
-    GOLD_FIRST: _gold_first,
-    GOLD_AGAIN: _gold_again,
+    GOLD_AT_BOTH_ENDS: _gold_at_both_ends,
     NO_DISTRACTORS: _no_distractors,
+    PASSAGES_ALONE: _passages_alone,
     CURRENT_VERSIONS: _current_versions,
 }
 
@@ -114,9 +131,25 @@ INTERVENTIONS: Mapping[str, Altered] = {
 def altered(row: ExperimentResult, facts: GoldFacts, shelf: Shelf | None) -> dict[str, list[Hit]]:
     """Return what each intervention gives in place of the row's context, without those that would change nothing."""
     hits = hits_of(row, shelf)
-    gold = gold_chunks(hits, facts, shelf)
-    made = {name: change(hits, gold, facts.superseded) for name, change in INTERVENTIONS.items()}
+    gold = Gold(gold_chunks(hits, facts, shelf), _passages(facts), facts.superseded)
+    made = {name: change(hits, gold) for name, change in INTERVENTIONS.items()}
     return {name: changed for name, changed in made.items() if changed is not None}
+
+
+def _passages(facts: GoldFacts) -> list[Chunk]:
+    """Return the needed quotes, a chunk each, where the model was given all of them: else it lacks them for sure."""
+    needed = facts.needed
+    if facts.lost or not all(fact.quote for fact in needed):
+        return []
+    return [Chunk(_name(fact.filename, fact.quote), fact.filename, fact.quote) for fact in needed]
+
+
+def _name(doc_id: str, quote: str) -> str:
+    return f"{doc_id}#gold-{blake2b(quote.encode(), digest_size=4).hexdigest()}"
+
+
+def _ids(chunks: Sequence[Chunk]) -> set[str]:
+    return {chunk.chunk_id for chunk in chunks}
 
 
 def _as_hits(chunks: Sequence[Chunk]) -> list[Hit]:

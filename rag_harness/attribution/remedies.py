@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 REMEDIES: Mapping[tuple[str, str], str] = {
     ("Retrieval Miss", ""): "read the evidence beside the question: what would have to match?",
-    ("Retrieval Miss", "no retriever"): "expect no more than the model knows, or give it a context",
+    (
+        "Retrieval Miss",
+        "no retriever",
+    ): "give it a context; if it has one, return it in the PipelineOutput",
     ("Retrieval Miss", "not in the index"): "add the page to the documents, or find out why it was left out",
     ("Retrieval Miss", "cut by a chunk border"): "larger chunks or more overlap: --rag-chunk-size, --rag-chunk-overlap",
     (
@@ -28,7 +31,7 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     (
         "Logic Failure",
         "not read where it stood",
-    ): "read the prompt as sent: is the last chunk in it? else a reranker, or fewer chunks",
+    ): "read the prompt as sent: has it all chunks, whole? else a reranker, or fewer chunks",
     ("Logic Failure", "wrong refusal"): "soften the instruction to refuse, or a stronger model",
     (
         "Logic Failure",
@@ -37,6 +40,10 @@ REMEDIES: Mapping[tuple[str, str], str] = {
     ("Logic Failure", "distracted"): "fewer chunks (--rag-top-k), or a reranker that drops what does not belong",
     ("Logic Failure", "incomplete multi-hop"): "ask for every part: a prompt that lists them, or sub-questions",
     ("Noise", ""): "temperature 0 and a seed; else answer each query several times and judge the mean",
+    (
+        "Gold Doubtful",
+        "the gold is that of another question",
+    ): "look for rows that have shifted: mend the case, and those beside it",
     ("Gold Doubtful", ""): "read question, ground truth and evidence; mend the case or leave it out",
     (
         "Gold Doubtful",

@@ -22,6 +22,18 @@ from rag_harness.types import Case
 FIGURES, WORDS = 2 / 3, 0.5
 """Shares of the figures, and of the content words, from which an answer carries a text."""
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_SENTENCE, _SHORT = re.compile(r"(?<=[.!?])\s+"), 300
+_NOT = r"(?:cannot|can['’]?t|could not|couldn['’]t|(?:am |are |was |were )?(?:unable|not able) to)"
+_TEXT = r"(?:information|context|sources?|documents?|pages?|passages?|text|material|knowledge base|question|answer)"
+_SAY = "answer|contain|cover|explain|give|have|include|mention|provide|say|speak|specify|state|tell"
+_REFUSES = re.compile(
+    rf"\b{_NOT} (?:be )?(?:\w+ )?(?:answer|determin|find|found|locat|help|provide|tell|say)"
+    rf"|\b(?:no|not enough|insufficient|too little)(?: \w+)? {_TEXT}\b"
+    rf"|\b{_TEXT}\b.{{0,60}}?(?:\bnot|n['’]t) (?:{_SAY})|\bnot\b.{{0,40}}?\b(?:in|from|by|among) the(?: \w+)? {_TEXT}\b"
+    r"|\bdo(?: not|n['’]t) (?:have|know)\b|\bsorry\b|\bno idea\b",
+    re.I,
+)
+"""A sentence that refuses. One about the matter, "delivery is not included", does not."""
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.I)
 
 
@@ -43,6 +55,7 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     """Return how right ``answer`` is by the gold of its case."""
     if not abstained and foreign(answer):
         return Rightness(None, False)
+    abstained = abstained or refuses(answer)
     if not case.answerable:
         return Rightness(float(abstained), abstained)
     wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or figures_of(text)]
@@ -51,6 +64,12 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
     if abstained or not answer.strip():
         return Rightness(0.0, False)
     return max((_carried(answer, text) for text in wanted), key=lambda each: (each.right, each.value or 0.0))
+
+
+def refuses(answer: str) -> bool:
+    """Return whether an answer says in words of its own that it does not know; one that says more does not."""
+    said = [each for each in _SENTENCE.split(answer.strip()) if each.strip()] if len(answer) <= _SHORT else []
+    return bool(said) and all(_REFUSES.search(sentence) for sentence in said)
 
 
 def needed_quotes(case: Case) -> list[str]:

@@ -51,6 +51,12 @@ class Shelf:
         inside = sum(len(text) for text in set(texts) if text in wanted)
         return bool(first and last) and first + last + inside >= len(wanted)
 
+    def ends_before(self, doc_id: str, quote: str) -> bool:
+        """Return whether ``quote`` stands behind all that the index has of its page."""
+        span = self._span(doc_id, quote)
+        last = max((chunk.end for chunk in self.of_page(doc_id)), default=0)
+        return span is not None and 0 < last <= span[0]
+
     def passage(self, doc_id: str, quote: str) -> str:
         """Return the paragraph of a page that ``quote`` stands in; the quote alone where there is no such page."""
         span = self._span(doc_id, quote)

@@ -31,6 +31,8 @@ _HANGING_WORDS = """
 """
 _OPEN_ENDED = frozenset(_HANGING_WORDS.split())
 """Words that end no English sentence."""
+_LAST_FIGURE = re.compile(r"([^\W\d_]+|[€£$])\s?(\d+)$")
+"""A word or a sign, and the digits that a text ends in."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’.,:][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _NO_SENTENCE = re.compile(r"\s*(?:[-*•|#>]|\d+[.)]\s|[^.!?:]{1,40}:\s)")
@@ -137,7 +139,7 @@ def _signs(text: str, sources: Sequence[str], habits: Habits) -> Iterator[CutOff
         yield CutOff(said)
     if _is_open(text):
         yield CutOff(f"{said}: what it opens it does not close")
-    if whole := _begun_word(text, words, sources):
+    if whole := _begun_word(text, words, sources) or _begun_figure(text, sources):
         yield CutOff(f"{said}, the beginning of “{whole}”", is_sure=True)
     last = _SENTENCE.split(text)[-1]
     if rest := _goes_on(last, sources) or _goes_on(text, sources):
@@ -167,6 +169,16 @@ def _begun_word(text: str, words: Sequence[str], sources: Sequence[str]) -> str:
         if word.startswith(last) and word != f"{last}s"
     ]
     return next((word for ahead, word in longer if ahead == before), "")
+
+
+def _begun_figure(text: str, sources: Sequence[str]) -> str:
+    """Return the figure of a source that the last figure is the beginning of, where it stands behind the same sign."""
+    found = _LAST_FIGURE.search(text[-40:])
+    if not found:
+        return ""
+    begun = re.compile(rf"(?<!\w){re.escape(found[1])}\s?({found[2]}(?:[.,:]?\d)*)(?![\w%])", re.I)
+    same = [each[1] for source in sources for each in begun.finditer(source)]
+    return same[0] if same and found[2] not in same else ""
 
 
 def _goes_on(sentence: str, sources: Sequence[str]) -> str:

@@ -26,13 +26,13 @@ def test_causes_are_printed_and_kept(run: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert "x1: 1 of 1 causes are from rows and gold alone (observational)" in said
     assert "x1 is not registered" in said
-    assert "    Logic Failure: misread" in said
+    assert "    Logic Failure: wrong refusal" in said
     assert [line.query_id for line in read_causes(run)] == ["q0"]
 
 
 def test_one_trial_and_one_that_did_not_fail(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(run), "x1-q0", "--rows-only"]) == 0
-    assert "cause        Logic Failure: misread (observational)" in capsys.readouterr().out
+    assert "cause        Logic Failure: wrong refusal (observational)" in capsys.readouterr().out
     assert main(["explain", str(run), "x1-q1", "--rows-only"]) == 0
     assert capsys.readouterr().out == "x1-q1 did not fail: its answer carries the gold.\n"
 

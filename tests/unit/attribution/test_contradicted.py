@@ -66,3 +66,24 @@ def test_most_answers_need_not_be_looked_at() -> None:
     assert may_contradict("How long?", "44 days", "33 days")
     assert not may_contradict("How long?", "33 days", "33 days, or so")
     assert not may_contradict("How long?", "44 days", "Soon.")
+
+
+@pytest.mark.parametrize(
+    ("truth", "quote", "answer", "found"),
+    [
+        ("It takes 20 hours.", "It takes 20 minutes.", "It takes 20 minutes.", "20 minute"),
+        ("It costs £40.", "It costs 40 euros.", "40 EUR.", "40 euro"),
+        ("A case weighs 20 g.", "A case weighs 20 kg.", "20 kilograms", "20 kilogram"),
+        ("It is 9 per mille.", "It is 9 %.", "9 percent", "9 %"),
+        ("It takes 20 min.", "It takes 20 minutes.", "It takes 20 minutes.", ""),
+        ("A 30-day window.", "Within 30 days.", "30 days", ""),
+        ("It takes 20 hours.", "It takes 20 minutes.", "It takes 20 hours.", ""),
+        ("It takes 20 hours.", "It takes 20 minutes, or 20 hours by sea.", "It takes 20 minutes.", ""),
+        ("It takes 1 hour 20.", "It takes 20 minutes.", "20 minutes", ""),
+    ],
+)
+def test_the_same_figure_in_another_unit(truth: str, quote: str, answer: str, found: str) -> None:
+    case = Case(Query("q", "How much?"), ground_truth=truth, evidence=(Evidence("a.md", quote),))
+    said = contradiction(case, answer, [])
+    assert said.startswith(f"the evidence says {found}, as the answer does") if found else not said
+    assert may_contradict("How much?", truth, answer) or not found

@@ -74,19 +74,30 @@ STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
         (facts(GoldFacts((GONE,)), retrieves=False), {}, "Retrieval Miss", "no retriever", ""),
         (facts(GoldFacts((GONE,))), tried("+gold_context"), "Retrieval Miss", "not found", "+gold_context"),
         (facts(abstained=True), {}, "Logic Failure", "wrong refusal", ""),
-        (facts(abstained=True), tried("+gold_first"), "Logic Failure", "not read where it stood", "+gold_first"),
-        (facts(), tried("+gold_first"), "Logic Failure", "not read where it stood", "+gold_first"),
-        (facts(abstained=True), tried("+gold_again"), "Logic Failure", "not read where it stood", "+gold_again"),
+        (
+            facts(abstained=True),
+            tried("+gold_at_both_ends"),
+            "Logic Failure",
+            "not read where it stood",
+            "+gold_at_both_ends",
+        ),
+        (facts(), tried("+gold_at_both_ends"), "Logic Failure", "not read where it stood", "+gold_at_both_ends"),
         (facts(abstained=True), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
         (facts(cut_off=CutOff("it ends")), {}, "Logic Failure", "cut short", ""),
         (
             facts(cut_off=CutOff("it ends")),
-            tried("+gold_first"),
+            tried("+gold_at_both_ends"),
             "Logic Failure",
             "not read where it stood",
-            "+gold_first",
+            "+gold_at_both_ends",
         ),
-        (facts(cut_off=CutOff("limit", True)), tried("+gold_first"), "Logic Failure", "cut short", "+gold_first"),
+        (
+            facts(cut_off=CutOff("limit", True)),
+            tried("+gold_at_both_ends"),
+            "Logic Failure",
+            "cut short",
+            "+gold_at_both_ends",
+        ),
         (facts(GoldFacts((GONE,)), cut_off=CutOff("limit", True)), {}, "Retrieval Miss", "not found", ""),
         (
             facts(GoldFacts((GONE,)), retrieves=False, tells=False, cut_off=CutOff("limit", True)),
@@ -117,7 +128,22 @@ STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
             "the answer has the figure of the evidence",
             "",
         ),
+        (
+            facts(others_gold="that of q9"),
+            {},
+            "Gold Doubtful",
+            "the gold is that of another question",
+            "",
+        ),
         (facts(), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
+        (facts(), tried("+passages_alone"), "Logic Failure", "not read where it stood", "+passages_alone"),
+        (
+            facts(cut_off=CutOff("it ends")),
+            tried("+passages_alone"),
+            "Logic Failure",
+            "not read where it stood",
+            "+passages_alone",
+        ),
         (facts(GoldFacts((HERE, ALSO)), answer="It costs €9."), {}, "Logic Failure", "incomplete multi-hop", ""),
         (facts(), {}, "Logic Failure", "misread", ""),
         (facts(GoldFacts(nothing="no gold at all"), right=Rightness(None, False)), {}, "Undetermined", "no gold", ""),
@@ -149,8 +175,8 @@ def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
 
 
 def test_evidence_that_is_not_read_says_where_it_stood() -> None:
-    found = diagnose(facts(GoldFacts((HERE,), given=5), abstained=True), tried("+gold_first"))
-    assert "at place 5 of 5; with the gold in front it is right" in found.evidence
+    found = diagnose(facts(GoldFacts((HERE,), given=5), abstained=True), tried("+gold_at_both_ends"))
+    assert "at place 5 of 5; with the evidence first and last it is right" in found.evidence
     assert "prompt as sent" in found.remedy
 
 

@@ -60,7 +60,7 @@ def test_derived_trials_are_rows_of_their_own_and_are_not_run_twice(run: Path) -
 
 def test_an_altered_context_that_has_changed_is_run_again(run: Path) -> None:
     explained(run, experiment(refusing()))
-    file = result_path(run, "x1+gold_first")
+    file = result_path(run, "x1+gold_at_both_ends")
     stored = read_rows(file)
     assert stored
     file.write_text("".join(row.model_copy(update={"retrieved_chunks": ()}).line() for row in stored))

@@ -76,6 +76,29 @@ def test_a_chunk_that_came_shorter_than_the_index_has_it_lost_the_quote(part: sl
         assert (lost.place, lost.sent) == ("without", (45, len(CHUNKS[GOLD].text)))
 
 
+@pytest.mark.parametrize("known", [shelf(), Shelf(None, PAGES)])
+def test_a_chunk_that_came_without_its_text_lost_the_quote(known: Shelf) -> None:
+    empty = make_row(retrieved_chunks=[make_chunk(GOLD, text="")], candidates=[{"chunk_id": GOLD, "score": 1.0}])
+    (lost,) = gold_facts(TENT, empty, known).lost
+    assert (lost.place, lost.sent[0]) == ("without", 0)
+
+
+@pytest.mark.parametrize("name", ["hit-1", "tent.md"])
+def test_a_page_is_known_by_its_text_where_a_service_has_names_of_its_own(name: str) -> None:
+    sent = make_chunk(f"{name}#1", text=CHUNKS[GOLD].text[:40])
+    (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[sent], candidates=[]), Shelf(None, PAGES)).lost
+    assert (lost.place, lost.sent) == ("without", (40, len(PAGES[2].text)))
+    other = make_chunk(f"{name}#1", text="Tents are sold in the shop at the harbour, and there alone.")
+    (lost,) = gold_facts(TENT, make_row(retrieved_chunks=[other], candidates=[]), Shelf(None, PAGES)).lost
+    assert lost.place == ("missing" if name == "hit-1" else "without")
+
+
+def test_the_end_of_a_page_that_the_index_lacks_is_not_in_the_index() -> None:
+    first = [chunk for chunk in CHUNKS.values() if chunk.doc_id == "tent.md" and chunk.chunk_id != GOLD]
+    (lost,) = gold_facts(TENT, row([BESIDE]), Shelf(first, PAGES)).lost
+    assert lost.place == "left out"
+
+
 def test_an_index_of_shortened_chunks_is_no_border_through_the_quote() -> None:
     """Of a quote that a border cuts, both pieces are there."""
     others = [chunk for chunk in CHUNKS.values() if chunk.chunk_id != GOLD]

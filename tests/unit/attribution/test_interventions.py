@@ -10,6 +10,7 @@ from rag_harness.attribution.shelf import Shelf
 from rag_harness.types import Hit
 from tests.unit.attribution.made_up import CASES, OLD, PAGES, halved
 from tests.unit.attribution.test_gold import BESIDE, CHUNKS, GOLD, LAMP, STALE, TENT, row, shelf
+from tests.unit.rows import make_chunk, make_row
 
 OTHER = "desk.md#chunk_0"
 
@@ -32,10 +33,19 @@ def test_gold_that_is_there_can_be_put_first_and_alone() -> None:
     found = changed([BESIDE, GOLD, OTHER])
     assert found == {
         "+no_context": [],
-        "+gold_first": [GOLD, BESIDE, OTHER],
+        "+gold_at_both_ends": [GOLD, BESIDE, OTHER, GOLD],
         "+no_distractors": [GOLD],
     }
-    assert changed([GOLD]) == {"+no_context": [], "+gold_again": [GOLD, GOLD]}
+    assert changed([GOLD]) == {"+no_context": [], "+gold_at_both_ends": [GOLD, GOLD]}
+
+
+def test_a_passage_is_given_without_the_rest_of_its_chunk_where_it_has_one() -> None:
+    whole = replace(CHUNKS[GOLD], text=f"Tents are light. {CHUNKS[GOLD].text} Wet ones are not taken back.")
+    found = make_row(retrieved_chunks=[make_chunk(GOLD, text=whole.text)])
+    known = Shelf([whole], PAGES)
+    hits = altered(found, gold_facts(TENT, found, known), known)["+passages_alone"]
+    assert [hit.chunk.text for hit in hits] == [TENT.evidence[0].quote] * 2
+    assert "+passages_alone" not in changed([BESIDE])  # what the model was not given is not for the prompt to lose
 
 
 def test_outdated_pages_are_taken_out() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_harness.attribution.right import figures_of, needed_quotes, rightness
+from rag_harness.attribution.right import figures_of, needed_quotes, refuses, rightness
 from rag_harness.types import Case, Evidence, Query
 
 TRUTH = "The fee is €9.90 and is refunded within 45 days."
@@ -58,3 +58,23 @@ def test_an_answer_in_another_language_is_not_compared_by_english_stems() -> Non
     german = "Die Rückerstattung dauert drei Tage und wird auf die Karte gebucht, mit der Sie bezahlt haben."
     assert rightness(asked(), german, False).value is None
     assert rightness(asked(answerable=False), german, False).value is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ("This can't be answered from the information provided.", True),
+        ("I'm sorry, but the documents do not mention the fee. I cannot help with that.", True),
+        ("There is not enough information in the context.", True),
+        ("Unfortunately I am unable to find that.", True),
+        ("Delivery is not included.", False),
+        ("The fee cannot be refunded.", False),
+        ("The pages say that the fee is not refunded.", False),
+        ("The documents do not mention the fee. The price is €9.", False),
+        ("", False),
+        ("I cannot find it. " * 100, False),
+    ],
+)
+def test_a_refusal_in_other_words(answer: str, refused: bool) -> None:
+    assert refuses(answer) is refused
+    assert rightness(asked(answerable=False), answer, False).right is refused

@@ -92,3 +92,19 @@ def test_an_answer_that_ends_unlike_the_others_may_have_been_cut_off() -> None:
     bare = Habits([f"the answer to it is {n}" for n in range(5)])
     assert cut_off(said("the answer to all of it stands"), [], bare) == CutOff()
     assert cut_off(said("Colour: red; Size: 3"), [], habits) == CutOff()
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "whole"),
+    [
+        ("It costs €3", "A crossing is €39 a day.", "39"),
+        ("The card is valid for 1", "It is valid for 14 months.", "14"),
+        ("It costs €3", "Either €3 or €39.", ""),
+        ("It costs €3", "It has 39 seats.", ""),
+        ("It costs €39", "A crossing is €39 a day.", ""),
+        ("It costs €3.", "A crossing is €39 a day.", ""),
+    ],
+)
+def test_a_figure_may_be_cut_in_its_middle(text: str, source: str, whole: str) -> None:
+    found = cut_off(said(text), [source], NOBODY)
+    assert found == (CutOff(f"it ends “…{text}”, the beginning of “{whole}”", is_sure=True) if whole else CutOff())

@@ -1,0 +1,41 @@
+"""Gold that is that of another question."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_harness.attribution.right import rightness
+from rag_harness.attribution.swapped import Golds
+from rag_harness.types import Case
+from tests.unit.attribution.made_up import CASES
+
+SHIFTED = [
+    replace(case, ground_truth=other.ground_truth, evidence=other.evidence)
+    for case, other in zip(CASES, [*CASES[1:], CASES[0]], strict=True)
+]
+
+
+def other(case: Case, answer: str, cases: list[Case]) -> str:
+    return Golds(cases).other(case, answer, rightness(case, answer, False))
+
+
+@pytest.mark.parametrize("n", range(len(CASES)))
+def test_rows_that_have_shifted(n: int) -> None:
+    said = other(SHIFTED[n], CASES[n].ground_truth, SHIFTED)
+    assert said == f"the answer is the ground truth of {CASES[n - 1].query.query_id}, which fits the question better"
+
+
+def test_an_answer_to_another_question_is_the_answers_fault() -> None:
+    assert other(CASES[0], CASES[1].ground_truth, CASES) == ""
+
+
+def test_a_right_answer_and_one_that_nobody_can_hold_against_anything_say_nothing() -> None:
+    assert other(CASES[0], CASES[0].ground_truth, SHIFTED) == ""
+    assert other(replace(CASES[0], ground_truth="", evidence=()), CASES[1].ground_truth, CASES) == ""
+
+
+def test_a_ground_truth_of_a_word_or_two_is_nobodys() -> None:
+    short = replace(CASES[1], ground_truth="Yes, lamp.")
+    assert other(SHIFTED[0], "Yes, lamp.", [short]) == ""
