@@ -1,6 +1,6 @@
-"""Faults planted by somebody who did not write the rules of the diagnosis: see README.md beside this file.
+"""Faults planted by somebody who did not write the rules of the diagnosis: see planted_second_hand/README.md.
 
-    python benchmarks/planted_second_hand/run.py [--suite retail|ferry] [--reader simulated|embedded] [--fault NAME]
+    python benchmarks/planted_second_hand.py [--suite retail|ferry] [--reader simulated|embedded] [--fault NAME]
 
 A pipeline is BM25, a context of ``K`` chunks that it reports, a prompt, a reader and an answer. A fault alters one of
 these, or the gold. What the reader knows is the text of the prompt. The same trials are explained as ``rag-harness
@@ -43,14 +43,14 @@ from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Completion, Hit, Message, PipelineOutput, Query
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "planted_second_hand"
 ROOT = HERE.parents[1]
 FERRY = {"kb_dir": str(HERE / "ferry"), "chunk_size": 160, "chunk_overlap": 32}
 SUITES: Mapping[str, tuple[dict[str, Any], int]] = {"retail": ({}, 6), "ferry": (FERRY, 5)}
 """Settings of each suite, and how many chunks its prompt has."""
 CANDIDATES = 20
 ABOUT_FERRIES = (
-    "You answer passengers of a ferry line, from the context alone, and cite it as [Source 1]. Say \"I don't know\" if "
+    'You answer passengers of a ferry line, from the context alone, and cite it as [Source 1]. Say "I don\'t know" if '
     'it is not enough. Reply as JSON: {"answer": "..."}'
 )
 
@@ -147,7 +147,7 @@ def shortened(fault: str, said: str) -> str:
     if fault.startswith("cut_120"):
         return said[:120].rstrip()
     if fault == "cut_comma":
-        return said.split(",")[0]
+        return said.split(",", maxsplit=1)[0]
     if fault.startswith("cut_number"):
         found = re.search(r"\d(?=\d)", re.sub(r"\[Sources?[^\]]*\]", lambda mark: "#" * len(mark[0]), said))
         return said[: found.end()] if found else said
@@ -179,7 +179,9 @@ class Knowing:
         self._cases = {case.query.text: case for case in cases}
 
     async def complete(
-        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        response_format: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Completion:
         context, _, question = messages[-1].content.rpartition("\n\nQuestion: ")
         said = self._said(self._cases[question.strip()], context)
@@ -307,8 +309,21 @@ class Suite:
         return [chunk for chunk in self.chunks if chunk.end <= lengths[chunk.doc_id] / 2 or chunk.start == 0]
 
 
-MONTHS = "January February March April May June July August September October November December".split()
-DAYS = "Mondays? Tuesdays? Wednesdays? Thursdays? Fridays? Saturdays? Sundays?".split()
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+DAYS = ["Mondays?", "Tuesdays?", "Wednesdays?", "Thursdays?", "Fridays?", "Saturdays?", "Sundays?"]
 UNITS = {
     "minutes": "hours",
     "hours": "days",
@@ -329,7 +344,7 @@ UNITS = {
     "W": "kW",
     "litres": "gallons",
 }
-NUMBERS = "two three four five six seven eight nine ten twelve".split()
+NUMBERS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve"]
 
 
 def altered(fault: str, case: Case, following: Case) -> Case:
@@ -369,10 +384,12 @@ def _wrong_number(truth: str, evidence: str) -> str:
 def _wrong_unit(truth: str, evidence: str) -> str:
     for found in re.finditer(rf"(\d[\d.,]*)(\s?)({'|'.join(UNITS)})(?!\w)", truth):
         if re.search(rf"(?<![\d.,]){re.escape(found[1])}[\s-]?{found[3].rstrip('s')}", evidence):
-            return truth[: found.start(3)] + (found[2] and UNITS[found[3]] or f" {UNITS[found[3]]}") + truth[found.end() :]
+            other = UNITS[found[3]] if found[2] else f" {UNITS[found[3]]}"
+            return truth[: found.start(3)] + other + truth[found.end() :]
     for found in re.finditer(r"€(\d[\d.,]*\d|\d)", truth):
         if found[0] in evidence:
-            return f"{truth[: found.start()]}{found[1]} {'dollars' if len(truth) % 2 else 'cents'}{truth[found.end() :]}"
+            other = "dollars" if len(truth) % 2 else "cents"
+            return f"{truth[: found.start()]}{found[1]} {other}{truth[found.end() :]}"
     return truth
 
 
@@ -394,7 +411,8 @@ async def answered(suite: Suite, experiment: Experiment, output: Path) -> dict[s
     rows: dict[str, ExperimentResult] = {}
     for case in suite.cases:
         outcome = await run_trial(Trial("x1", case), experiment.pipeline, suite.parts.settings, "f", keep)
-        assert outcome.row is not None and outcome.row.ok, outcome.row and outcome.row.why
+        assert outcome.row is not None
+        assert outcome.row.ok, outcome.row.why
         rows[case.query.query_id] = outcome.row
     return rows
 
