@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from rag_harness.attribution.right import figures_of, plain_terms, rightness, share
 from rag_harness.prompts.marks import CITATION
@@ -51,6 +52,7 @@ _UNITS = {
 }  # fmt: skip
 """A unit by each of its names. "Pounds" are money and weight: one name, so that they never differ."""
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%‰°]|\$(?=\s?\d)")
+_MOST_FIGURES, _PERCENT = 12, 100
 _SAYS_THE_SAME = 0.5
 """Share of the ground truth's words from which a sentence of a page is about the same."""
 
@@ -138,20 +140,26 @@ def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_
     # Of the only figure against one other there is nothing to mix up, whatever stands beside them.
     is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
     for mine in wrong:
+        several = len(case.evidence) > 1
+        others = asked | ((known | {each.figure for each in truth} - {mine.figure}) if several else frozenset())
         for its in right:
-            computed = _computed(its.figure, asked | (known if len(case.evidence) > 1 else frozenset()))
-            if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed:
+            is_sum = mine.figure in _computed(its.figure, others, several)
+            if (is_one or its.is_in_place_of(mine)) and not is_sum:
                 yield mine, its
 
 
-def _computed(figure: str, others: Iterable[str]) -> set[str]:
-    """Return the sums, differences and products of a figure and others: a ground truth may say such a one."""
-    first, found = _number(figure), set[str]()
-    for second in map(_number, others):
-        if first is not None and second is not None:
-            values = (first + second, abs(first - second), first * second)
-            found |= {each for value in values for each in figures_of(f"{value:.10g}")}
-    return found
+def _computed(figure: str, others: Iterable[str], is_of_several: bool) -> set[str]:
+    """Return what a ground truth may have computed of a figure and others: of several figures also sums and shares."""
+    first, given = _number(figure), [value for value in map(_number, sorted(others)) if value is not None]
+    values: list[float] = []
+    if first is not None:
+        values = [value for second in given for value in (first + second, abs(first - second), first * second)]
+    if is_of_several:
+        every = [*given, *([first] if first is not None else [])][:_MOST_FIGURES]
+        values += [sum(some) for count in (2, 3, 4) for some in combinations(every, count)]
+        values += [whole * (1 - part / 100) for whole in every for part in every if part < _PERCENT]
+        values += [abs(some - other) for some, other in combinations(every, 2)]
+    return {each for value in values for each in figures_of(f"{value:.10g}")}
 
 
 def _number(figure: str) -> float | None:

@@ -10,6 +10,8 @@ from rag_harness.types import Case
 
 _LEAST_TERMS = 3
 """Words and figures from which a ground truth is told from others."""
+_MORE, _MOSTLY = 1, 0.6
+"""Words of the question that the other gold has more; share of the answer's words that are of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +34,18 @@ class Golds:
     def other(self, case: Case, answer: str, right: Rightness) -> str:
         """Return why the gold of ``case`` is that of another question; empty where nothing says so.
 
-        The answer, which is wrong by its own gold, carries the ground truth of another case, and the question has
-        more words in common with that gold than with its own. An answer to a question that was mistaken for another
-        carries another ground truth as well: the words of the question tell the two apart.
+        The answer, which is wrong by its own gold, says the ground truth of another case and hardly more, and the
+        question has more words in common with that gold than with its own. An answer to a question that was mistaken
+        for another says another ground truth as well: the words of the question tell the two apart.
         """
         if right.right or right.value is None or not case.answerable:
             return ""
         asked, said, figures = plain_terms(case.query.text), plain_terms(answer), figures_of(answer)
         mine = len(asked & _gold_terms(case))
         for other in self._known:
-            is_near = len(asked & other.terms) > mine and bool(said & other.terms)
-            is_carried = is_near and (not other.figures or bool(figures & other.figures))
-            if is_carried and other.case.query != case.query and carries(answer, other.case.ground_truth):
+            is_near = len(asked & other.terms) >= mine + _MORE and len(said & other.terms) >= _MOSTLY * len(said)
+            is_like = is_near and (not other.figures or bool(figures & other.figures))
+            if is_like and other.case.query != case.query and carries(answer, other.case.ground_truth):
                 return f"the answer is the ground truth of {other.case.query.query_id}, which fits the question better"
         return ""
 
