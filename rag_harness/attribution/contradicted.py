@@ -140,25 +140,28 @@ def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_
     # Of the only figure against one other there is nothing to mix up, whatever stands beside them.
     is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
     for mine in wrong:
-        several = len(case.evidence) > 1
-        others = asked | ((known | {each.figure for each in truth} - {mine.figure}) if several else frozenset())
+        summed = mine.figure in _summed({each.figure for each in truth} - {mine.figure})
         for its in right:
-            is_sum = mine.figure in _computed(its.figure, others, several)
-            if (is_one or its.is_in_place_of(mine)) and not is_sum:
+            computed = _computed(its.figure, asked | (known if len(case.evidence) > 1 else frozenset()))
+            if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed and not summed:
                 yield mine, its
 
 
-def _computed(figure: str, others: Iterable[str], is_of_several: bool) -> set[str]:
-    """Return what a ground truth may have computed of a figure and others: of several figures also sums and shares."""
-    first, given = _number(figure), [value for value in map(_number, sorted(others)) if value is not None]
-    values: list[float] = []
-    if first is not None:
-        values = [value for second in given for value in (first + second, abs(first - second), first * second)]
-    if is_of_several:
-        every = [*given, *([first] if first is not None else [])][:_MOST_FIGURES]
-        values += [sum(some) for count in (2, 3, 4) for some in combinations(every, count)]
-        values += [whole * (1 - part / 100) for whole in every for part in every if part < _PERCENT]
-        values += [abs(some - other) for some, other in combinations(every, 2)]
+def _computed(figure: str, others: Iterable[str]) -> set[str]:
+    """Return the sums, differences and products of a figure and others: a ground truth may say such a one."""
+    first = _number(figure)
+    pairs = [(first, second) for second in map(_number, others) if first is not None and second is not None]
+    return _written(value for a, b in pairs for value in (a + b, abs(a - b), a * b))
+
+
+def _summed(figures: Iterable[str]) -> set[str]:
+    """Return what the figures of one ground truth come to: "€87: €39, €19 and €29", or €45 less 15 %."""
+    given = [value for value in map(_number, sorted(figures)) if value is not None][:_MOST_FIGURES]
+    sums = [sum(some) for count in (2, 3, 4) for some in combinations(given, count)]
+    return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part < _PERCENT)])
+
+
+def _written(values: Iterable[float]) -> set[str]:
     return {each for value in values for each in figures_of(f"{value:.10g}")}
 
 

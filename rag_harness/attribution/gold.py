@@ -8,7 +8,7 @@ from typing import Literal
 
 from rag_harness.attribution.contradicted import contradiction
 from rag_harness.attribution.right import carries, figures_of, needed_quotes, plain_terms, share
-from rag_harness.attribution.shelf import Shelf, folded, says
+from rag_harness.attribution.shelf import Shelf, bare, folded, is_part_of, says
 from rag_harness.measures.quotes import as_shown
 from rag_harness.reader.prompt import Source
 from rag_harness.reader.versions import SAME_THING, versions
@@ -30,9 +30,6 @@ Place = Literal[
 """Where a quote is: ``without`` is a page that came without it, ``left out`` one that is in the index as far as before
 it; ``missing``: nobody knows what the index holds."""
 _NOTHING_SHARED = 0.25
-_SAME_TEXT, _LEAST_SAME = 0.8, 30
-"""Share of a shortened chunk, from its beginning or its end, that is as the whole chunk has it: marks may be added. So
-many characters at least, where its id is another one: a heading alone is a part of much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +182,12 @@ def _ranked(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) ->
 
 
 def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
-    """Yield how long each given chunk is, and the chunk of the index that it is a part of."""
+    """Yield how long each given chunk is, and the chunk of the index that it is a part of: by its id, or its text."""
     for chunk in given:
-        text = folded(chunk.text)
-        part = int(len(text) * _SAME_TEXT)
         for whole in holders:
-            known = folded(whole.text)
-            # A text that is empty is a part of any.
-            is_part = part < len(known) and (text[:part] in known or text[len(text) - part :] in known)
-            is_same = whole.chunk_id == chunk.chunk_id or part >= _LEAST_SAME
-            if len(text) < len(known) and is_part and is_same:
-                yield len(text), len(known)
+            is_part = len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text))
+            if whole.chunk_id == chunk.chunk_id or is_part:
+                yield len(folded(chunk.text)), len(folded(whole.text))
 
 
 def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
@@ -207,18 +199,12 @@ def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> Quo
 
 def _of_page(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> list[RetrievedChunk]:
     """Return what came of a page: by its name, or by its text where a service has names of its own."""
-    page = folded(shelf.page_text(doc_id)) if shelf is not None else ""
-
-    def is_part(chunk: RetrievedChunk) -> bool:
-        text = folded(chunk.text)
-        part = int(len(text) * _SAME_TEXT)
-        return part >= _LEAST_SAME and (text[:part] in page or text[-part:] in page)
-
+    page = bare(shelf.page_text(doc_id)) if shelf is not None else ""
     known = shelf.documents if shelf is not None else {}
     return [
         chunk
         for chunk in row.retrieved_chunks
-        if chunk.metadata.filename == doc_id or (chunk.metadata.filename not in known and is_part(chunk))
+        if chunk.metadata.filename == doc_id or (chunk.metadata.filename not in known and is_part_of(chunk.text, page))
     ]
 
 

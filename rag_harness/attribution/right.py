@@ -22,14 +22,19 @@ from rag_harness.types import Case
 FIGURES, WORDS = 2 / 3, 0.5
 """Shares of the figures, and of the content words, from which an answer carries a text."""
 _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_SENTENCE, _SHORT = re.compile(r"(?<=[.!?])\s+"), 300
+_SHORT = 300
+"""Characters of an answer that may be a refusal and no more."""
+_FIRST_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s))*[.!?]?")
 _NOT = r"(?:cannot|can['’]?t|could not|couldn['’]t|(?:am |are |was |were )?(?:unable|not able) to)"
 _TEXT = r"(?:information|context|sources?|documents?|pages?|passages?|text|material|knowledge base|question|answer)"
-_SAY = "answer|contain|cover|explain|give|have|include|mention|provide|say|speak|specify|state|tell"
+_SAY = "address|answer|cover|explain|mention|say|specify|speak|state|tell"
+_SAID = "addressed|answered|covered|documented|explained|found|known|mentioned|specified|stated|told"
 _REFUSES = re.compile(
     rf"\b{_NOT} (?:be )?(?:\w+ )?(?:answer|determin|find|found|locat|help|provide|tell|say)"
     rf"|\b(?:no|not enough|insufficient|too little)(?: \w+)? {_TEXT}\b"
-    rf"|\b{_TEXT}\b.{{0,60}}?(?:\bnot|n['’]t) (?:{_SAY})|\bnot\b.{{0,40}}?\b(?:in|from|by|among) the(?: \w+)? {_TEXT}\b"
+    rf"|\b(?:not|n['’]t)(?: \w+)? (?:{_SAY}|{_SAID})\b|\bnothing (?:is |was )?(?:\w+ )?(?:about|{_SAID}|on that)\b"
+    rf"|\b{_TEXT}\b.{{0,60}}?(?:\bnot|n['’]t) (?:contain|give|have|include|provide)"
+    r"|\bsilent (?:on|about)\b|\b(?:not|im)\s?possible to (?:answer|determine|say|tell)\b|\bunclear from\b"
     r"|\bdo(?: not|n['’]t) (?:have|know)\b|\bsorry\b|\bno idea\b",
     re.I,
 )
@@ -67,9 +72,10 @@ def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
 
 
 def refuses(answer: str) -> bool:
-    """Return whether an answer says in words of its own that it does not know; one that says more does not."""
-    said = [each for each in _SENTENCE.split(answer.strip()) if each.strip()] if len(answer) <= _SHORT else []
-    return bool(said) and all(_REFUSES.search(sentence) for sentence in said)
+    """Return whether an answer says in words of its own that it does not know, and names no figure after that."""
+    plain = CITATION.sub(" ", answer[: _SHORT + 1]).strip()
+    first = _FIRST_SENTENCE.match(plain)
+    return len(answer) <= _SHORT and first is not None and bool(_REFUSES.search(first[0])) and not figures_of(plain)
 
 
 def needed_quotes(case: Case) -> list[str]:

@@ -8,6 +8,9 @@ from functools import cached_property
 
 from rag_harness.types import Chunk, Document
 
+_TAG, _WORDS, _ELLIPSIS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>"), re.compile(r"\w+"), re.compile(r"…|\.\.\.")
+_SAME_TEXT, _LEAST_SAME = 0.8, 24
+"""Share of a text from its beginning or its end that is as the whole has it; so many characters of it at least."""
 _OUTDATED = ("outdated", "superseded", "archived", "deprecated")
 
 
@@ -112,6 +115,23 @@ class Shelf:
 def _overlap(first: str, second: str) -> int:
     """Return how many characters at the end of ``first`` are those that ``second`` begins with."""
     return next((n for n in range(min(len(first), len(second)), 0, -1) if first.endswith(second[:n])), 0)
+
+
+def bare(text: str) -> str:
+    """Return the words of ``text`` alone: without tags, marks, case and white space."""
+    return " ".join(_WORDS.findall(_TAG.sub(" ", text).lower()))
+
+
+def is_part_of(text: str, whole: str) -> bool:
+    """Return whether a text, or what stands between its ellipses, is a part of ``whole``, which is bare.
+
+    A service may take marks off, or add some at an end: most of the characters are enough. A few are a part of much.
+    """
+    for piece in map(bare, _ELLIPSIS.split(text)):
+        most = int(len(piece) * _SAME_TEXT)
+        if most >= _LEAST_SAME and (piece[:most] in whole or piece[-most:] in whole):
+            return True
+    return False
 
 
 def folded(text: str) -> str:

@@ -35,6 +35,8 @@ _LAST_FIGURE = re.compile(r"([^\W\d_]+|[€£$])\s?(\d+)$")
 """A word or a sign, and the digits that a text ends in."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’.,:][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_LEAD_IN = re.compile(r"^(?:[^:]*:\s+)?[-*•]?\s*")
+"""Words before a colon, the mark of a list."""
 _NO_SENTENCE = re.compile(r"\s*(?:[-*•|#>]|\d+[.)]\s|[^.!?:]{1,40}:\s)")
 """A line of a list, of a table, a heading, or a name with its value: it may end without a full stop."""
 _PHRASE, _REPEATED = 4, 15
@@ -142,7 +144,8 @@ def _signs(text: str, sources: Sequence[str], habits: Habits) -> Iterator[CutOff
     if whole := _begun_word(text, words, sources) or _begun_figure(text, sources):
         yield CutOff(f"{said}, the beginning of “{whole}”", is_sure=True)
     last = _SENTENCE.split(text)[-1]
-    if rest := _goes_on(last, sources) or _goes_on(text, sources):
+    behind = _LEAD_IN.sub("", last)
+    if rest := _goes_on(last, sources) or _goes_on(text, sources) or _goes_on(behind, sources):
         yield CutOff(f"{said}, where the passage goes on “{rest}”", is_sure=True)
     yield from _unlike(text, last, habits)
 

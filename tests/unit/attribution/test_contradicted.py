@@ -87,3 +87,12 @@ def test_the_same_figure_in_another_unit(truth: str, quote: str, answer: str, fo
     said = contradiction(case, answer, [])
     assert said.startswith(f"the evidence says {found}, as the answer does") if found else not said
     assert may_contradict("How much?", truth, answer) or not found
+
+
+@pytest.mark.parametrize(
+    "truth", ["It is €87: €39 for delivery, €19 for setup and €29 for taking it away.", "€38.25 with 15 % off €45."]
+)
+def test_what_a_ground_truth_adds_up_stands_in_no_passage(truth: str) -> None:
+    quotes = ("Delivery is €39.", "Setup is €19.", "Taking it away is €29.", "All three are €45.")
+    for answer in ("For €29 it is taken away.", "It is €45, delivery €39 and setup €19."):
+        assert not contradiction(case(truth, *quotes, asked="What does it cost?"), answer, [])
