@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from rag_harness.__main__ import main
-from rag_harness.attribution.commands import settings_of
+from rag_harness.attribution.commands import explain_arguments, settings_of
 from rag_harness.results.causes import read_causes
 from rag_harness.settings import Settings, masked
 from tests.unit.attribution.made_up import CASES
@@ -44,6 +45,18 @@ def test_what_cannot_be_explained_ends_with_2(run: Path, capsys: pytest.CaptureF
     assert "does not describe a run" in capsys.readouterr().err
     assert main(["explain", str(run), "--review"]) == 2
     assert "Find them first" in capsys.readouterr().err
+
+
+def test_what_is_asked_for_without_saying_so() -> None:
+    parser = argparse.ArgumentParser()
+    explain_arguments(parser)
+    usual = {"output": Path("output"), "trial": "", "rows_only": False, "mode": "auto", "budget": 0.0}
+    assert vars(parser.parse_args([])) == {**usual, "worst": 10, "review": False, "by": ""}
+
+
+def test_the_worst_that_are_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(run), "--rows-only", "--worst", "0"]) == 0
+    assert "no failed trial" in capsys.readouterr().out
 
 
 def test_settings_come_back_from_the_run_without_keys_and_gates() -> None:

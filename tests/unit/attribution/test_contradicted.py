@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rag_harness.attribution.contradicted import contradiction, may_contradict
@@ -96,3 +98,67 @@ def test_what_a_ground_truth_adds_up_stands_in_no_passage(truth: str) -> None:
     quotes = ("Delivery is €39.", "Setup is €19.", "Taking it away is €29.", "All three are €45.")
     for answer in ("For €29 it is taken away.", "It is €45, delivery €39 and setup €19."):
         assert not contradiction(case(truth, *quotes, asked="What does it cost?"), answer, [])
+
+
+@pytest.mark.parametrize(
+    ("truth", "quote", "asked"),
+    [
+        ("It is 45 euros.", "A tent is 33 euros.", "How much is it with delivery for 12?"),
+        ("It is 21 euros.", "A tent is 33 euros.", "How much is it, 12 less?"),
+        ("It is 396 euros.", "A tent is 33 euros.", "How much are 12 of them?"),
+    ],
+)
+def test_what_is_computed_with_a_figure_of_the_question_is_no_contradiction(truth: str, quote: str, asked: str) -> None:
+    assert contradiction(case(truth, quote, asked=asked), "33 euros", []) == ""
+    other = case(truth.replace("It is ", "It is 1"), quote, asked=asked)
+    assert contradiction(other, "It is 33 euros", []).startswith("the evidence says 33, as the answer does, and the")
+
+
+@pytest.mark.parametrize("figures", [(40, 19), (40, 19, 7), (40, 19, 7, 5)])
+def test_a_ground_truth_may_add_up_two_to_four_figures(figures: tuple[int, ...]) -> None:
+    said = ", ".join(f"{figure} euros" for figure in figures)
+    found = case(f"In all {sum(figures)} euros: {said}.", f"{said}, less than 33 euros", asked="How much?")
+    answer = f"In all 33 euros: {said}"
+    assert contradiction(found, answer, []) == ""
+    other = case(f"In all {sum(figures) + 1} euros: {said}.", f"{said}, less than 33 euros", asked="How much?")
+    assert contradiction(other, answer, []).startswith("the evidence says 33")
+
+
+def test_a_figure_of_the_question_and_one_that_is_cited_are_not_in_anothers_place() -> None:
+    found = case("The tent may be returned within 44 days.", DAYS, asked="May I return the tent within 33 days?")
+    assert contradiction(found, "The tent may be returned within 33 days.", []) == ""
+    found = case("The tent may be returned within 44 days.", DAYS)
+    assert contradiction(found, "The tent may be returned within days [Source 33].", []) == ""
+    assert contradiction(replace(found, answerable=False), "The tent may be returned within 33 days.", []) == ""
+
+
+def test_what_a_contradiction_says() -> None:
+    found = case("The tent may be returned within 44 days.", DAYS)
+    said = contradiction(found, "The tent may be returned within 33 days.", [])
+    assert said == "the evidence says 33, as the answer does, and the ground truth 44"
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [("It costs $40.", True), ("It costs £40.", False), ("It costs 40.", False), ("40 £ [1]", False)],
+)
+def test_a_sign_before_a_figure_is_its_unit(answer: str, found: bool) -> None:
+    told = case("It costs £40.", "It costs $40.", asked="How much?")
+    said = contradiction(told, answer, [])
+    assert said == ("the evidence says 40 dollar, as the answer does, and the ground truth 40 pound" if found else "")
+    assert may_contradict("How much?", "It costs £40.", answer) is found
+    asked = case("It costs £40.", "It costs $40.", asked="Is it £40?")
+    assert contradiction(asked, answer, []) == ""
+
+
+def test_half_of_the_ground_truths_words_make_a_sentence_of_a_page_evidence() -> None:
+    found = case("Green wooden boxes weigh 44 grams.")
+    answer = "Green wooden boxes weigh 33 grams."
+    assert contradiction(found, answer, ["It rains. Heavy wooden boxes weigh 33 things."])
+    assert contradiction(found, answer, ["It rains. Heavy boxes are of 33 things."]) == ""
+    assert contradiction(found, answer, ["Nothing.", "It rains\nGreen boxes weigh 33\nIt rains"])
+
+
+def test_a_question_may_say_the_figure_of_the_ground_truth() -> None:
+    assert not may_contradict("Within 44 days?", "44 days", "33 days")
+    assert may_contradict("How long?", "until Monday", "until Friday")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rag_harness.engine.trial import Outcome
 from rag_harness.protocols import Experiment
 from rag_harness.settings import Settings
 from tests.unit.attribution.made_up import CASES, PAGES, Pipeline, chunks_of, experiment, hits
-from tests.unit.rows import make_row
+from tests.unit.rows import make_chunk, make_row
 
 HITS = tuple(hits(chunks_of(PAGES[:1])))
 ROW = make_row(experiment="x1", query_id="q0", fingerprint="aaaa")
@@ -93,3 +94,38 @@ def test_what_a_cluster_hands_over_when_it_is_opened_is_not_run_again(tmp_path: 
     runs.close()
     loop.close()
     assert not there.asked
+
+
+def test_a_stored_row_that_was_given_something_else_is_no_answer() -> None:
+    same, given = _asks()
+    assert (same.derived, given.derived) == ("x1+twice", "x1+gold_context")
+    assert same.fingerprint != given.fingerprint
+    assert same.is_answered_by(make_row(query=CASES[0].query.text))
+    assert not same.is_answered_by(make_row(query="Another?"))
+    chunks = [make_chunk(hit.chunk.chunk_id, text=hit.chunk.text) for hit in HITS]
+    assert given.is_answered_by(make_row(retrieved_chunks=chunks))
+    assert not given.is_answered_by(make_row(retrieved_chunks=chunks[:-1]))
+    assert not given.is_answered_by(make_row(retrieved_chunks=[*chunks[:-1], chunks[-1] | {"text": "Other."}]))
+
+
+def test_what_is_there_is_run_again_where_it_is_to_be_overwritten(tmp_path: Path) -> None:
+    there, loop = Elsewhere(), InlineLoop[Any]()
+    for overwrite, asked in ((False, 1), (False, 1), (True, 2)):
+        runs = DerivedRuns(tmp_path, Settings(overwrite=overwrite), lambda: loop, lambda: there)
+        runs.run(_asks()[:1])
+        runs.close()
+        assert len(there.asked) == asked
+    loop.close()
+
+
+def test_an_engine_that_was_stopped_has_no_answer(tmp_path: Path) -> None:
+    class Stopped:
+        def submit(self, key: Any, job: Any) -> None: ...
+
+        def result(self, key: Any) -> Any:
+            raise CancelledError
+
+        def forget(self, key: Any) -> None: ...
+
+    runs = DerivedRuns(tmp_path, Settings(), Stopped, Elsewhere)
+    assert set(runs.run(_asks()).values()) == {"the run was stopped"}

@@ -180,6 +180,54 @@ def test_evidence_that_is_not_read_says_where_it_stood() -> None:
     assert "prompt as sent" in found.remedy
 
 
+def test_of_a_context_that_nobody_counted_no_place_is_named() -> None:
+    found = diagnose(facts(GoldFacts((HERE,))), tried("+gold_at_both_ends"))
+    assert found.evidence == "all that is needed was in the context; with the evidence first and last it is right"
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        (QuoteFact("a.md", "Some.", True, "not in the index"), "a.md is not in the index: “Some.”"),
+        (
+            QuoteFact("a.md", "Some.", True, "ranked below k", 7),
+            "a.md is a candidate below the context (rank 7): “Some.”",
+        ),
+        (QuoteFact("a.md", "", True, "missing"), "a.md is not in the context"),
+    ],
+)
+def test_a_miss_says_where_the_quote_is(fact: QuoteFact, said: str) -> None:
+    assert diagnose(facts(GoldFacts((fact,)))).evidence == said
+
+
+def test_what_is_left_unsaid_is_counted_and_named() -> None:
+    third = QuoteFact("c.md", "Tents are green and heavy.", True, "in context")
+    found = diagnose(facts(GoldFacts((HERE, ALSO, third)), answer="It costs €9, and tents are green."))
+    assert found.evidence == "it says 2 of 3 parts; unsaid: “It takes 3 days.”"
+    found = diagnose(facts(GoldFacts((HERE, ALSO, third)), answer="It costs €9."))
+    assert found.evidence == "it says 1 of 3 parts; unsaid: “It takes 3 days.”"
+    # A figure of the question says nothing; without one half of the words do.
+    asked = facts(GoldFacts((HERE, ALSO, third)), query="Which 3, or 9?", answer="After 3 green days.")
+    assert diagnose(asked).evidence == "it says 1 of 3 parts; unsaid: “Express costs €9.”"
+    assert diagnose(facts(GoldFacts((HERE, ALSO)), answer="3 days for €9.")).detail == "misread"
+
+
+@pytest.mark.parametrize(("value", "cause"), [(0.8, "Judge Doubtful"), (0.79, "Logic Failure")])
+def test_from_when_on_a_measure_contradicts_the_category(value: float, cause: str) -> None:
+    judged = {"answer_correctness": value, "nugget_recall": 0.1}
+    found = diagnose(facts(category="Irrelevant", judged=judged))
+    assert found.cause == cause
+    assert cause == "Logic Failure" or found.evidence == "Irrelevant, yet answer_correctness 0.80"
+    assert diagnose(facts(category="Irrelevant", judged=judged, abstained=True)).detail == "wrong refusal"
+    assert diagnose(facts(judged=judged)).cause == "Logic Failure"
+
+
+def test_three_figures_of_outdated_pages_are_named() -> None:
+    stale = tuple((str(n), "old.md") for n in range(4))
+    found = diagnose(facts(GoldFacts((HERE,), ("old.md",), stale)))
+    assert found.evidence == "only there: 0 (old.md), 1 (old.md), 2 (old.md)"
+
+
 def test_a_quote_that_is_not_needed_is_not_missed() -> None:
     premise = QuoteFact("a.md", "We like lamps.", False, "not found")
     assert diagnose(facts(GoldFacts((HERE, premise)))).cause == "Logic Failure"

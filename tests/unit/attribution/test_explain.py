@@ -246,3 +246,34 @@ def test_no_more_rows_are_in_memory_than_are_explained_together(run: Path, monke
     monkeypatch.setattr(Explainer, "_diagnosed", noted)
     assert [line.query_id for line in explainer(run, None).every()] == [f"q{n}" for n in range(6)]
     assert sizes == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"retrieval_time_ms": 0.0},
+        {"candidates": [{"chunk_id": "a", "score": 1.0}]},
+        {"stages": [{"name": "ask", "ms": 3.0, "calls": []}]},
+    ],
+)
+def test_one_sign_of_looking_up_is_enough(tmp_path: Path, told: dict[str, Any]) -> None:
+    assert looked_up_nothing(tmp_path, **told).detail != "the pipeline does not say what it looked up"
+
+
+def test_what_an_intervention_came_to_is_kept(run: Path) -> None:
+    line = explained(run, experiment(refusing()))[0]
+    assert line.answers["+no_context"] == {"answer": DONT_KNOW, "right": False, "value": 0.0}
+    assert list(line.answers)[-2:] == ["+thrice", "+a_fourth_time"]
+    assert (line.observational, line.limits, line.fingerprint) == (False, "", "aaaa")
+
+
+def test_three_of_the_nearest_trials_are_named(run: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        explainer(run, None).one("x1-q")
+    assert str(caught.value).count("x1-q") == 1 + 3
+    with pytest.raises(DataError, match=r"with an answer\. A trial is an experiment and a query: e3-q_direct_001\."):
+        explainer(run, None).one("nothing like it")
+
+
+def test_how_many_answers_each_experiment_has(run: Path) -> None:
+    assert explainer(run, None).answers == {"x1": 6}

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.attribution.explain import Explainer
-from rag_harness.attribution.failing import failed_gates, rows_of, suspects, tables_of
+from rag_harness.attribution.failing import (
+    badness_of,
+    count_worse,
+    failed_gates,
+    rows_of,
+    suspect,
+    suspects,
+    tables_of,
+)
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult
@@ -112,6 +120,17 @@ def test_measures_that_contradict_the_category_make_it_doubtful_too(tmp_path: Pa
 def test_without_a_judge_refusals_and_answers_that_share_no_word_come_first(tmp_path: Path) -> None:
     rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "The tent may be returned."), row(3, "No idea.")]
     assert [line.query_id for line in run(tmp_path, rows, []).every()] == ["q1", "q3", "q2"]
+
+
+def test_how_bad_words_are_is_below_every_hri(tmp_path: Path) -> None:
+    rows = [row(0), row(1, "I don't know.", abstained=True), row(2, "No idea.")]
+    write_run(tmp_path, rows, CASES[:3])
+    found = table(tmp_path)
+    assert badness_of(found).tolist() == [-2.0, -1.0, -1.0]
+    assert [count_worse(found, than) for than in (-2.5, -2.0, -1.5, -1.0)] == [3, 2, 2, 0]
+    assert suspect(found, "q1").badness == -1.0
+    unmeasured = SuiteTable(found.ids, found.labels, found.states, {}, found.totals)
+    assert badness_of(unmeasured).tolist() == [-2.0] * 3
 
 
 def test_who_answers_what_has_no_answer_has_failed(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def shelf(*chunks: Chunk) -> Shelf:
 def test_where_a_quote_got_lost(context: list[str], candidates: list[str], place: str, rank: int | None) -> None:
     (fact,) = gold_facts(TENT, row(context, candidates), shelf()).needed
     assert (fact.place, fact.rank) == (place, rank)
+    assert (fact.position, fact.sent) == (2 if place == "in context" else None, (0, 0))
 
 
 def test_a_quote_that_no_chunk_holds_whole_is_cut_and_one_without_its_page_is_not_in_the_index() -> None:
@@ -153,3 +154,25 @@ def test_evidence_that_has_nothing_of_the_ground_truth_is_doubtful() -> None:
 def test_a_case_without_any_gold_says_so() -> None:
     bare = replace(TENT, ground_truth="", evidence=(), qrels={})
     assert gold_facts(bare, row([BESIDE]), shelf()).nothing == "the case has neither ground truth nor evidence"
+    for known in (replace(bare, ground_truth="33 days"), replace(bare, evidence=TENT.evidence)):
+        assert gold_facts(known, row([BESIDE]), shelf()).nothing == ""
+    assert gold_facts(replace(bare, answerable=False), row([BESIDE]), shelf()).nothing == ""
+
+
+def test_a_chunk_that_came_as_long_as_the_index_has_it_was_not_shortened() -> None:
+    loud = make_row(retrieved_chunks=[make_chunk("x.md#1", text=CHUNKS[GOLD].text.upper())], candidates=[])
+    assert gold_facts(TENT, loud, shelf()).lost[0].place == "not found"
+
+
+def test_what_was_given_is_counted_and_known_to_carry_the_gold() -> None:
+    given = gold_facts(TENT, row([BESIDE, GOLD]), shelf())
+    assert (given.given, given.carried) == (2, True)
+    given = gold_facts(TENT, row([BESIDE]), shelf())
+    assert (given.given, given.carried) == (1, False)
+
+
+def test_a_quarter_of_the_words_keeps_evidence_from_doubt() -> None:
+    case = replace(TENT, ground_truth="Green heavy wooden boxes", evidence=(Evidence("a.md", "A green thing."),))
+    assert doubt_of(case) == ""
+    case = replace(case, ground_truth="Green heavy wooden painted boxes")
+    assert doubt_of(case) == "the evidence carries 20% of what the ground truth adds to the question"

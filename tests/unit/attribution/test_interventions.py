@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from rag_harness.attribution.gold import gold_facts
-from rag_harness.attribution.interventions import altered
+from rag_harness.attribution.interventions import altered, hits_of
 from rag_harness.attribution.shelf import Shelf
 from rag_harness.types import Hit
 from tests.unit.attribution.made_up import CASES, OLD, PAGES, halved
@@ -73,3 +74,39 @@ def test_without_quotes_all_of_the_page_is_given() -> None:
 
 def test_an_outdated_page_that_the_row_says_is_in_no_index() -> None:
     assert OLD not in {chunk_id.partition("#")[0] for chunk_id in changed([STALE, GOLD])["+no_distractors"]}
+
+
+def test_what_is_put_into_a_context_says_that_it_is_gold() -> None:
+    found = row([BESIDE, OTHER])
+    hits = altered(found, gold_facts(TENT, found, shelf()), shelf())["+gold_context"]
+    assert [(hit.rank, hit.score, hit.source) for hit in hits] == [(1, 0.5, "dense"), (2, 1.0, "gold")]
+    (alone,) = altered(row([]), gold_facts(TENT, row([]), None), None)["+gold_context"]
+    assert alone.chunk.doc_id == "tent.md"
+    assert re.fullmatch(r"tent\.md#gold-[0-9a-f]{8}", alone.chunk.chunk_id)
+
+
+def test_a_context_is_given_as_it_was() -> None:
+    found = row([BESIDE, GOLD])
+    assert [hit.chunk for hit in hits_of(found, shelf())] == [CHUNKS[BESIDE], CHUNKS[GOLD]]
+    unknown = hits_of(found, None)
+    assert [hit.rank for hit in unknown] == [1, 2]
+    assert [(hit.chunk.chunk_id, hit.chunk.text) for hit in unknown] == [
+        (chunk_id, CHUNKS[chunk_id].text) for chunk_id in (BESIDE, GOLD)
+    ]
+    assert unknown[0].chunk.section == ("Returns", "Windows")
+    short = make_row(retrieved_chunks=[make_chunk(GOLD, text="You may")])
+    assert [hit.chunk.text for hit in hits_of(short, shelf())] == ["You may"]
+
+
+def test_more_gold_than_the_context_has_places_for_is_given_all() -> None:
+    both = replace(TENT, evidence=(*TENT.evidence, *CASES[3].evidence), ground_truth="33 and 34 days of delivery")
+    assert changed([BESIDE], both)["+gold_context"] == [GOLD, "desk.md#chunk_2"]
+    assert changed([BESIDE, OTHER, "sofa.md#chunk_0"], both)["+gold_context"] == [BESIDE, GOLD, "desk.md#chunk_2"]
+    assert changed([OTHER, GOLD, BESIDE], both)["+gold_context"] == [OTHER, GOLD, "desk.md#chunk_2"]
+
+
+def test_gold_that_another_page_says_too_is_taken_from_its_own() -> None:
+    copy = replace(CHUNKS[GOLD], chunk_id="a.md#0", doc_id="a.md")
+    found = row([BESIDE])
+    hits = altered(found, gold_facts(TENT, found, shelf()), Shelf([copy, *CHUNKS.values()], PAGES))["+gold_context"]
+    assert ids(hits) == [GOLD]

@@ -55,3 +55,40 @@ def test_kappa_of_machine_and_person() -> None:
 def test_without_causes_it_says_how_to_find_them(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="Find them first: rag-harness explain"):
         review(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("1", TOP_LEVEL[0]),
+        (str(len(TOP_LEVEL)), TOP_LEVEL[-1]),
+        (" YES ", "Retrieval Miss"),
+        ("0", ""),
+        (str(len(TOP_LEVEL) + 1), ""),
+        ("-1", ""),
+    ],
+)
+def test_a_cause_is_named_by_its_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], said: str, kept: str
+) -> None:
+    write_causes(tmp_path, [line(1)])
+    review(tmp_path, "ada", saying(said))
+    assert [each.reviewed_cause for each in read_causes(tmp_path)] == [kept]
+    printed = capsys.readouterr().out
+    assert (f"{said!r} is none of these." in printed) is (not kept)
+    assert ", ".join(f"{n} {cause}" for n, cause in enumerate(TOP_LEVEL, 1)) in printed
+
+
+def test_without_a_name_who_reviews_is_who_is_logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "bert")
+    asked: list[str] = []
+    write_causes(tmp_path, [line(1), line(2)])
+    review(tmp_path, ask=lambda question: asked.append(question) or "")  # type: ignore[func-returns-value]
+    assert [each.reviewed_by for each in read_causes(tmp_path)] == ["bert", "bert"]
+    assert asked == [f"right? enter: yes; 1-{len(TOP_LEVEL)}: another cause; s: skip; q: stop  "] * 2
+
+
+def test_what_was_changed_most_comes_first() -> None:
+    pairs = [("Noise", "Retrieval Miss"), *[("Noise", "Outdated Info")] * 2, ("Noise", "Noise")]
+    seen = [line(n, cause=cause, reviewed_cause=said) for n, (cause, said) in enumerate(pairs)]
+    assert agreement(seen)[1:] == ["  2 × Noise -> Outdated Info", "  1 × Noise -> Retrieval Miss"]

@@ -78,3 +78,19 @@ def test_an_answer_in_another_language_is_not_compared_by_english_stems() -> Non
 def test_a_refusal_in_other_words(answer: str, refused: bool) -> None:
     assert refuses(answer) is refused
     assert rightness(asked(answerable=False), answer, False).right is refused
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "right"),
+    [
+        ("The fee of 9.90 is refunded.", 7 / 12, False),
+        ("Green, wooden boxes: 1 and 2.", 5 / 6, True),
+        ("Green, wooden boxes: 1.", 4 / 6, False),
+        ("Green boxes: 1, 2 and 3.", 5 / 6, True),
+    ],
+)
+def test_two_thirds_of_the_figures_and_half_of_the_words(answer: str, value: float, right: bool) -> None:
+    case = asked() if "fee" in answer else asked("1, 2 or 3 green, wooden boxes")
+    found = rightness(case, answer, False)
+    assert found.value == pytest.approx(value)
+    assert found.right is right

@@ -74,6 +74,26 @@ def test_one_cause_whole() -> None:
         assert said in joined
 
 
+@pytest.mark.parametrize(("words", "rows"), [(44, 1), (45, 2), (4 * 44, 4), (4 * 44 + 1, 4)])
+def test_what_fits_100_columns_is_not_broken(words: int, rows: int) -> None:
+    """The label takes 13 of them; four rows at most."""
+    text = whole(line(1, evidence=" ".join("a" * words)))
+    first = next(n for n, each in enumerate(text) if each.startswith("evidence"))
+    last = next(n for n, each in enumerate(text) if each.startswith("repaired by"))
+    assert last - first == rows
+    assert len(text[first]) == 100
+    assert text[last - 1].endswith(" …") is (words > 4 * 44)
+    assert all(each.startswith(" " * 13 + "a") for each in text[first + 1 : last])
+
+
+def test_what_was_tried_takes_few_rows() -> None:
+    answers = {"+twice": {"answer": "", "why": "because " * 60}, "+no_context": {"answer": "so " * 200, "right": False}}
+    text = whole(line(1, answers=answers))
+    first, second = (n for n, each in enumerate(text) if each.startswith("tried"))
+    assert (second - first, len(text) - second) == (2, 3)
+    assert text[second].startswith("tried        +no_context: not right: so so")
+
+
 def test_of_many_experiments_forty_failures_are_shown_in_all() -> None:
     causes = [line(number, experiment=f"x{place}") for place in range(10) for number in range(6)]
     text = cause_lines(causes, "output")

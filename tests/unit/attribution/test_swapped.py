@@ -39,3 +39,18 @@ def test_a_right_answer_and_one_that_nobody_can_hold_against_anything_say_nothin
 def test_a_ground_truth_of_a_word_or_two_is_nobodys() -> None:
     short = replace(CASES[1], ground_truth="Yes, lamp.")
     assert other(SHIFTED[0], "Yes, lamp.", [short]) == ""
+
+
+LONG = "The tent may be returned within 33 days of delivery"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"), [("", True), (", if green, new", True), (", if green, new, dry, whole and washed", False)]
+)
+def test_the_answer_says_hardly_more_than_the_other_gold(more: str, is_told: bool) -> None:
+    assert bool(other(SHIFTED[2], f"{LONG}{more}.", SHIFTED)) is is_told
+
+
+def test_the_question_has_to_fit_the_other_gold_better() -> None:
+    both = replace(SHIFTED[2], ground_truth=f"{SHIFTED[2].ground_truth} The tent is another matter, as is its return.")
+    assert other(both, f"{LONG}.", [both, *SHIFTED]) == ""
