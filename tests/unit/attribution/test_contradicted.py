@@ -162,3 +162,8 @@ def test_half_of_the_ground_truths_words_make_a_sentence_of_a_page_evidence() ->
 def test_a_question_may_say_the_figure_of_the_ground_truth() -> None:
     assert not may_contradict("Within 44 days?", "44 days", "33 days")
     assert may_contradict("How long?", "until Monday", "until Friday")
+
+
+def test_nothing_is_left_of_100_percent() -> None:
+    free = case("It costs €0: 100 % off €45.", "Delivery costs €39.", asked="What does it cost?")
+    assert not contradiction(free, "It costs €39: 100 % off €45.", [])
