@@ -158,7 +158,7 @@ def _summed(figures: Iterable[str]) -> set[str]:
     """Return what the figures of one ground truth come to: "€87: €39, €19 and €29", or €45 less 15 %."""
     given = [value for value in map(_number, sorted(figures)) if value is not None][:_MOST_FIGURES]
     sums = [sum(some) for count in (2, 3, 4) for some in combinations(given, count)]
-    return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part < _PERCENT)])
+    return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part <= _PERCENT)])
 
 
 def _written(values: Iterable[float]) -> set[str]:
