@@ -19,7 +19,7 @@ _SHARE = 0.12
 """Least share of its words that are small words of the language. English has less of any other's, all of it counted."""
 _LEAST_LETTERS, _LETTERS_SHARE = 8, 0.5
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)?(?!\w)")
-_UNREAD = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|\S+@\S+", re.DOTALL)
+_UNREAD = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+|(?<![^\s@`])[^\s@`]+@\S+", re.DOTALL)
 """Code, addresses: in no language."""
 
 _SMALL: Mapping[str, frozenset[str]] = {

@@ -31,7 +31,7 @@ _HANGING_WORDS = """
 """
 _OPEN_ENDED = frozenset(_HANGING_WORDS.split())
 """Words that end no English sentence."""
-_LAST_FIGURE = re.compile(r"([^\W\d_]+|[€£$])\s?(\d+)$")
+_LAST_FIGURE = re.compile(r"((?<![^\W\d_])[^\W\d_]+|[€£$])\s?(\d+)$")
 """A word or a sign, and the digits that a text ends in."""
 _WORD = re.compile(r"[^\W_]+(?:[-'’.,:][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -6,9 +6,9 @@ import re
 
 from rag_harness.chunking.markdown import body_start
 
-_LINE = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_LINE = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
 _QUOTED = re.compile(r"""(["'])(.*)\1""")
-_COMMENT = re.compile(r"\s+#.*$")
+_COMMENT = re.compile(r"(?<!\s)\s+#.*$")
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 

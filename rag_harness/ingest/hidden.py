@@ -12,8 +12,7 @@ Declarations = Mapping[str, str]
 _LONGEST = 20_000
 """Characters of a style that are read; and of a style sheet five times as many."""
 _BRACE = re.compile(r"[{}]")
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_SIMPLE = re.compile(r"[a-z0-9]*[.#]?[\w-]+")
+_SIMPLE = re.compile(r"[a-z0-9]*[.#][\w-]+|[\w-]+")
 _NUMBER = re.compile(r"-?\d*\.?\d+")
 _RGB = re.compile(r"rgba?\((\d+)[, ]+(\d+)[, ]+(\d+)(?:[,/ ]+([\d.]+%?))?\)")
 _NAMED = {"white": "#ffffff", "black": "#000000", "transparent": ""}
@@ -67,7 +66,7 @@ class Sheet:
         """Read the text of a ``<style>``, unless it is for paper, or for some screens alone."""
         if not _SCREENS & {each.strip() for each in media.lower().split(",")}:
             return
-        for selectors, body in _rules(_COMMENT.sub("", text[: 5 * _LONGEST])):
+        for selectors, body in _rules(_without_comments(text[: 5 * _LONGEST])):
             declared = declarations(body)
             for selector in selectors.lower().split(","):
                 if _SIMPLE.fullmatch(selector.strip()):
@@ -81,6 +80,15 @@ class Sheet:
         for selector in _selectors(tag, attributes):
             found |= self._rules.get(selector, {})
         return found
+
+
+def _without_comments(css: str) -> str:
+    """Return a style sheet without its comments; one that is not closed stays."""
+    kept, at = [], 0
+    while (begin := css.find("/*", at)) >= 0 and (end := css.find("*/", begin + 2)) >= 0:
+        kept.append(css[at:begin])
+        at = end + 2
+    return "".join([*kept, css[at:]])
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:

@@ -12,8 +12,8 @@ from markdown_it.token import Token
 from rag_harness.dataset.slugs import slug
 from rag_harness.kb.page import FRONT_MATTER, At, Page, squeeze
 
-_HTML_LINK = re.compile(r"""<(?:a|img)\s[^>]*?\b(?:href|src)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
-_HTML_ANCHOR = re.compile(r"""<[a-z][^>]*?\s(?:id|name)\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
+_HTML_LINK = re.compile(r"""<(?:a|img)\s[^<>]*?\b(?:href|src)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
+_HTML_ANCHOR = re.compile(r"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
 # What CommonMark shows as plain text although its author meant a link.
 _NO_LINK = re.compile(r"(?<!\w)\[[^\[\]]+\](?:\[[^\[\]]*\]|\([^()<>]*\.md[^()<>]*\))")
 _DELIMITER = re.compile(r"^\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?$")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,12 +102,17 @@ def _whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL | re.IGNORECASE)
+_FENCE, _LANGUAGE = "```", "json"
 
 
 def _without_fence(raw: str) -> str:
-    fenced = _FENCE.match(raw)
-    return fenced[1] if fenced else raw
+    """Return what stands in a fence of Markdown; a text without one as it is."""
+    text = raw.strip()
+    if not text.startswith(_FENCE) or not text.endswith(_FENCE) or len(text) < 2 * len(_FENCE):
+        return raw
+    inside = text[len(_FENCE) : -len(_FENCE)]
+    named = inside[: len(_LANGUAGE)].lower() == _LANGUAGE
+    return (inside[len(_LANGUAGE) :] if named else inside).strip()
 
 
 def abstains(text: str) -> bool:

@@ -6,8 +6,10 @@ import re
 
 DECLINES = re.compile(r"\bI (?:don['’]?t|do not) know\b", re.IGNORECASE)
 """How the prompts ask to say so."""
-CITATION = re.compile(r"\[\s*sources?\b([^\]]*)\]", re.IGNORECASE)
-"""``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a]``; the group is what stands behind the word."""
+CITATION = re.compile(r"\[\s*sources?\b([^\]]{0,400})\]", re.IGNORECASE)
+"""``[Source 1]``, ``[Sources 1, 3]``, ``[Source 1: a]``; the group is what stands behind the word.
+
+It has a limit, or a text of unclosed marks would be read to its end for each of them."""
 _MARK = re.compile(r"\[(?P<said>\s*sources?\b[^\[\]]*)(?P<end>\]?)", re.IGNORECASE)
 
 

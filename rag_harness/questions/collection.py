@@ -25,7 +25,7 @@ NEAREST = 10
 MOST_FACTS = 2_000
 """Of a page: one of 10 MB would else be read for minutes."""
 _LOOKED_AT = 5_000
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]*\)|\]\[[^\]]*\]|https?://\S+", re.S)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)]{0,500}\)|\]\[[^\]]{0,300}\]|https?://\S+", re.S)
 _SMALL = re.compile(r"(?<![\w'’.:/-])[a-z][a-z'’]*(?![\w.:/=(-])")
 _GREAT = re.compile(r"(?<=[a-z,] )[A-Z][a-z'’]*\b")
 

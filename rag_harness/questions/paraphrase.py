@@ -19,17 +19,17 @@ TURNED = 0.7
 _TURNS = tuple(
     (re.compile(asked, re.I), said)
     for asked, said in (
-        (r"\bwhat is the (?:price|cost) (?:for|of) ([^?.]+)\?", "how much do I have to pay for {0}?"),
-        (r"\bwhat is the (?:fee|charge) for ([^?.]+)\?", "what do I have to pay for {0}?"),
-        (r"\bwhat is the weight of ([^?.]+)\?", "how heavy is {0}?"),
-        (r"\bwhat is the height of ([^?.]+)\?", "how tall is {0}?"),
-        (r"\bwhat is the length of ([^?.]+)\?", "how long is {0}?"),
-        (r"\bwhat is the lifetime for ([^?.]+)\?", "how long does {0} last?"),
-        (r"\bwhat is the default for ([^?.]+)\?", "what is taken for {0} if I say nothing?"),
-        (r"\bhow much does ([^?.]+?) cost([^?.]*)\?", "what do I have to pay for {0}{1}?"),
-        (r"\bwhat happens ((?:if|when|once|unless) [^?.]+)\?", "{0}, what then?"),
-        (r"\b((?:if|when|once|unless) [^?.]+), what happens\?", "{0}, what follows?"),
-        (r"\bwhat exactly is ([^?.]+)\?", "what is meant by {0}?"),
+        (r"\bwhat is the (?:price|cost) (?:for|of) ([^?.]{1,200})\?", "how much do I have to pay for {0}?"),
+        (r"\bwhat is the (?:fee|charge) for ([^?.]{1,200})\?", "what do I have to pay for {0}?"),
+        (r"\bwhat is the weight of ([^?.]{1,200})\?", "how heavy is {0}?"),
+        (r"\bwhat is the height of ([^?.]{1,200})\?", "how tall is {0}?"),
+        (r"\bwhat is the length of ([^?.]{1,200})\?", "how long is {0}?"),
+        (r"\bwhat is the lifetime for ([^?.]{1,200})\?", "how long does {0} last?"),
+        (r"\bwhat is the default for ([^?.]{1,200})\?", "what is taken for {0} if I say nothing?"),
+        (r"\bhow much does ([^?.]{1,200}?) cost([^?.]{0,200})\?", "what do I have to pay for {0}{1}?"),
+        (r"\bwhat happens ((?:if|when|once|unless) [^?.]{1,200})\?", "{0}, what then?"),
+        (r"\b((?:if|when|once|unless) [^?.]{1,200}), what happens\?", "{0}, what follows?"),
+        (r"\bwhat exactly is ([^?.]{1,200})\?", "what is meant by {0}?"),
         (r"\bhow often\b", "at what intervals"),
         (r"\bwhat is the way to\b", "how would I"),
         (r"\bwhat do I have to do to\b", "how would I"),
@@ -46,7 +46,9 @@ _NOMINAL = listed("the a an my your our its their this each every any some no of
 def in_other_words(question: str, chance: Random) -> str:
     """Return the question with other words where the list has some; the same question where it has none."""
     turned = _turned(question) if chance.random() < TURNED else question
-    quoted = [found.span() for found in re.finditer(r"\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)", turned)]
+    quoted = [
+        found.span() for found in re.finditer(r"\"[^\"]{0,400}\"|“[^”]{0,400}”|(?<!\w)'[^']{0,400}'(?!\w)", turned)
+    ]
     return _FREE.sub(lambda word: word[0] if _inside(word.start(), quoted) else _other(word), _phrases(turned))
 
 

@@ -12,7 +12,7 @@ from rag_harness.types import Document
 
 _NAME = re.compile(r"[^\W\d_][\w .&+-]{1,40}")
 _CODE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
-_LABEL = re.compile(r"^\s*[-*+] +(\*\*[^*\n]{2,40}\*\*|`[^`\n]{2,40}`)(?=:| [–—-] )", re.M)
+_LABEL = re.compile(r"^[^\S\n]*[-*+] +(\*\*[^*\n]{2,40}\*\*|`[^`\n]{2,40}`)(?=:| [–—-] )", re.M)
 _APART = 4
 """Lines between items from which they are of two lists."""
 _FEWEST, _MOST = 2, 40

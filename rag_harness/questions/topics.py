@@ -19,7 +19,7 @@ ENOUGH = 4
 RARE, VERY_RARE = 4.0, 5.5
 """Nats: words of fewer than 1 chunk in 55, of which a question must have two, or one of fewer than 1 in 245. In a small
 collection, in which no word is so rare, 0.6 and 0.8 of what the rarest have."""
-_CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]*-?\d")
+_CODED = re.compile(r"\w[_.]\w|[a-z][A-Z]|[A-Z][A-Z0-9]{0,40}-?\d")
 _GENERIC = listed("overview introduction index home readme welcome about guide basics summary misc general faq notes")
 _FRAMES = ("{about}: {asked}", "About {about}: {asked}", "Regarding {about}: {asked}", "{Asked} (Topic: {about})")
 _OF_THINGS = (

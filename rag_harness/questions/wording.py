@@ -15,7 +15,7 @@ def question_of(fact: Fact, chance: Random) -> str:
 
 def sentence(asked: str) -> str:
     """Return words as a question: a capital, no blank before marks, one question mark."""
-    asked = re.sub(r"\s+([?,.;:])(?=\s|$)", r"\1", " ".join(asked.split())).rstrip(" .,;:?")
+    asked = re.sub(r"(?<!\s)\s+([?,.;:])(?=\s|$)", r"\1", " ".join(asked.split())).rstrip(" .,;:?")
     return f"{asked[:1].upper()}{asked[1:]}?"
 
 

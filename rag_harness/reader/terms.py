@@ -37,7 +37,7 @@ _KINDS = tuple(
         ("a duration", r"\bhow (?:long|soon|fast|quickly)\b", _DURATION),
         (
             "an amount of money",
-            r"\b(?:cost|price|fee|charge|pay)s?\b.*\bhow much\b|\bhow much\b.*\b(?:cost|pay)",
+            r"\b(?:cost|price|fee|charge|pay)s?\b.{0,400}\bhow much\b|\bhow much\b.{0,400}\b(?:cost|pay)",
             _MONEY,
         ),
         ("an amount of money", r"\bwhat\b.{0,40}\b(?:cost|price|fee|charge)s?\b|\bhow expensive\b", _MONEY),

@@ -22,7 +22,9 @@ USUAL = 0.9
 SHORT = 12
 """Words. Shorter chunks are phrases that documents may share."""
 # What makes another statement of the same words: another figure, date or version, and "not".
-_DECIDES = re.compile(r"\w*\d\w*(?:[.,:/-]\d+)*|\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_DECIDES = re.compile(
+    r"(?<![^\W\d])\w*\d\w*(?:[.,:/-]\d+)*|\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGNORECASE
+)
 
 
 def source() -> str:

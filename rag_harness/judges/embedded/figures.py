@@ -21,8 +21,10 @@ _NAMED = {name: str(value) for value, name in enumerate(_TO_TWENTY.split())} | {
 _TIME = re.compile(r"\b(\d{1,2})(?::(\d{2}))?\s*(a\.?m\b\.?|p\.?m\b\.?)|\b(\d{1,2}):(\d{2})\b", re.I)
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _WORDS = re.compile(r"[a-z]+", re.I)
-_MARKER = re.compile(r"^\s*\(?\d{1,3}[.):]\s", re.M)
-CITED = re.compile(r"\b(?:passages?|sources?|documents?)\s*#?\s*(\d{1,3})\b|\[(?:source\s*)?(\d{1,3})\b[^\]]*\]", re.I)
+_MARKER = re.compile(r"^[^\S\n]*\(?\d{1,3}[.):]\s", re.M)
+CITED = re.compile(
+    r"\b(?:passages?|sources?|documents?)\s*(?:#\s*)?(\d{1,3})\b|\[(?:source\s*)?(\d{1,3})\b[^\]]{0,400}\]", re.I
+)
 """A passage by its number, from 1."""
 
 ALL_WEEK = re.compile(r"\b(?:seven|six|five|[567]) days (?:a|per|of the) week\b|\b24/7\b", re.I)

@@ -20,7 +20,7 @@ LONGEST = 100
 """Words of a sentence; one with more is taken in parts, each a claim of its own."""
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*")
-_END = re.compile(r"[.!?]+[\"'”’)\]*_]*(?=\s)|[。！？]+|\n+")
+_END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_]*(?=\s)|[。！？]+|\n+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|[A-Za-z]\.[A-Za-z]|e\.g|i\.e|etc|vs|approx|no|nr|mr|mrs|ms|dr|prof|sen|gov|rep|gen|st|jr|sr"
     r"|inc|ltd|co|corp|u\.s|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|a\.m|p\.m)$",

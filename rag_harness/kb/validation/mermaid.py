@@ -20,7 +20,7 @@ MODULES = "RAG_MERMAID_MODULES"
 _SCRIPT = Path(__file__).with_name("mermaid_parser.mjs")
 _LINE = re.compile(r"error on line (\d+)", re.IGNORECASE)
 _PLACE = re.compile(r"Parse error on line \d+: (?:\.\.\.)?")
-_EXPECTING = re.compile(r"Expecting .*, got")
+_EXPECTING = re.compile(r"Expecting .{0,500}, got")
 _COMMENT = re.compile(r"^[ \t]*%%(?!\{).*$", re.MULTILINE)
 
 

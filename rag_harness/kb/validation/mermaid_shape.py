@@ -15,7 +15,7 @@ _NAMES = """
 """
 _TYPES = frozenset(_NAMES.split())
 _QUOTED = re.compile(r'"[^"]*"')
-_FLAG_SHAPE = re.compile(r"(?<=\w)>[^\]]*\]")
+_FLAG_SHAPE = re.compile(r"(?<=\w)>[^\]]{0,300}\]")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 

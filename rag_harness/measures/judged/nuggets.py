@@ -56,7 +56,8 @@ def vital(nugget: str, ground_truth: str) -> bool:
     Else it is okay: a premise that the ground truth builds on without saying it. A content word has four letters or
     more; the number of a list item is no figure.
     """
-    nugget = _LIST_NUMBER.sub("", nugget, count=1) if _LIST_NUMBER.match(nugget) else nugget
+    numbered = _LIST_NUMBER.match(nugget)
+    nugget = nugget[numbered.end() :] if numbered else nugget
     if _figures(nugget) & _figures(ground_truth):
         return True
     words = _content_words(nugget)

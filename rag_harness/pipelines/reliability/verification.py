@@ -21,7 +21,7 @@ from rag_harness.reader.terms import figures, terms
 from rag_harness.types import Answer, Call, Decision, Hit
 
 _ASKED = Support("answer", "contexts")
-_CITATION = re.compile(rf"\s*{CITATION.pattern}", re.IGNORECASE)
+_CITATION = re.compile(rf"(?<!\s)\s*{CITATION.pattern}", re.IGNORECASE)
 _CLAIM = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
 _REPLACED = ("outdated", "superseded", "archived")
 """What the metadata of a page call it where another has replaced it."""

@@ -12,7 +12,7 @@ from rag_harness.types import Answer, Decision, Hit
 NO_SOURCE = 0
 """Stands in ``invalid_citations`` for a chapter that no source of the context is from: it has no number."""
 
-_CHAPTER = re.compile(r"\b(?:Module\s+(\d{1,4})\s*(?:,|>|:|-|–|—)?\s*)?Chapter\s+(\d{1,4})\b", re.IGNORECASE)
+_CHAPTER = re.compile(r"\b(?:Module\s+(\d{1,4})\s*(?:[,>:–—-]\s*)?)?Chapter\s+(\d{1,4})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

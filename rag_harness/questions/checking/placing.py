@@ -18,6 +18,7 @@ _LOOKED_AT = 5
 """Passages with most of a quote's words, of which the likest is taken."""
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[^\w\s]")
 _FIGURE = r"(\d+(?:[.,:]\d+)*)"
+_EMPHASIS = "*_`"
 _TARGET = re.compile(r"\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _MARKS = frozenset("*_`~\\[]")
 _GAP = r"(?:[\s*_`~\\\[]|\]\([^()\s]*\)|\])"
@@ -132,7 +133,7 @@ def _with_marks(text: str, start: int, end: int) -> str:
         start -= 1
     if text[start:end].count("[") > text[start:end].count("]") and (target := _TARGET.match(text, end)):
         end = target.end()
-    before = re.search(r"[*_`]*$", text[max(0, start - 3) : start])
-    behind = re.match(r"[*_`]*", text[end : end + 3])
-    marks = before[0] if before and behind and before[0] == behind[0][::-1] else ""
+    ahead, after = text[max(0, start - 3) : start], text[end : end + 3]
+    before, behind = ahead[len(ahead.rstrip(_EMPHASIS)) :], after[: len(after) - len(after.lstrip(_EMPHASIS))]
+    marks = before if before == behind[::-1] else ""
     return text[start - len(marks) : end + len(marks)]

@@ -40,7 +40,7 @@ _ALLOWED = re.compile(
 _FOR = re.compile(r"(as long as|an? (?:day|week|month|year)\b)|(?:each|every)\b")
 _ADMITTED = re.compile(r"(?:possible|welcome|allowed|granted|permitted|valid|given back|accepted|approved)$")
 _THINGS = re.compile(r"(?:need|require|include|cover|leave out|exclude|get|receive|show|use|hand in|offer|bring|have)$")
-_DONE = re.compile(r"(?:(?!open\b)\w+(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
+_DONE = re.compile(r"(?:(?!open\b)\w{1,40}(?:ed|en)|kept|reset|lost|sent|made|put|sold|held|left|paid)\b")
 _DETERMINED = re.compile(r"(?:an?|the|your|our|my|all|each|every|no|two|three|any|one)\b")
 _STATE = re.compile(r"(?:on|off|in|up|under way) (?:for|until|when|if|by)\b")
 """What begins a state: "on for installers" is no place."""

@@ -111,7 +111,8 @@ def status_of(error: Exception) -> int | None:
 def is_full(error: Exception) -> bool:
     """Return whether the server has no room left."""
     return status_of(error) == 507 or (
-        status_of(error) == 500 and bool(re.search(r"no space left|disk.*(full|space)", _said(error), re.IGNORECASE))
+        status_of(error) == 500
+        and bool(re.search(r"no space left|disk.{0,200}(full|space)", _said(error), re.IGNORECASE))
     )
 
 

@@ -1,0 +1,88 @@
+"""No pattern over foreign text is worse than linear: each is fed growing strings that are made of its own parts."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.unit.patterns.hostile import beginnings, strings
+from tests.unit.patterns.walked import SCANS, Applied, applied
+
+ALLOWED = 2.5
+"""Times the time for twice the length."""
+_SHORT, _LONG, _LONGEST = 32, 16_000, 130_000
+"""Repetitions to begin with; characters up to which every string grows, and those that grow too fast."""
+_SLOW, _MUCH, _TOO_MUCH = 0.008, 0.05, 1.0
+"""Seconds of the processor: what is quicker is not looked at, what is enough to see, what is not waited for."""
+OWN = ("gates/", "commands/", "identity/", "settings/", "plugin/", "starter/", "pipelines/endpoint/body.py")
+"""Rooms whose patterns read what the person who runs them wrote: options, gates, source, an endpoint's file."""
+
+
+def took(tested: Applied, text: str) -> float:
+    """Return the seconds of the processor that the pattern takes for a text, by all that it is used for."""
+    pattern, operations = tested.pattern, tested.operations or {"finditer"}
+    begin = time.thread_time()
+    if operations & SCANS:
+        for _ in pattern.finditer(text):
+            pass
+    if "match" in operations:
+        pattern.match(text)
+    if "fullmatch" in operations:
+        pattern.fullmatch(text)
+    return time.thread_time() - begin
+
+
+def shapes(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield a beginning, what is repeated, and an end."""
+    for unit in strings(pattern):
+        yield "", unit, "\x00"
+    for before, unit in beginnings(pattern):
+        for end in ("", "\x00"):
+            yield before, unit, end
+
+
+def growth(tested: Applied, shape: tuple[str, str, str]) -> str:
+    """Return how much longer twice the length takes, where that is always too much; empty where it is not.
+
+    A repetition with a limit grows too fast up to its limit, and no further.
+    """
+    before, unit, end = shape
+
+    def cost(count: int) -> float:
+        text = before + unit * count + end
+        first = took(tested, text)
+        return first if not _SLOW < first < 1 else min(first, took(tested, text), took(tested, text))
+
+    count, now = _SHORT, 0.0
+    while now < _MUCH and len(unit) * count <= _LONG:
+        now = cost(count)
+        count *= 2
+    if now < _SLOW:
+        return ""
+    once, ratio = cost(count // 2), 0.0
+    while len(unit) * count < _LONGEST:
+        twice = cost(count)
+        ratio = twice / once
+        if ratio <= ALLOWED:
+            return ""
+        if twice > _TOO_MUCH:
+            break
+        once, count = twice, count * 2
+    return f"{ratio:.1f} times for twice {len(unit) * count // 2} characters of {shape!r}"
+
+
+def own(tested: Applied) -> bool:
+    return all(place.startswith(OWN) for place in tested.places)
+
+
+# What repeats nothing without a limit cannot read far.
+PATTERNS = [tested for tested in applied().values() if not own(tested) and beginnings(tested.pattern)]
+
+
+@pytest.mark.parametrize("tested", PATTERNS, ids=[tested.places[0] for tested in PATTERNS])
+def test_no_pattern_is_worse_than_linear(tested: Applied) -> None:
+    bad = [said for shape in shapes(tested.pattern) if (said := growth(tested, shape))]
+    assert not bad, f"{tested.places}: {tested.pattern.pattern!r}: {bad[:3]}"
