@@ -9,6 +9,7 @@
     ├── ChunkTooLongError        a chunk is longer than the embedder reads
     ├── ModelOutputError         a model answered, but not in a form that can be used
     ├── ModelCallError           a call to a model failed after its retries
+    │   └── QueryTooLongError    a question has more tokens than the embedder reads; asking again does not help
     ├── BudgetError              the next call could pass the budget, so it is not made
     ├── DeadlineError            a call or a trial took longer than it may
     ├── RecordingMissError       replay was asked for something that nobody recorded
@@ -67,6 +68,17 @@ class NotJudgedError(ModelOutputError):
 
 class ModelCallError(RagHarnessError):
     """A call to a model failed for good, after the retries that made sense."""
+
+
+class QueryTooLongError(ModelCallError):
+    """A question has ``tokens`` tokens, and the embedding model reads ``most``."""
+
+    def __init__(self, message: str, tokens: int, most: int) -> None:
+        super().__init__(message)
+        self.tokens, self.most = tokens, most
+
+    def __reduce__(self) -> tuple[type[QueryTooLongError], tuple[str, int, int]]:
+        return type(self), (str(self), self.tokens, self.most)
 
 
 class BudgetError(RagHarnessError):

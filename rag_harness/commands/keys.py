@@ -15,6 +15,7 @@ from rag_harness.errors import PrerequisiteError, SettingsError
 from rag_harness.installed import install
 from rag_harness.service.access.principal import COLLECTION, SCOPES
 from rag_harness.service.options import Options
+from rag_harness.service.unseen import fault_of
 
 if TYPE_CHECKING:
     from rag_harness.service.access.keys import KeyInfo
@@ -101,8 +102,10 @@ def _check(chosen: argparse.Namespace) -> None:
         )
     if chosen.quota is not None and not 0 < chosen.quota < 2**63:
         raise SettingsError(f"A quota of {chosen.quota} is none: name 1 or more, or leave --quota out.")
-    if len(chosen.label) > 100 or not chosen.label.isprintable():
-        raise SettingsError("A label is up to 100 characters on one line.")
+    if len(chosen.label) > 100:
+        raise SettingsError("A label is up to 100 characters.")
+    if chosen.label and (fault := fault_of(chosen.label)):
+        raise SettingsError(f"The label {fault}. Name the key by words on one line.")
     if chosen.rate:
         _check_rate(chosen.rate)
 

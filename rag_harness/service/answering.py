@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, RagHarnessError
+from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, QueryTooLongError, RagHarnessError
 from rag_harness.files.log import log
 from rag_harness.models.patience import somebody_waits
 from rag_harness.pipelines.trace import Trace
@@ -39,13 +39,15 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
     """Return what the experiment says; where its model cannot be asked, that it abstains and what it had found.
 
     Raises:
-        ProblemError: nothing can be said: it took too long, or failed before anything was found.
+        ProblemError: nothing can be said: it is too long, took too long, or failed before anything was found.
     """
     strict = question.mode == "strict"
     experiment = serving.strict if strict and serving.strict is not None else serving.experiment
     try:
         with somebody_waits():
             output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
+    except QueryTooLongError as error:
+        raise too_long(error) from error
     except (ModelCallError, ModelOutputError, DeadlineError) as error:
         output = _without_a_model(error)
     except (TimeoutError, asyncio.TimeoutError) as error:
@@ -54,6 +56,12 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
         log.warning("Question %s: %s", question.trace_id, error)
         raise ProblemError(503, "cannot_answer", "Nothing can be answered now; the server's log says why.") from error
     return _held_back(output) if strict and outcome_of(output) == "warn" else output
+
+
+def too_long(error: QueryTooLongError) -> ProblemError:
+    """Return what is told of a question that the embedder does not read whole; to ask it again does not help."""
+    detail = f"The question has {error.tokens} tokens, and may have {error.most}. Ask a shorter one."
+    return ProblemError(413, "query_too_long", detail, extra={"tokens": error.tokens, "limit": error.most})
 
 
 def _too_slow(error: Exception, seconds: float) -> PipelineOutput:

@@ -9,6 +9,7 @@ from typing import Any
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says where a disk is full."""
+_MOST_CHARACTERS = 200
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 
 
@@ -45,3 +46,9 @@ class ProblemError(Exception):
 def no_room() -> ProblemError:
     """Return what is told where a document finds no room."""
     return ProblemError(507, "no_room", "The server has no room left for documents. Nothing was changed.")
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of what somebody sent; half a character in it must not break the answer about it."""
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rag_harness.errors import ChunkTooLongError, PrerequisiteError, RecordingMissError
+from rag_harness.models.embedders.lengths import check_queries
 from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, Pieces, TokenVectors
@@ -81,6 +82,17 @@ class CachedEmbedder:
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         return self._matrix(self._fetch(self._vectors, texts, "query"))
+
+    def check_query(self, text: str) -> None:
+        """Check that the model reads a question whole; one that may not be asked in this mode reads none.
+
+        Raises:
+            QueryTooLongError: it has too many tokens.
+            PrerequisiteError: its tokens cannot be counted here.
+        """
+        # A token has a byte at least, and two frame a text.
+        if not self._refuse and len(text.encode(errors="replace")) + 2 > self.max_tokens:
+            check_queries([text], self.tokenizer(), self)
 
     def token_vectors(self, texts: Sequence[str], role: str) -> list[TokenVectors]:
         """Return each text's token vectors, from the store or computed; ``role`` is ``query`` or ``document``."""

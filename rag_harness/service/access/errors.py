@@ -11,12 +11,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
+from rag_harness.service.problems import NO_ROOM, ProblemError, no_room, shortened
 from rag_harness.service.state.problems import StateError
 
 PROBLEM = "application/problem+json"
 _MOST_ERRORS = 20
-_MOST_CHARACTERS = 200
 _KNOWN = {
     404: ("no_such_path", "There is nothing at this path. GET /openapi.json lists what there is."),
     405: ("no_such_method", "This path does not know this method. GET /openapi.json lists what it knows."),
@@ -60,13 +59,13 @@ def _invalid(error: RequestValidationError) -> ProblemError:
     where = ", ".join(dict.fromkeys(each["field"] for each in errors)) or "it"
     # FastAPI parses a body only where it is said to be JSON, and hands on its bytes where it is not.
     said_so = " It was not said to be JSON: send Content-Type: application/json." if type(error.body) is bytes else ""
-    detail = _short(f"The request does not fit: see {where}. GET /openapi.json says what is expected.") + said_so
+    detail = shortened(f"The request does not fit: see {where}. GET /openapi.json says what is expected.") + said_so
     return ProblemError(422, "invalid_request", detail, extra={"errors": errors})
 
 
 def _told(error: Mapping[str, Any]) -> dict[str, str]:
     """Return which field and why, without what was sent; a name that was sent is cut short."""
-    return {"field": _short(".".join(str(part) for part in error["loc"])), "why": _short(str(error["msg"]))}
+    return {"field": shortened(".".join(str(part) for part in error["loc"])), "why": shortened(str(error["msg"]))}
 
 
 def _refused(error: HTTPException) -> ProblemError:
@@ -76,11 +75,5 @@ def _refused(error: HTTPException) -> ProblemError:
         return cause
     if isinstance(cause, OSError) and cause.errno in NO_ROOM:
         return no_room()  # uploads are spooled to the folder for temporary files
-    code, detail = _KNOWN.get(error.status_code, ("refused", _short(str(error.detail))))
+    code, detail = _KNOWN.get(error.status_code, ("refused", shortened(str(error.detail))))
     return ProblemError(error.status_code, code, detail, dict(error.headers or {}))
-
-
-def _short(text: str) -> str:
-    # Half a character (a lone surrogate) that somebody sent as a name must not break the answer about it.
-    text = text.encode(errors="backslashreplace").decode()
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

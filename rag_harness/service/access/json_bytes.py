@@ -1,12 +1,16 @@
-"""Is a JSON body harmless? Asked of its bytes, before any parser: nesting, charset, half characters."""
+"""Is JSON harmless? Asked of its bytes, before any parser: nesting, charset, half characters; then, are numbers finite?"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from rag_harness.service.problems import ProblemError
+from rag_harness.service.problems import ProblemError, shortened
 
 MOST_LEVELS = 64
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -20,7 +24,8 @@ def check_json(body: bytes) -> None:
     """Check bytes that a JSON parser will be given.
 
     Raises:
-        ProblemError: 400 where they nest deeper than ``MOST_LEVELS``, are not UTF-8, or escape half a character.
+        ProblemError: 400 where they nest deeper than ``MOST_LEVELS``, are not UTF-8, escape half a character, or have
+            a number that is not finite.
     """
     if not _is_utf8(body):
         raise ProblemError(400, "not_utf8", "The body is not JSON in UTF-8. Send it as UTF-8.")
@@ -33,6 +38,53 @@ def check_json(body: bytes) -> None:
         raise ProblemError(
             400, "half_a_character", "The body escapes half a character (a lone surrogate). Send whole ones."
         )
+    if fault := _number_fault(body):
+        raise ProblemError(400, "not_finite", f"In the body {shortened(fault)}: NaN, infinite or too large.")
+
+
+def is_flat(text: str) -> bool:
+    """Return whether JSON nests no deeper than ``MOST_LEVELS``."""
+    return not levels_exceed(_without_escapes(text.encode(errors="replace")), MOST_LEVELS)
+
+
+def fault_of_value(value: Any, path: str) -> str:
+    """Say what is wrong in a value that was parsed from harmless bytes; empty where nothing is."""
+    for where, found in _leaves(value, path):
+        if isinstance(found, float) and not math.isfinite(found):
+            return f"{where} is no finite number"
+        if isinstance(found, str) and not _is_whole(found):
+            return f"{where} has half a character (a lone surrogate)"
+    return ""
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def _number_fault(body: bytes) -> str:
+    """Say which number is not finite: Python's parser takes NaN, Infinity and 1e999. Empty: none, or no JSON."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return ""  # whoever reads it says so
+    try:
+        json.dumps(value, allow_nan=False)  # in C: a megabyte of numbers takes milliseconds
+    except ValueError:
+        return fault_of_value(value, "")
+    return ""
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield each value that holds no others, and each name of one, with where it is: ``inputs.weights[3]``."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield path, name
+            yield from _leaves(each, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _leaves(each, f"{path}[{place}]")
+    else:
+        yield path, value
 
 
 def _is_utf8(body: bytes) -> bool:

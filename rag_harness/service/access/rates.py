@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
-from time import time
+from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import SettingsError
@@ -36,16 +40,18 @@ class Standing:
 class Rates:
     """The rates of one server.
 
+    Counted by the clock of the process, which nobody sets: the machine's own, set back an hour, would lock a key out
+    for that hour. The storage of ``limits`` counts by the machine's, so that package reads rates here and no more.
+
     Args:
         default: of keys that have none of their own, e.g. ``600/minute``; empty is none.
+        now: the clock, in seconds.
     """
 
-    def __init__(self, default: str) -> None:
-        from limits.storage import MemoryStorage
-        from limits.strategies import MovingWindowRateLimiter
-
-        self._default = default
-        self._windows = MovingWindowRateLimiter(MemoryStorage())
+    def __init__(self, default: str, now: Callable[[], float] = monotonic) -> None:
+        self._default, self._now = default, now
+        self._taken: defaultdict[int, list[float]] = defaultdict(list)
+        self._lock = Lock()
 
     def count(self, principal: Principal) -> Standing | None:
         """Count a request and return what is left; None where there is no rate, as for a server without keys.
@@ -56,17 +62,22 @@ class Rates:
         rate = principal.rate or self._default
         if principal.key_id is None or not rate:
             return None
-        item, name = parsed(rate), str(principal.key_id)
-        taken = self._windows.hit(item, name)
-        standing = self._standing(item, name)
-        if not taken:
+        item = parsed(rate)
+        with self._lock:
+            now, taken = self._now(), self._taken[principal.key_id]
+            del taken[: bisect_right(taken, now - item.get_expiry())]
+            fits = len(taken) < item.amount
+            if fits:
+                taken.append(now)
+            standing = _standing(item, taken, now)
+        if not fits:
             raise _too_many(rate, standing)
         return standing
 
-    def _standing(self, item: RateLimitItem, name: str) -> Standing:
-        stats = self._windows.get_window_stats(item, name)
-        seconds = max(1, ceil(stats.reset_time - time()))
-        return Standing(item.amount, item.get_expiry(), stats.remaining, seconds)
+
+def _standing(item: RateLimitItem, taken: Sequence[float], now: float) -> Standing:
+    window = item.get_expiry()
+    return Standing(item.amount, window, max(0, item.amount - len(taken)), max(1, ceil(taken[0] + window - now)))
 
 
 @lru_cache(maxsize=256)

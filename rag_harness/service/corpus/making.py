@@ -61,8 +61,11 @@ def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation:
     parts = CollectionParts(lasting, contents)
     normal = experiment(wanted.name, parts)
     strict: Experiment | None = experiment(wanted.strict, parts) if wanted.strict else None
+    retrieval = parts.retrievals[wanted.spec]
+    # An experiment that only looks for words takes questions of any length.
+    check = {"check": retrieval.embedder.check_query} if retrieval.is_dense else {}
     parts.warm()
-    return Serving(normal, strict, contents.document, generation), parts.retrievals[wanted.spec]
+    return Serving(normal, strict, contents.document, generation, **check), retrieval
 
 
 class _Nothing:

@@ -7,20 +7,17 @@ from pathlib import Path, PurePosixPath
 
 from rag_harness.ingest import is_readable, kinds
 from rag_harness.service.problems import ProblemError
+from rag_harness.service.unseen import fault_of
 
 MOST = 255
 """Characters."""
-_FORGES = ("Cc", "Cs", "Zl", "Zp")
-"""Categories of characters: control, half of one, ends of lines and paragraphs."""
-_TURNS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Marks that turn the direction of what follows: ``gpj.exe`` is shown as ``exe.jpg``."""
 
 
 def checked_name(name: str) -> str:
     """Return a name in Unicode's form NFC.
 
     Raises:
-        ProblemError: it is empty, too long, has characters that forge others, or segments that climb.
+        ProblemError: it is empty, too long, has characters that cannot be seen, or segments that climb.
     """
     normal = unicodedata.normalize("NFC", name)
     fault = _fault(normal)
@@ -48,12 +45,12 @@ def suffix_of(name: str) -> str:
 
 
 def _fault(name: str) -> str:
-    if not name.strip():
-        return "is empty"
+    if fault := fault_of(name):
+        return fault
     if len(name) > MOST:
         return f"has {len(name)} characters, and {MOST} are the most"
-    if any(unicodedata.category(each) in _FORGES or each in _TURNS for each in name):
-        return "has control characters, or marks that turn text around"
     if any(part in ("", ".", "..") for part in name.split("/")):
         return "has an empty segment, or one of dots"
+    if any(fault_of(PurePosixPath(part).stem) for part in name.split("/")):
+        return "has a segment that cannot be seen"
     return ""

@@ -80,6 +80,11 @@ class LiveRetrieval(Retrieval):
         pairs = [pair for held in self._contents.held for pair in zip(held.points, held.indexed, strict=True)]
         return [(point, chunk) for point, chunk in pairs if not gone or _owner(chunk, gone) is None]
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether the experiment has asked for what finds chunks by the vector of a question."""
+        return "_dense" in self.__dict__
+
     def warm(self) -> None:
         """Make whatever is made of all chunks, so that no question waits for it."""
         _ = self.index, self.content_digest, self.dense, self.words

@@ -22,12 +22,14 @@ class Serving:
         strict: answers in mode strict, where the experiment has such a variant; None where it has not.
         document: returns a document of this state by the ``doc_id`` of its chunks; KeyError where there is none.
         generation: counts the states of the collection.
+        check: raises QueryTooLongError where the embedder does not read a question whole.
     """
 
     experiment: Experiment
     strict: Experiment | None
     document: Callable[[str], Document]
     generation: int
+    check: Callable[[str], None] = lambda _question: None
 
 
 @dataclass(frozen=True, slots=True)

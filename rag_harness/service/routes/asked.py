@@ -6,8 +6,10 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
+from rag_harness.errors import PrerequisiteError, QueryTooLongError
 from rag_harness.service.access.principal import COLLECTION, Principal
-from rag_harness.service.answering import Question
+from rag_harness.service.answering import Question, too_long
+from rag_harness.service.corpus.serving import Serving
 from rag_harness.service.observing.trace_ids import TraceIds, trace_ids
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.questions import Asking
@@ -43,5 +45,16 @@ async def asking(
         detail = f"The question has {len(question.text)} characters, and may have {limit}."
         raise ProblemError(413, "query_too_long", detail)
     where = service.collection(principal, collection)
+    _check_tokens(where.serving, question.text)
     found = Asking(service, principal, where.name, where.serving, question, ids_of(request), debug)
     return await found.granted()
+
+
+def _check_tokens(serving: Serving, question: str) -> None:
+    """Refuse a question that the embedder would not read whole, before it counts against a quota."""
+    try:
+        serving.check(question)
+    except QueryTooLongError as error:
+        raise too_long(error) from error
+    except PrerequisiteError:
+        return  # nothing counts its tokens here: whoever embeds it says more

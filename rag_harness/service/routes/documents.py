@@ -14,9 +14,10 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
 
 from rag_harness.service.access.asking import GuardedRoute, asks
+from rag_harness.service.access.json_bytes import fault_of_value, is_flat
 from rag_harness.service.access.principal import Principal
 from rag_harness.service.corpus.serving import DocumentInfo
-from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
+from rag_harness.service.problems import NO_ROOM, ProblemError, no_room, shortened
 from rag_harness.service.routes.asked import InCollection, service_of
 from rag_harness.service.schemas import Doc, Docs
 from rag_harness.service.serviced import no_such_document
@@ -67,11 +68,13 @@ async def _kept(upload: UploadFile, folder: Path) -> AsyncIterator[Path]:
 
 def _metadata(text: str) -> dict[str, Any]:
     try:
-        said = json.loads(text)
-    except (ValueError, RecursionError):
+        said = json.loads(text) if is_flat(text) else None
+    except ValueError:
         said = None
     if not isinstance(said, dict):
         raise ProblemError(422, "bad_metadata", 'metadata is no JSON object, such as {"url": "https://…"}.')
+    if fault := fault_of_value(said, "metadata"):
+        raise ProblemError(422, "bad_metadata", f"{shortened(fault)}. Leave it out, or send another value.")
     return said
 
 

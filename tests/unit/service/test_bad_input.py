@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from rag_harness.__main__ import main
+from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.service.access.keys import make
 from rag_harness.service.access.principal import SCOPES
@@ -129,9 +131,15 @@ async def _metadata_that_ends_deep_inside(server: Server) -> httpx.Response:
     return await server.ask("/ingest", files={"file": LAMPS}, data={"metadata": deep})
 
 
+async def _compressed(server: Server) -> httpx.Response:
+    bomb = gzip.compress(json.dumps({"query": "a" * (200 * MIB)}).encode())
+    return await server.ask(content=bomb, headers={**JSON, "content-encoding": "gzip"})
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
+        (_compressed, (400, "not_utf8")),
         (_wrong_key, (401, "key_unknown")),
         (_no_key, (401, "key_missing")),
         (_scope_missing, (403, "scope_missing")),
@@ -155,6 +163,73 @@ def test_what_is_sent_badly(tmp_path: Path, asked: Ask, told: tuple[int, str]) -
             assert (await server.ask()).status_code == 200
             listed = (await server.client.get("/documents")).json()["documents"]
             assert [each["name"] for each in listed if each["status"] == "ready"] == [LAMPS[0]]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ('{"url": NaN}', "metadata.url"),
+        ('{"weights": [1, -Infinity]}', "metadata.weights[1]"),
+        ('{"a": {"b": 1e999}}', "metadata.a.b"),
+        (r'{"title": "\ud83d"}', "metadata.title"),
+        (r'{"\udc00": 1}', "metadata"),
+    ],
+)
+def test_metadata_that_no_other_parser_reads(tmp_path: Path, said: str, named: str) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            answered = await server.ask("/ingest", files={"file": ("b.md", LAMPS[1])}, data={"metadata": said})
+            assert problem(tmp_path, answered) == (422, "bad_metadata")
+            assert f"{named} " in answered.json()["detail"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1" + "0" * 400 + ".5"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/query", '{{"query": "When?", "inputs": {{"a": [0, {}]}}}}'),
+        ("/v1/chat/completions", '{{"model": "e3", "messages": [{{"role": "user", "content": "a"}}], "top_p": {}}}'),
+    ],
+)
+def test_a_number_that_is_not_finite(tmp_path: Path, path: str, body: str, number: str) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            answered = await server.ask(path, content=body.format(number), headers=JSON)
+            said = answered.json()
+            assert answered.status_code == 400
+            assert ("inputs.a[1]" if path == "/query" else "top_p") in (said.get("detail") or said["error"]["message"])
+
+    asyncio.run(scenario())
+
+
+def test_a_question_of_more_tokens_than_the_embedder_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MockEmbedder, "max_tokens", 512)
+    most, over = " ".join(["lamps"] * 512), " ".join(["lamps"] * 513)
+
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            key = {"Authorization": f"Bearer {make(server.service.database, ['query'], quota=2)}"}
+            refused = [
+                await server.ask(json={"query": over}, headers=key),
+                await server.ask(json={"query": over}, headers={**key, "accept": "text/event-stream"}),
+            ]
+            for answered in refused:
+                assert problem(tmp_path, answered) == (413, "query_too_long")
+                assert "513 tokens, and may have 512" in answered.json()["detail"]
+                assert "retry-after" not in answered.headers
+            chat = {"model": "e3", "messages": [{"role": "user", "content": over}]}
+            answered = await server.ask("/v1/chat/completions", json=chat, headers=key)
+            assert (answered.status_code, answered.json()["error"]["code"]) == (413, "query_too_long")
+            # What was refused counted against no quota.
+            assert [(await server.ask(json={"query": most}, headers=key)).status_code for _ in range(3)] == [
+                200,
+                200,
+                429,
+            ]
 
     asyncio.run(scenario())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError
+from rag_harness.errors import CriticalError, ModelCallError, QueryTooLongError
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.observing.logs import logging_to
 from rag_harness.service.schemas import Answered
@@ -318,3 +318,10 @@ def test_an_answer_streams_sources_before_words_and_the_verdict_behind_them(tmp_
 def events_of(block: str) -> tuple[str, Any]:
     event, _, data = block.partition("\ndata: ")
     return event.removeprefix("event: "), json.loads(data)
+
+
+def test_what_a_pipeline_makes_of_a_question_may_be_too_long(tmp_path: Path) -> None:
+    answered = ask(tmp_path, Says(QueryTooLongError("The query 'lamps' has 600 tokens", 600, 512), (LAMP,)))
+    assert (answered.status_code, answered.json()["code"]) == (413, "query_too_long")
+    assert (answered.json()["tokens"], answered.json()["limit"]) == (600, 512)
+    assert "retry-after" not in answered.headers

@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from limits.storage import memory
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_harness.service.access.keys import find, listed, make
 from rag_harness.service.access.principal import NOBODY_ELSE, Principal
@@ -142,12 +144,7 @@ def test_a_request_that_is_no_question_costs_none(db: Database) -> None:
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000_000.0
-        monkeypatch.setattr("rag_harness.service.access.rates.time", lambda: self.now)
-        monkeypatch.setattr(memory, "time", self)
-        monkeypatch.setattr("limits.strategies.time", self)
-
-    def time(self) -> float:
-        return self.now
+        monkeypatch.setattr(Rates.__init__, "__defaults__", (lambda: self.now,))
 
 
 def test_above_the_rate_a_client_is_told_when_to_come_back(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +181,40 @@ def test_what_was_refused_does_not_count(monkeypatch: pytest.MonkeyPatch) -> Non
             rates.count(asker)
     clock.now += 10.1
     assert rates.count(asker) is not None
+
+
+def test_a_clock_that_is_set_back_locks_no_key_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def machine(said: float) -> None:
+        monkeypatch.setattr(time, "time", lambda: said)
+
+    rates, asker = Rates("2/minute"), Principal(1, "", frozenset())
+    machine(1_000_000.0)
+    assert rates.count(asker) is not None
+    machine(1_000_000.0 - 3_600)
+    standing = rates.count(asker)
+    assert standing is not None
+    assert (standing.left, standing.seconds) == (0, 60)
+    with pytest.raises(ProblemError) as refused:
+        rates.count(asker)
+    assert int(refused.value.headers["Retry-After"]) <= 60
+
+
+@given(st.lists(st.floats(0, 30), max_size=60), st.integers(1, 5))
+def test_a_rate_holds_in_every_window(pauses: list[float], most: int) -> None:
+    now, granted, asker = 0.0, list[float](), Principal(1, "", frozenset())
+    rates = Rates(f"{most}/minute", lambda: now)
+    for pause in pauses:
+        now += pause
+        in_window = [each for each in granted if each > now - 60]
+        try:
+            standing = rates.count(asker)
+        except ProblemError as problem:
+            assert len(in_window) == most
+            assert int(problem.headers["Retry-After"]) - 1 <= in_window[0] + 60 - now
+        else:
+            assert standing is not None
+            assert len(in_window) == most - 1 - standing.left
+            granted.append(now)
 
 
 @pytest.mark.parametrize("asker", [NOBODY_ELSE, Principal(1, "", frozenset())])

@@ -29,10 +29,27 @@ def test_a_name_is_refused_or_harmless(name: str) -> None:
     checked.encode()
 
 
-@pytest.mark.parametrize("name", ["a.md", "README.md", "x/b.HTML", "Überweisung.pdf", "نامه‌ها.txt", "a b.md"])
+@pytest.mark.parametrize(
+    "name", ["a.md", "README.md", "x/b.HTML", "Überweisung.pdf", "نامه‌ها.txt", "a b.md", "❤️.md", "👩‍🚀.md"]
+)
 def test_names_of_people_are_taken(name: str) -> None:
     assert checked_name(name) == unicodedata.normalize("NFC", name)
     assert suffix_of(name).lower() == suffix_of(name)
+
+
+@pytest.mark.parametrize(
+    "unseen", "\u200b \u200c \u200d \u2060 \ufeff \u00ad \u202e \u2066 \u061c \U000e0041".split(" ")
+)
+def test_what_nobody_sees_is_in_no_name(unseen: str) -> None:
+    for name in (f"pay{unseen}pal.md", f"{unseen}.md", f"a/{unseen}/b.md", f"{unseen}a.md", f"a.md{unseen}"):
+        assert taken(name) is None, ascii(name)
+
+
+@pytest.mark.parametrize(
+    "name", [" .md", "\u3000.md", "\u3164.md", "\u2800.md", "a/ /b.md", "\u00a0", "\u115f\u1160.md", "\u034f.md"]
+)
+def test_a_name_of_blanks_is_none(name: str) -> None:
+    assert taken(name) is None
 
 
 def test_the_suffix_decides_and_the_kinds_are_named() -> None:
