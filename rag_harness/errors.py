@@ -14,6 +14,7 @@
     ├── DeadlineError            a call or a trial took longer than it may
     ├── RecordingMissError       replay was asked for something that nobody recorded
     └── CriticalError            the run must stop now: a rejected key, an unknown model, a dead index
+        ├── NoRoomError          the disk has no room for what is to be written, and nothing was
         └── RecordingWriteError  an answer cannot be kept: going on would pay for others that cannot either
 
 A message says what was asked, what was found, and what to do. The plugin prints a
@@ -99,6 +100,10 @@ class RecordingMissError(RagHarnessError):
 
 class CriticalError(RagHarnessError):
     """Nothing that follows can succeed, so the run stops at once."""
+
+
+class NoRoomError(CriticalError):
+    """The disk has no room for what is to be written; found out before, and so nothing is written by half."""
 
 
 class RecordingWriteError(CriticalError):

@@ -25,7 +25,7 @@ def fault_of(name: str) -> str:
 
 
 def _is_seen(each: str) -> bool:
-    """Whether a character has a picture: formats (zero-width, bidirectional marks, tags), selectors, blanks have none."""
+    """Whether a character has a picture: formats (zero-width, turning, tags), selectors and blanks have none."""
     if each.isascii():
         return "!" <= each <= "~"
     is_selector = "\ufe00" <= each <= "\ufe0f" or "\U000e0100" <= each <= "\U000e01ef"

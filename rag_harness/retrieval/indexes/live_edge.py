@@ -2,6 +2,9 @@
 
 The engine holds Python's lock while it works, so points are written in small batches; ``optimize``, which makes the
 graph of 20,000 points in 15 s, is for the start of a server alone. What comes later is compared point by point.
+
+It writes by way of memory maps. So room is set aside before each batch, and a little is kept free for the files that it
+makes meanwhile: on a full disk it would end the process.
 """
 
 from __future__ import annotations
@@ -10,14 +13,18 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from time import sleep
 from typing import Any
 
 import numpy as np
 import qdrant_edge as edge
 
+from rag_harness.errors import NoRoomError
 from rag_harness.files.log import log
+from rag_harness.files.room import check_room, fills_when_read, missing, reserve, used
 from rag_harness.retrieval.indexes.edge_shard import config, nearest
+from rag_harness.retrieval.indexes.edge_trial import fault_of
 from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.types import Matrix, Vector
 
@@ -27,6 +34,12 @@ _BATCH = 64
 _FLUSH_AFTER = 2_000
 """Points written; the write-ahead log is cut there. What is lost is made again from the vectors."""
 _PAGE = 10_000
+_SPARE = 4 << 20
+"""Bytes that are free beside those that were set aside, before points are written."""
+_LEAST = 1 << 20
+"""Bytes that are free before the shard is opened, or points are removed."""
+_AROUND = 16 << 10
+"""Bytes of a batch beside its vectors, in any file."""
 
 
 class EdgePoints:
@@ -38,13 +51,21 @@ class EdgePoints:
 
     Raises:
         LiveIndexError: what is there cannot be opened.
+        NoRoomError: the disk is full.
     """
 
     def __init__(self, folder: Path, exact: bool = False) -> None:
         self._folder, self._exact = folder, exact
         self._written, self._graph = 0, False
+        self._fills: bool | None = None
+        # What one thread has set aside, another must not use.
+        self._writing = Lock()
         self._shard: edge.EdgeShard | None = None
         if (folder / "edge_config.json").is_file():
+            # The engine reads all vectors when it opens them, and all that there is room for in their files.
+            check_room(folder, _LEAST + (missing(self._mapped()) if self._fills_when_read() else 0))
+            if fault := fault_of(folder):
+                raise LiveIndexError(f"The vector index cannot be opened: {fault}")
             with _speaking("cannot be opened"):
                 self._shard = edge.EdgeShard.load(str(folder))
         elif folder.exists():
@@ -56,7 +77,11 @@ class EdgePoints:
             for start in range(0, len(ids), _BATCH):
                 some = zip(ids[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
                 points = [edge.Point(number, row) for number, row in some]
-                self._made(vectors.shape[1]).update(edge.UpdateOperation.upsert_points(points))
+                with self._writing:
+                    shard = self._made(vectors.shape[1])
+                    # The write-ahead log takes five bytes a number, the vectors four.
+                    self._make_room(len(points) * vectors.shape[1] * 8 + _AROUND, _SPARE)
+                    shard.update(edge.UpdateOperation.upsert_points(points))
                 sleep(0)
             self._flush_after(len(ids))
 
@@ -65,7 +90,9 @@ class EdgePoints:
         if self._shard is None or not ids:
             return
         with _speaking("cannot be written"):
-            self._shard.update(edge.UpdateOperation.delete_points(list(ids)))
+            with self._writing:
+                self._make_room(len(ids) * 16 + _AROUND, _LEAST)
+                self._shard.update(edge.UpdateOperation.delete_points(list(ids)))
             self._flush_after(len(ids))
 
     def nearest(self, vector: Vector, limit: int) -> list[tuple[float, int]]:
@@ -82,8 +109,7 @@ class EdgePoints:
         with _speaking("cannot be written"):
             about = self._shard.info()
             if about.points_count - about.indexed_vectors_count >= GRAPH_FROM:
-                log.info("Making the graph of %d points", about.points_count)
-                self._shard.optimize()
+                self._make_graph(about.points_count)
             self._graph = self._shard.info().indexed_vectors_count > 0
 
     def ids(self) -> set[int]:
@@ -110,8 +136,36 @@ class EdgePoints:
                 shard.flush()
                 shard.close()
 
+    def _make_graph(self, count: int) -> None:
+        assert self._shard is not None
+        try:
+            # All vectors are written once more, with their links.
+            check_room(self._folder, 2 * used(self._folder) + _SPARE)
+        except NoRoomError as error:
+            log.warning("No graph of %d points is made, and searching takes longer: %s", count, error)
+            return
+        log.info("Making the graph of %d points", count)
+        self._shard.optimize()
+
+    def _make_room(self, ahead: int, spare: int) -> None:
+        if self._fills_when_read():
+            # What is set aside there cannot be told from what is written, and all of it is needed at the next start.
+            check_room(self._folder, spare + missing(self._mapped()))
+        else:
+            reserve(self._folder, ahead)
+            check_room(self._folder, spare)
+
+    def _mapped(self) -> Iterator[Path]:
+        return self._folder.glob("segments/*/vector_storage/vectors/*.mmap")
+
+    def _fills_when_read(self) -> bool:
+        if self._fills is None:
+            self._fills = fills_when_read(self._folder)
+        return self._fills
+
     def _made(self, dimension: int) -> edge.EdgeShard:
         if self._shard is None:
+            check_room(self._folder, _SPARE)
             self._folder.mkdir(parents=True, exist_ok=True)
             self._shard = edge.EdgeShard.create(str(self._folder), config(dimension, graph=True, wal=True))
         return self._shard
@@ -138,7 +192,7 @@ def _speaking(what: str) -> Iterator[None]:
     """Say which index failed, in words of ours."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, NoRoomError):
         raise
     except BaseException as error:  # a panic of the engine is no Exception
         raise LiveIndexError(f"The vector index {what}: {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""Is JSON harmless? Asked of its bytes, before any parser: nesting, charset, half characters; then, are numbers finite?"""
+"""Is JSON harmless? Asked of its bytes, before any parser: nesting, charset, half characters, numbers."""
 
 from __future__ import annotations
 

@@ -21,10 +21,11 @@ from typing import Any
 
 from rag_harness.errors import RagHarnessError
 from rag_harness.files.log import log
+from rag_harness.files.room import check_room
 from rag_harness.recording.store import key_of
 from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.contents import Contents, Held
-from rag_harness.service.corpus.incoming import Incoming
+from rag_harness.service.corpus.incoming import SPARE, Incoming
 from rag_harness.service.corpus.ingest_thread import IngestThread
 from rag_harness.service.corpus.making import Wanted, serving_of
 from rag_harness.service.corpus.names import checked_name, suffix_of
@@ -178,8 +179,14 @@ class Collection:
 
     def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
+        folder = self._intake.incoming.folder
+        # Four bytes a character at most: read once, and written to SQLite's log and to its file.
+        text = 12 * sum(len(each.document.text) for each in arrivals)
+        check_room(folder, SPARE + text)
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
         _refuse_empty(arrivals, prepared)
+        # Twice to SQLite, and twice to the index.
+        check_room(folder, SPARE + text + 5 * sum(each.vectors.nbytes for each in prepared))
         held = self._database.write_now(lambda c: _filled(c, arrivals, prepared))
         points = [point for each in held for point in each.points]
         try:

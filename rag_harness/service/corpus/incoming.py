@@ -6,6 +6,9 @@ import shutil
 from pathlib import Path
 from uuid import uuid4
 
+SPARE = 16 << 20
+"""Bytes of the disk that no document is given: the server goes on with them, ends, and starts again."""
+
 
 class Incoming:
     """A folder of files that wait.
@@ -15,7 +18,7 @@ class Incoming:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def take(self, file: Path | bytes, suffix: str) -> tuple[Path, int]:
         """Take a file over, or write bytes; return where it is, and its length.
@@ -23,7 +26,7 @@ class Incoming:
         Raises:
             OSError: it cannot be written; nothing is left of it.
         """
-        place = self._folder / f"{uuid4().hex}{suffix}"
+        place = self.folder / f"{uuid4().hex}{suffix}"
         try:
             if isinstance(file, bytes):
                 place.write_bytes(file)

@@ -29,6 +29,7 @@ def reconciled(settings: Settings, folder: Path, name: str, wanted: Sequence[int
 
     Raises:
         LiveIndexError: a server does not answer, or the folder cannot be written.
+        NoRoomError: the disk is full.
         SettingsError: the server's URL is none.
     """
     shard = folder / "shard"
@@ -70,7 +71,8 @@ def _check_sample(points: LivePoints, known: Sequence[int], vectors_of: VectorsO
     some = known[:: len(known) // _SAMPLE + 1]
     if not some:
         return
-    found, kept = points.vectors(some), vectors_of(some)
+    # In float64: the squares of damaged numbers may be larger than a float32.
+    found, kept = points.vectors(some), vectors_of(some).astype(np.float64)
     lengths = np.linalg.norm(kept, axis=1, keepdims=True)
     for point, vector in zip(some, kept / np.where(lengths == 0, 1, lengths), strict=True):
         if point not in found or not np.allclose(found[point], vector, atol=_NEAR):

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from rag_harness.errors import ChunkTooLongError, ModelCallError, PrerequisiteError, RagHarnessError, RecordingMissError
+from rag_harness.errors import (
+    ChunkTooLongError,
+    ModelCallError,
+    NoRoomError,
+    PrerequisiteError,
+    RagHarnessError,
+    RecordingMissError,
+)
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError
 from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
@@ -33,6 +40,8 @@ def problem_of(error: BaseException) -> ProblemError:
 
 
 def _is_full(error: BaseException) -> bool:
+    if isinstance(error, NoRoomError):
+        return True
     if isinstance(error, OSError):
         return error.errno in NO_ROOM
     # The engine and SQLite say it in words.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,10 +17,21 @@ from rag_harness.retrieval.cuts import chunks_from, cuts_of
 from rag_harness.service.corpus.contents import Held
 from rag_harness.service.corpus.preparing import Prepared
 from rag_harness.service.corpus.serving import DocumentInfo
+from rag_harness.service.state.folder import DATABASE
+from rag_harness.service.state.problems import StateError
 from rag_harness.types import Document, Matrix
 
 _SHOWN = "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created"
 _WORDS = "id, name, text, title, metadata, pages, cuts, windows"
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """Name the file where a row cannot be read as it was written: SQLite sees no damage inside of a text."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise StateError.of(Path(DATABASE), error) from error
 
 
 def now() -> str:
@@ -133,6 +146,7 @@ def of_rows(connection: sqlite3.Connection, documents: Sequence[int]) -> list[Do
     return [_info(connection.execute(asked, (row,)).fetchone()) for row in documents]
 
 
+@_as_written()
 def _info(row: sqlite3.Row) -> DocumentInfo:
     return DocumentInfo(
         doc_id=row["public_id"],
@@ -187,6 +201,7 @@ def held_of(row: int, prepared: Prepared, points: tuple[int, ...]) -> Held:
     return Held(row, prepared.document, prepared.chunks, prepared.indexed, points)
 
 
+@_as_written()
 def _held(row: sqlite3.Row, points: tuple[int, ...]) -> Held:
     document = document_of(row)
     chunks = tuple(chunks_from(document, json.loads(row["cuts"])))
@@ -194,16 +209,21 @@ def _held(row: sqlite3.Row, points: tuple[int, ...]) -> Held:
     return Held(row["id"], document, chunks, indexed, points)
 
 
+@_as_written()
 def document_of(row: sqlite3.Row) -> Document:
     """Return the document of a row with its words."""
     pages = tuple(json.loads(row["pages"]))
     return Document(row["name"], row["text"], row["title"], json.loads(row["metadata"]), pages)
 
 
+@_as_written()
 def vectors(connection: sqlite3.Connection, points: Sequence[int]) -> Matrix:
     """Return vectors by the numbers of their points, in that order, shape (n, d)."""
     found = [connection.execute("SELECT vector FROM points WHERE id = ?", (point,)).fetchone() for point in points]
-    return np.array([np.frombuffer(each["vector"], "<f4") for each in found], np.float32)
+    rows = np.array([np.frombuffer(each["vector"], "<f4") for each in found], np.float32)
+    if not np.isfinite(rows).all():
+        raise ValueError("a vector has numbers that are not finite")
+    return rows
 
 
 def settle(connection: sqlite3.Connection, collection: int, oldest: str) -> None:
@@ -223,6 +243,7 @@ def settle(connection: sqlite3.Connection, collection: int, oldest: str) -> None
     )
 
 
+@_as_written()
 def dropped_of(connection: sqlite3.Connection, row: int) -> dict[str, int]:
     """Return what was left out of a document, by reason."""
     found = connection.execute("SELECT dropped FROM documents WHERE id = ?", (row,)).fetchone()

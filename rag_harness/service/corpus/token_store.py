@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from rag_harness.files.log import log
+from rag_harness.files.room import check_room
 
 _TABLE = "CREATE TABLE IF NOT EXISTS tokens (key BLOB PRIMARY KEY, rows INTEGER NOT NULL, data BLOB NOT NULL) STRICT"
+_SPARE = 8 << 20
+"""Bytes of the disk that no token vector is given."""
 _SIDES = ("", "-wal", "-shm")
 
 
@@ -49,8 +52,14 @@ class TokenStore:
         return [each is None for each in found]
 
     def put(self, items: Mapping[bytes, Any]) -> None:
-        """Keep arrays; they are on disk when this returns."""
+        """Keep arrays; they are on disk when this returns.
+
+        Raises:
+            NoRoomError: the disk has no room for them.
+        """
         rows = [(key, len(array), np.ascontiguousarray(array, "<f2").tobytes()) for key, array in items.items()]
+        # Once to the log, once to the file.
+        check_room(self._file.parent, _SPARE + 2 * sum(len(data) for _, _, data in rows))
         with self._lock, self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?)", rows)
 

@@ -13,9 +13,12 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, File, Form, Request, Response, UploadFile
 
+from rag_harness.errors import NoRoomError
+from rag_harness.files.room import check_room
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.json_bytes import fault_of_value, is_flat
 from rag_harness.service.access.principal import Principal
+from rag_harness.service.corpus.incoming import SPARE
 from rag_harness.service.corpus.serving import DocumentInfo
 from rag_harness.service.problems import NO_ROOM, ProblemError, no_room, shortened
 from rag_harness.service.routes.asked import InCollection, service_of
@@ -55,8 +58,11 @@ async def _kept(upload: UploadFile, folder: Path) -> AsyncIterator[Path]:
     handle, path = tempfile.mkstemp(dir=folder)
     try:
         try:
+            check_room(folder, SPARE + (upload.size or 0))
             with open(handle, "wb") as target:  # noqa: PTH123 - a descriptor
                 await run_sync(shutil.copyfileobj, upload.file, target)
+        except NoRoomError as error:
+            raise no_room() from error
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from rag_harness.service.state.migrating import migrate
-from rag_harness.service.state.problems import StateError
+from rag_harness.service.state.problems import FAULTS, StateError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -49,7 +49,7 @@ class Database:
         try:
             writer = self._connect()
             migrate(writer, file)
-        except sqlite3.DatabaseError as error:
+        except FAULTS as error:
             raise StateError.of(file, error) from error
         self._writer = writer
         self._thread = threading.Thread(target=self._write_all, name="rag-state", daemon=True)
@@ -72,7 +72,7 @@ class Database:
             self._opened.append(connection)
         try:
             return work(connection)
-        except sqlite3.DatabaseError as error:
+        except FAULTS as error:
             raise StateError.of(self.file, error) from error
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Database:
             self._writer.execute("COMMIT")
         except BaseException as error:
             self._undo()
-            failure = StateError.of(self.file, error) if isinstance(error, sqlite3.DatabaseError) else error
+            failure = StateError.of(self.file, error) if isinstance(error, FAULTS) else error
             for _, future in wanted:
                 if not future.done():
                     future.set_exception(failure)
@@ -144,12 +144,19 @@ class Database:
                 raise  # the disk is full, say: SQLite has undone it all
             self._writer.execute("ROLLBACK TO work")
             self._writer.execute("RELEASE work")
-            is_ours = isinstance(error, sqlite3.OperationalError)
-            future.set_exception(StateError.of(self.file, error) if is_ours else error)
+            future.set_exception(StateError.of(self.file, error) if _is_of_the_file(error) else error)
         else:
             self._writer.execute("RELEASE work")
             done.append((future, result))
 
     def _undo(self) -> None:
-        if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
+        # Of a damaged file this fails, too; whoever waits is told of the first error.
+        with suppress(*FAULTS):
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+
+
+def _is_of_the_file(error: Exception) -> bool:
+    """Whether an error says something of the file, and not of the statement that was sent to it."""
+    theirs = (sqlite3.IntegrityError, sqlite3.ProgrammingError)
+    return isinstance(error, FAULTS) and not isinstance(error, theirs)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from rag_harness.errors import CriticalError
 
-_DAMAGED = ("malformed", "not a database", "corrupt")
+FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite raises; the second where the words of its own error are damaged."""
+_DAMAGED = ("malformed", "not a database", "corrupt", "no such", "no column", "decode")
 _FULL = ("full", "disk I/O error")
 
 
@@ -16,15 +18,20 @@ class StateError(CriticalError):
 
     @classmethod
     def of(cls, file: Path, error: Exception) -> StateError:
-        """Return what an error of SQLite means for whoever runs the service."""
+        """Return what an error of SQLite, or of reading what it gave, means for whoever runs the service."""
         said = str(error)
-        if any(word in said for word in _DAMAGED):
+        if not isinstance(error, sqlite3.Error) or any(word in said for word in _DAMAGED):
             return cls(
-                f"{file.name} is damaged ({said}). Stop the server, put a copy of it back that you have, or move the "
-                f"file away and ingest the documents again: keys and documents are in it."
+                f"{file.name} is damaged ({_short(said)}). Stop the server, put a copy of it back that you have, or "
+                f"move the file away and ingest the documents again: keys and documents are in it."
             )
         if any(word in said for word in _FULL):
             return cls(f"{file.name} cannot be written ({said}): make room on the disk. Nothing was changed.")
         if isinstance(error, sqlite3.OperationalError) and ("readonly" in said or "unable to open" in said):
             return cls(f"{file.name} cannot be written ({said}). Give the server a folder of its own: --state DIR.")
         return cls(f"{file.name}: {said}")
+
+
+def _short(said: str) -> str:
+    """Return the beginning of what was said, on one line, without the words of a document that SQLite quotes."""
+    return "".join(each if each.isprintable() else "?" for each in said.partition(" with text ")[0][:120])

@@ -83,7 +83,7 @@ def _broken(_points: object) -> None:
         ("", b"# x", 422, "empty"),
         ("a\n.md", b"# x", 422, "control"),
         ("a" * 300 + ".md", b"# x", 422, "303 characters"),
-        ("gpj\u202eexe.md", b"# x", 422, "turn text"),
+        ("gpj\u202eexe.md", b"# x", 422, "turns text"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_with_the_reason(

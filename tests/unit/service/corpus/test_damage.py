@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -38,7 +40,13 @@ def cut_short(shard: Path) -> None:
         file.write_bytes(file.read_bytes()[:20])
 
 
-@pytest.mark.parametrize("damage", [zero, garble, cut_short])
+def noise(shard: Path) -> None:
+    """What made the engine ask for 77 GB, and abort: more numbers than there can be."""
+    for file in shard.glob("segments/*/mutable_id_tracker.mappings"):
+        file.write_bytes(bytes(Random(1).randbytes(file.stat().st_size)))
+
+
+@pytest.mark.parametrize("damage", [zero, garble, cut_short, noise])
 def test_a_damaged_index_is_moved_away_and_made_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     async def scenario() -> None:
         kb = write_pages(tmp_path / "kb")
@@ -83,6 +91,42 @@ def test_a_damaged_database_is_named_with_the_way_on(tmp_path: Path) -> None:
         content[8_192:] = b"\x5a" * (len(content) - 8_192)
         file.write_bytes(content)
         with pytest.raises(StateError, match=r"service\.sqlite3 is damaged .* put a copy of it back"):
+            async with opened(tmp_path, tmp_path / "kb"):
+                pass
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_noise_in_the_database_is_named_or_harmless(tmp_path: Path, seed: int) -> None:
+    async def scenario() -> None:
+        file = tmp_path / "state" / DATABASE
+        async with opened(tmp_path, write_pages(tmp_path / "kb")):
+            pass
+        random, content = Random(seed), bytearray(file.read_bytes())
+        for _ in range((1, 20, 200, len(content) // 200)[seed % 4]):
+            content[random.randrange(len(content))] = random.randrange(256)
+        file.write_bytes(content)
+        said = ""
+        try:
+            async with opened(tmp_path, tmp_path / "kb") as corpora:
+                await found(corpora.get(DEFAULT), "zip mended")
+                corpora.get(DEFAULT).documents()
+        except StateError as error:
+            said = str(error)
+        assert not said or (said.startswith("service.sqlite3") and "\n" not in said)
+
+    asyncio.run(scenario())
+
+
+def test_the_words_of_a_document_are_in_no_message(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path, write_pages(tmp_path / "kb")):
+            pass
+        with closing(sqlite3.connect(tmp_path / "state" / DATABASE)) as other:
+            other.execute("UPDATE documents SET text = CAST(x'61ff62' || text AS TEXT)")
+            other.commit()
+        with pytest.raises(StateError, match=r"damaged \(Could not decode to UTF-8 column 'text'\)"):
             async with opened(tmp_path, tmp_path / "kb"):
                 pass
 

@@ -38,7 +38,8 @@ def test_names_of_people_are_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unseen", "\u200b \u200c \u200d \u2060 \ufeff \u00ad \u202e \u2066 \u061c \U000e0041".split(" ")
+    "unseen",
+    ["\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u202e", "\u2066", "\u061c", "\U000e0041"],
 )
 def test_what_nobody_sees_is_in_no_name(unseen: str) -> None:
     for name in (f"pay{unseen}pal.md", f"{unseen}.md", f"a/{unseen}/b.md", f"{unseen}a.md", f"a.md{unseen}"):

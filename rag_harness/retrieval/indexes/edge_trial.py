@@ -1,0 +1,76 @@
+"""Opens a shard in a process of its own first: of a damaged one the engine may ask for 77 GB, and end its process.
+
+The process is this file, run as a script: it imports nothing but the engine, so that a start waits for milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+SECONDS = 120.0
+_AROUND = 2 << 30
+"""Bytes of address space beside the files, which the engine maps more than once: its threads, and what it remembers."""
+_OF_FILES = 4
+_SAMPLE = 64
+
+
+def fault_of(folder: Path, seconds: float = SECONDS) -> str:
+    """Say why the shard in ``folder`` cannot be opened, read and searched within limits; empty where it can."""
+    most = _AROUND + _OF_FILES * sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    places = [str(Path(place).absolute()) for place in sys.path if place]
+    # Isolated: no module that lies in the current folder is imported. Fewer heaps: each takes 128 MB of addresses.
+    command = [sys.executable, "-I", "-B", __file__, str(most), str(folder), *places]
+    try:
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=seconds,
+            check=False,
+            env={**os.environ, "MALLOC_ARENA_MAX": "2", "RUST_BACKTRACE": "0"},
+        )
+    except subprocess.TimeoutExpired:
+        return f"it was not open after {seconds:g} s"
+    if ended.returncode == 0:
+        return ""
+    said = [
+        line for line in ended.stderr.decode(errors="replace").splitlines() if line and not line.startswith("note:")
+    ]
+    return f"the engine ended with status {ended.returncode}" + (f": {said[-1][:200]}" if said else "")
+
+
+def _try(most: int, folder: str) -> None:
+    """Do what a server does at its start: open the shard, read all numbers and some vectors, and search."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS none of memory
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    import qdrant_edge as edge
+
+    shard = edge.EdgeShard.load(folder)
+    shard.info()
+    after: Any = None
+    some: list[Any] = []
+    while True:
+        asked = edge.ScrollRequest(offset=after, limit=10_000, with_payload=False, with_vector=False)
+        found, after = shard.scroll(asked)
+        some += [point.id for point in found[:: len(found) // _SAMPLE + 1]]
+        if after is None:
+            break
+    vectors = [point.vector for point in shard.retrieve(some[:: len(some) // _SAMPLE + 1], False, True)]
+    if vectors and isinstance(vectors[0], list):
+        shard.search(edge.SearchRequest(edge.Query.Nearest(vectors[0]), 10))
+
+
+if __name__ == "__main__":
+    sys.path.extend(sys.argv[3:])
+    _try(int(sys.argv[1]), sys.argv[2])
+    # Nothing is written: who opens it next does so.
+    os._exit(0)

@@ -1,0 +1,41 @@
+"""A shard that would end its process ends another first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from rag_harness.retrieval.indexes.edge_trial import fault_of
+from rag_harness.retrieval.indexes.live import LiveIndexError
+from rag_harness.retrieval.indexes.live_edge import EdgePoints
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    points = EdgePoints(tmp_path / "shard")
+    points.add(list(range(100)), np.eye(100, dtype=np.float32))
+    points.close()
+    return tmp_path / "shard"
+
+
+def test_a_whole_shard_has_no_fault_and_is_left_as_it_is(shard: Path) -> None:
+    assert fault_of(shard) == ""
+    points = EdgePoints(shard)
+    assert points.ids() == set(range(100))
+    points.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_in_the_numbers_of_points_is_a_fault(shard: Path, seed: int) -> None:
+    for file in shard.glob("segments/*/mutable_id_tracker.mappings"):
+        file.write_bytes(Random(seed).randbytes(file.stat().st_size))
+    assert "the engine ended with status" in fault_of(shard)
+    with pytest.raises(LiveIndexError, match="cannot be opened: the engine ended"):
+        EdgePoints(shard)
+
+
+def test_a_shard_that_never_opens_is_not_waited_for(shard: Path) -> None:
+    assert fault_of(shard, seconds=0.001) == "it was not open after 0.001 s"
