@@ -1,4 +1,4 @@
-"""Shards of Qdrant Edge: build, keep, open and search one. No other file but ``live_edge`` imports it.
+"""Shards of Qdrant Edge: build, keep, open and search one. ``live_edge`` and ``edge_trial`` import it, too, no others.
 
 A shard holds vectors and nothing else: point i is chunk i, and text and metadata stay with the chunks, which the
 process has anyway. It is created without a write-ahead log, so any number of processes open it at once.

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from time import monotonic
 
+from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_harness.service.access.json_bytes import check_json
@@ -16,6 +17,8 @@ UPLOADS = frozenset({"/ingest"})
 """Paths that take files; every other body is JSON."""
 _AROUND_A_FILE = 64 << 10
 """Bytes of a form that are not the file: its other fields, boundaries."""
+_LARGE = 64 << 10
+"""Bytes of JSON that are looked at in a thread of their own."""
 _DRAINED, _DRAIN_S = MIB, 1.0
 
 
@@ -84,7 +87,10 @@ class _Body:
                 return message
             parts.append(message.get("body", b""))
         body = b"".join(parts)
-        check_json(body)
+        if len(body) > _LARGE:  # a megabyte takes tenths of a second, and others ask meanwhile
+            await run_sync(check_json, body)
+        else:
+            check_json(body)
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def _part(self) -> Message:

@@ -63,15 +63,19 @@ def _is_whole(text: str) -> bool:
 
 def _number_fault(body: bytes) -> str:
     """Say which number is not finite: Python's parser takes NaN, Infinity and 1e999. Empty: none, or no JSON."""
+    odd: list[float] = []
+
+    def number(text: str) -> float:
+        found = float(text)
+        if not math.isfinite(found):
+            odd.append(found)
+        return found
+
     try:
-        value = json.loads(body)
+        value = json.loads(body, parse_float=number, parse_constant=number)
     except ValueError:
         return ""  # whoever reads it says so
-    try:
-        json.dumps(value, allow_nan=False)  # in C: a megabyte of numbers takes milliseconds
-    except ValueError:
-        return fault_of_value(value, "")
-    return ""
+    return fault_of_value(value, "") if odd else ""
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
 from rag_harness.errors import CriticalError
 
-FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What SQLite raises; the second where the words of its own error are damaged."""
+FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError)
+"""What SQLite raises, where the words of its own error are damaged, too; and what was written as JSON and is none."""
 _DAMAGED = ("malformed", "not a database", "corrupt", "no such", "no column", "decode")
 _FULL = ("full", "disk I/O error")
 
