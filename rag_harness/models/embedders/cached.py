@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rag_harness.errors import ChunkTooLongError, PrerequisiteError, RecordingMissError
-from rag_harness.models.embedders.lengths import check_queries
+from rag_harness.errors import ChunkTooLongError, PrerequisiteError, QueryTooLongError, RecordingMissError
 from rag_harness.protocols import Embedder, Store, Tokenizer
 from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, Pieces, TokenVectors
@@ -88,11 +87,21 @@ class CachedEmbedder:
 
         Raises:
             QueryTooLongError: it has too many tokens.
-            PrerequisiteError: its tokens cannot be counted here.
         """
         # A token has a byte at least, and two frame a text.
-        if not self._refuse and len(text.encode(errors="replace")) + 2 > self.max_tokens:
-            check_queries([text], self.tokenizer(), self)
+        if self._refuse or len(text.encode(errors="replace")) + 2 <= self.max_tokens:
+            return
+        try:
+            (tokens,) = self.tokenizer().count([text])
+        except PrerequisiteError:
+            return  # nothing counts tokens here: whoever embeds it says more
+        if tokens > self.max_tokens:
+            raise QueryTooLongError(
+                f"The query {text[:60]!r}… has {tokens} tokens and {self.model} reads {self.max_tokens}: the rest "
+                f"would be ignored. Shorten the query.",
+                tokens,
+                self.max_tokens,
+            )
 
     def token_vectors(self, texts: Sequence[str], role: str) -> list[TokenVectors]:
         """Return each text's token vectors, from the store or computed; ``role`` is ``query`` or ``document``."""
@@ -156,7 +165,13 @@ class CachedEmbedder:
             report("embedding", done, len(items), _UNITS[role])
 
     def compute(self, texts: Sequence[str], role: str, with_tokens: bool) -> Computed:
-        """Ask the model, whatever is stored, and store nothing. Vectors of shape (n, d)."""
+        """Ask the model, whatever is stored, and store nothing. Vectors of shape (n, d).
+
+        Raises:
+            QueryTooLongError: a question has too many tokens.
+        """
+        for text in texts if role == "query" else ():
+            self.check_query(text)
         with self._one_at_a_time:
             if with_tokens:
                 made: Computed = self._inner.embed_with_tokens(texts, role)  # type: ignore[attr-defined]

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.errors import PrerequisiteError
+from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.files.sources import file_sha256
 from rag_harness.identity import code_digest
 from rag_harness.models.device import there
 from rag_harness.models.embedders import encoding
-from rag_harness.models.embedders.lengths import check_queries
 from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
@@ -118,7 +117,12 @@ class SentenceTransformersEmbedder:
         return [min(count, self.max_tokens) for count in self._tokenizer.count(texts)]
 
     def _refuse_long_queries(self, texts: Sequence[str]) -> None:
-        check_queries(texts, self._tokenizer, self)
+        for text, tokens in zip(texts, self._tokenizer.count(texts), strict=True):
+            if tokens > self.max_tokens:
+                raise ModelCallError(
+                    f"The query {text[:60]!r}… has {tokens} tokens and {self.model} reads {self.max_tokens}: the rest "
+                    f"would be ignored. Shorten the query."
+                )
 
     def _file(self, name: str) -> Path:
         if not (self._folder / name).is_file():

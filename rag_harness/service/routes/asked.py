@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query, Request
 
-from rag_harness.errors import PrerequisiteError, QueryTooLongError
+from rag_harness.errors import QueryTooLongError
 from rag_harness.service.access.principal import COLLECTION, Principal
 from rag_harness.service.answering import Question, too_long
 from rag_harness.service.corpus.serving import Serving
@@ -56,5 +56,3 @@ def _check_tokens(serving: Serving, question: str) -> None:
         serving.check(question)
     except QueryTooLongError as error:
         raise too_long(error) from error
-    except PrerequisiteError:
-        return  # nothing counts its tokens here: whoever embeds it says more

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rag_harness.errors import ModelCallError, RecordingMissError
+from rag_harness.errors import ModelCallError, PrerequisiteError, QueryTooLongError, RecordingMissError
 from rag_harness.models.embedders import cached
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.mock import MockEmbedder
@@ -149,3 +150,29 @@ def test_parts_of_the_same_texts_are_the_same_whatever_others_have_asked_for(
     assert inner.asked == [["ccc", "dd"], ["b b b b", "eeeee"], ["a"]]
     embedder.embed_documents(["a", "ccc", "dd"])
     assert len(seen) == 3
+
+
+def test_a_question_longer_than_the_model_reads_is_refused_with_both_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MockEmbedder, "max_tokens", 5)
+    embedder = CachedEmbedder(inner := WithTokens(), ArrayStore([], tmp_path), ArrayStore([], tmp_path / "tokens"))
+    embedder.embed_queries(["one two three four five"])
+    for ask in (embedder.embed_queries, lambda texts: embedder.token_vectors(texts, "query")):
+        with pytest.raises(QueryTooLongError, match="has 6 tokens and mock/hashed-words reads 5") as refused:
+            ask(["one two three four five six"])
+        assert (refused.value.tokens, refused.value.most) == (6, 5)
+        again = pickle.loads(pickle.dumps(refused.value))
+        assert (str(again), again.tokens) == (str(refused.value), 6)
+    assert inner.asked == [["one two three four five"]]
+
+
+def test_what_may_not_be_asked_or_counted_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MockEmbedder, "max_tokens", 2)
+    CachedEmbedder(Counting(), ArrayStore([], tmp_path), refuse="replay").check_query("one two three")
+
+    def lacks(_: object) -> None:
+        raise PrerequisiteError("no weights")
+
+    monkeypatch.setattr(MockEmbedder, "tokenizer", lacks)
+    CachedEmbedder(Counting(), ArrayStore([], tmp_path)).check_query("one two three")

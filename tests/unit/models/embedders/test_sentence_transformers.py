@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_harness.errors import PrerequisiteError, QueryTooLongError
+from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.models.embedders import sentence_transformers as module
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder, create
 from rag_harness.models.token_batches import MAX_TOKENS
@@ -71,7 +71,7 @@ def test_long_texts_are_counted_whole(embedder: SentenceTransformersEmbedder) ->
 def test_long_query_is_refused(embedder: SentenceTransformersEmbedder) -> None:
     embedder.embed_queries(["word " * 510])
     for refuse in (embedder.embed_queries, lambda texts: embedder.embed_with_tokens(texts, "query")):
-        with pytest.raises(QueryTooLongError, match=r"'word word.*513 tokens.*reads 512.*Shorten"):
+        with pytest.raises(ModelCallError, match=r"'word word.*513 tokens.*reads 512.*Shorten"):
             refuse(["short", "word " * 511])
 
 
