@@ -15,6 +15,7 @@ from uuid import UUID
 
 import qdrant_edge as edge
 
+from rag_harness.files.room import check_room, fills_when_read
 from rag_harness.types import Matrix, Vector
 
 EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 200
@@ -23,10 +24,20 @@ EDGES, BUILD_DEPTH, SEARCH_DEPTH = 32, 128, 200
 Shard = edge.EdgeShard
 _BATCH = 1_000
 _SAMPLE = "sample.txt"
+_SPARE = 8 << 20
+"""Bytes of a shard beside its vectors, which a graph has written twice."""
+_CHUNK = 32 << 20
+"""Bytes of a file of vectors, however few it has."""
 
 
 def build(folder: Path, vectors: Matrix, graph: bool) -> Shard:
-    """Build a shard in an empty folder, with an HNSW graph or without; ``vectors`` has shape (n, d)."""
+    """Build a shard in an empty folder, with an HNSW graph or without; ``vectors`` has shape (n, d).
+
+    Raises:
+        NoRoomError: the disk is full. The engine writes by way of memory maps, and would end the process.
+    """
+    spare = _SPARE + (_CHUNK if fills_when_read(folder) else 0)
+    check_room(folder, vectors.nbytes * (3 if graph else 1) + spare)
     shard = Shard.create(str(folder), config(vectors.shape[1], graph, wal=False))
     for start in range(0, len(vectors), _BATCH):
         rows = vectors[start : start + _BATCH].tolist()

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from uuid import uuid4
 
-from rag_harness.errors import CriticalError
+from rag_harness.errors import CriticalError, NoRoomError
 from rag_harness.files.log import log
 from rag_harness.protocols import RetrievalParts
 from rag_harness.retrieval.indexes import edge_shard
@@ -18,7 +18,7 @@ from rag_harness.types import Chunk, Hit, Matrix, Vector
 
 GRAPH_FROM = 20_000
 """Chunks. Below, comparing with every vector takes under 2 ms, and a graph seconds to build."""
-LAYOUT = 1
+LAYOUT = 2
 """Raised when a shard is made differently: older ones are then not opened."""
 
 _PROCESS = uuid4().hex
@@ -122,7 +122,7 @@ class EdgeIndex:
                         edge_shard.write(made, vectors, graph)
                     shard = edge_shard.load(self._folder.path, count)
                 return shard
-        except OSError as error:
+        except (OSError, NoRoomError) as error:
             log.warning("The index cannot be kept in %s: %s", self._folder.path.parent, error)
             return None
 

@@ -9,11 +9,15 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 MARKER = "complete.json"
-"""Written last; names what the shard holds, and each of its files with its size in bytes."""
+"""Written last; names what the shard holds, each of its files with its size in bytes, and what its numbers come to."""
+
+_NUMBERS = "segments/*/*id_tracker*"
+"""Files of a shard that say where each point is: of noise there the engine asks for more memory than there is."""
 
 _ZEROS = bytes(1 << 20)
 
@@ -36,7 +40,9 @@ class ShardFolder:
             marker = json.loads((self.path / MARKER).read_text(encoding="utf-8"))
             if (marker["digest"], marker["count"]) != (self.digest, count):
                 return f"it holds {marker['count']} points of {marker['digest']}, not {count} of {self.digest}"
-            return next(iter(_damages(self.path, marker["files"])), "")
+            if damage := next(iter(_damages(self.path, marker["files"])), ""):
+                return damage
+            return "" if _numbers(self.path) == marker["numbers"] else "the numbers of its points are damaged"
         except FileNotFoundError:
             return f"{MARKER} is missing"
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -71,6 +77,7 @@ class ShardFolder:
         try:
             yield made
             marker = {"digest": self.digest, "count": count, "run": run, "files": _sizes(made)}
+            marker["numbers"] = _numbers(made)
             (made / MARKER).write_text(json.dumps(marker), encoding="utf-8")
             made.chmod(0o755)  # mkdtemp makes 0700, which another user could not read
             self._replace_by(made)
@@ -112,6 +119,13 @@ def _copy_with_holes(source: str, target: str) -> None:
 
 def _sizes(folder: Path) -> dict[str, int]:
     return {file.relative_to(folder).as_posix(): file.stat().st_size for file in folder.rglob("*") if file.is_file()}
+
+
+def _numbers(folder: Path) -> str:
+    digest = blake2b(digest_size=16)
+    for file in sorted(folder.glob(_NUMBERS)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _damages(folder: Path, files: dict[str, int]) -> Iterator[str]:

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_harness.errors import CriticalError
+from rag_harness.files import room
 from rag_harness.files.log import log
 from rag_harness.protocols import PersistentIndex
-from rag_harness.retrieval.indexes import edge_shard, qdrant_edge
+from rag_harness.retrieval.indexes import edge_shard, qdrant_edge, shards
 from rag_harness.retrieval.indexes.qdrant_edge import EdgeIndex, create
 from rag_harness.retrieval.indexes.shards import MARKER, ShardFolder
 from rag_harness.settings import Settings
@@ -217,12 +218,28 @@ def test_damaged_shard_is_built_again_and_the_log_says_why(
 
 def test_a_panic_of_the_engine_is_damage(tmp_path: Path, logged: pytest.LogCaptureFixture, monkeypatch: Any) -> None:
     monkeypatch.setattr(qdrant_edge, "GRAPH_FROM", 20)
+    monkeypatch.setattr(shards, "_NUMBERS", "none")  # or the damage would be seen before the engine is asked
     rows = random_rows(20)
     built(tmp_path, rows)
     (file,) = (tmp_path / "shard").rglob("id_tracker.mappings")
     file.write_bytes((b"\xff\x13{" * file.stat().st_size)[: file.stat().st_size])
     assert not index_in(tmp_path).open(named(20))
     assert "PanicException" in warnings_in(logged)[0]
+
+
+def test_points_at_a_place_that_none_has_do_not_meet_the_engine(
+    tmp_path: Path, logged: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = random_rows(20)
+    built(tmp_path, rows)
+    (file,) = (tmp_path / "shard").rglob("mutable_id_tracker.mappings")
+    # The engine would ask for 100 GB, and end the process.
+    file.write_bytes(file.read_bytes()[:-4] + b"\xf0\xff\xff\xff")
+    with monkeypatch.context() as patched:
+        patched.setattr(edge_shard, "load", lambda *_: pytest.fail("the engine was asked"))
+        assert not index_in(tmp_path).open(named(20))
+    assert "the numbers of its points are damaged" in warnings_in(logged)[0]
+    assert len(texts(built(tmp_path, rows), rows[3], 1)) == 1
 
 
 READ = """
@@ -402,3 +419,16 @@ def test_overwrite_builds_once_a_run_and_not_once_a_worker(tmp_path: Path, monke
     assert second.open(named(5))
     (marker,) = (tmp_path / ".rag_cache").rglob(MARKER)
     assert marker.stat().st_mtime_ns <= built_at
+
+
+def test_a_shard_that_finds_no_room_is_built_for_this_process_or_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: pytest.LogCaptureFixture
+) -> None:
+    rows = random_rows(20)
+    with monkeypatch.context() as patched:
+        patched.setattr(room, "free", lambda folder: 0 if folder.is_relative_to(tmp_path) else 1 << 40)
+        assert texts(built(tmp_path, rows), rows[3], 1) == ["text 3"]
+    assert "cannot be kept" in warnings_in(logged)[0]
+    monkeypatch.setattr(room, "free", lambda _: 0)
+    with pytest.raises(CriticalError, match="cannot be built: NoRoomError: There is no room below"):
+        built(tmp_path / "other", rows)

@@ -121,6 +121,9 @@ def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
         (["--quota", str(2**63)], "is none"),
         (["--collection", "../etc"], "'../etc' is no name of a collection"),
         (["--label", "a\nb"], "one line"),
+        (["--label", "\u200b"], "nothing that can be seen"),
+        (["--label", "pho\u200bne"], "cannot be seen"),
+        (["--label", "   "], "nothing that can be seen"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_made(
