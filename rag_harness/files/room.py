@@ -43,7 +43,7 @@ def check_room(folder: Path, needed: int) -> None:
 
 def used(folder: Path) -> int:
     """Return the bytes that the files below ``folder`` take of the disk."""
-    return sum(file.stat().st_blocks * _BLOCK for file in folder.rglob("*") if file.is_file())
+    return sum(_taken(file.stat()) for file in folder.rglob("*") if file.is_file())
 
 
 def reserve(folder: Path, ahead: int) -> None:
@@ -54,7 +54,7 @@ def reserve(folder: Path, ahead: int) -> None:
     """
     for file in folder.rglob("*"):
         about = file.stat()
-        if about.st_blocks * _BLOCK < about.st_size and file.is_file():
+        if _taken(about) < about.st_size and file.is_file():
             _reserve(file, ahead)
 
 
@@ -79,7 +79,7 @@ def _reserve(file: Path, ahead: int) -> None:
 def missing(files: Iterable[Path]) -> int:
     """Return the bytes that files would take of the disk beyond what they take, were they written everywhere."""
     stats = [file.stat() for file in files]
-    return sum(max(0, each.st_size - each.st_blocks * _BLOCK) for each in stats)
+    return sum(max(0, each.st_size - _taken(each)) for each in stats)
 
 
 def fills_when_read(folder: Path) -> bool:
@@ -88,4 +88,10 @@ def fills_when_read(folder: Path) -> bool:
         file.truncate(mmap.PAGESIZE)
         with mmap.mmap(file.fileno(), mmap.PAGESIZE) as mapped:
             _ = mapped[0]
-            return os.fstat(file.fileno()).st_blocks > 0
+            return _taken(os.fstat(file.fileno())) > 0
+
+
+def _taken(about: os.stat_result) -> int:
+    """Return the bytes that a file takes of the disk; all of its length where the system does not say (Windows)."""
+    blocks: int | None = getattr(about, "st_blocks", None)
+    return about.st_size if blocks is None else blocks * _BLOCK

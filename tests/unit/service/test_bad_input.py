@@ -312,3 +312,17 @@ def test_a_damaged_database_is_told_to_whoever_starts_the_server(
     assert status != 0
     assert "put a copy of it back" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("name", ["default\n", "\u200bdefault", "def\u00adault", " ", "\u202edefault", "déf"])
+def test_a_collection_is_named_by_letters_that_can_be_seen(tmp_path: Path, name: str) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as server:
+            answered = [
+                await server.ask("/ingest", files={"file": LAMPS}, params={"collection": name}),
+                await server.client.get("/documents", params={"collection": name}),
+                await server.ask(json={**QUESTION, "collection": name}),
+            ]
+            assert [problem(tmp_path, each) for each in answered] == [(422, "invalid_request")] * 3
+
+    asyncio.run(scenario())
