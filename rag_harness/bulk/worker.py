@@ -64,6 +64,7 @@ class BulkWorker:
         vectors = self._embedder.embed_documents([chunk.text for chunk in chunks])
         self.stores.taken()
         about = {"documents": len(library.documents), "digest": digest, "made_by": self._made_by}
+        failed += retrieval.refused_lines
         content = part_bytes(chunks, vectors, about) if chunks else b""
         embedded = self._embedder.computed - before
         return Part(window.number, len(window), digest, content, False, len(chunks), embedded, failed)
@@ -77,8 +78,9 @@ class BulkWorker:
     def survey(self, window: Window) -> Surveyed:
         """Read and cut a window, and say what came of it without the texts' vectors."""
         library = self._library(window)
-        chunks = self._retrieval(library.documents).cut
-        failed = [*window.failed, *(each.line for each in library.unread)]
+        retrieval = self._retrieval(library.documents)
+        chunks = retrieval.cut
+        failed = [*window.failed, *(each.line for each in library.unread), *retrieval.refused_lines]
         first = chunks[0].text if chunks else ""
         points, told = len({chunk.chunk_id for chunk in chunks}), about(library.documents, chunks)
         said = said_of(chunks)

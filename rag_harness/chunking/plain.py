@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +23,13 @@ def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingS
     """
     chunks = cut_by_sections(document, tokenizer, settings)
     code = [block for section in read_sections(document.text) for block in section.blocks if block.code]
+    starts = [block.start for block in code]
+    around = [code[max(0, bisect_left(starts, chunk.start) - 1)] if code else None for chunk in chunks]
     references = references_of(document.text[body_start(document.text) :])
-    return [_plain(chunk, _opener(document.text, code, chunk.start), references) for chunk in chunks]
+    return [
+        _plain(chunk, _opener(document.text, block, chunk.start), references)
+        for chunk, block in zip(chunks, around, strict=True)
+    ]
 
 
 def _plain(chunk: Chunk, opener: str, references: dict[str, Any]) -> Chunk:
@@ -32,8 +38,11 @@ def _plain(chunk: Chunk, opener: str, references: dict[str, Any]) -> Chunk:
     return replace(chunk, text=text or chunk.text, repeated_header="", metadata=own)
 
 
-def _opener(text: str, code: list[Block], start: int) -> str:
-    """Return the line that opens the fence which a chunk begins inside of: without it code would be read as prose."""
-    around = next((block for block in code if block.start < start < block.end), None)
-    first = NEWLINE.split(text[around.start : around.end].lstrip(), 1)[0] if around else ""
+def _opener(text: str, before: Block | None, start: int) -> str:
+    """Return the line that opens the fence which a chunk begins inside of: without it code would be read as prose.
+
+    ``before`` is the last block of code that begins before ``start``, or the page's first.
+    """
+    is_inside = before is not None and before.start < start < before.end
+    first = NEWLINE.split(text[before.start : before.end].lstrip(), 1)[0] if before and is_inside else ""
     return f"{first}\n" if first.startswith(("```", "~~~")) else ""

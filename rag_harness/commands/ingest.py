@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -59,7 +60,8 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     from rag_harness.settings.loading import load_settings
 
     began = monotonic()
-    settings = load_settings(said(chosen, _OPTIONS))
+    # It always goes on: the summary names what cannot be read or passes a limit.
+    settings = replace(load_settings(said(chosen, _OPTIONS)), unreadable="skip")
     if chosen.to:
         with _progress():
             lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
@@ -74,7 +76,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
             library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
             retrieval = _indexed(library, settings) if library.documents else None
     print("\n".join(summary_lines(library, retrieval, monotonic() - began)))
-    return FOUND if library.unread else 0
+    return FOUND if library.unread or (retrieval and retrieval.refused) else 0
 
 
 def _to_server(paths: Sequence[str], settings: Settings) -> int:

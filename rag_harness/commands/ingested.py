@@ -21,9 +21,12 @@ MOST_NAMED = 20
 
 def summary_lines(library: Library, retrieval: Retrieval | None, seconds: float) -> list[str]:
     """Return the summary of an ingest; ``retrieval`` None is one without a document."""
-    told = about(library.documents, retrieval.cut if retrieval else ())
+    cut = retrieval.cut if retrieval else ()
+    refused = retrieval.refused if retrieval else {}
+    told = about([each for each in library.documents if each.doc_id not in refused], cut)
+    failed = [*(each.line for each in library.unread), *(retrieval.refused_lines if retrieval else ())]
     return [
-        *_about_files(told, library.parsed, [each.line for each in library.unread]),
+        *_about_files(told, library.parsed, failed),
         *(_about_chunks(told, retrieval) if retrieval else ()),
         f"seconds   {seconds:.1f}",
     ]

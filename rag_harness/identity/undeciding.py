@@ -47,6 +47,7 @@ DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness.pipelines.endpoint.charged": "money",
     "rag_harness.pipelines.endpoint.refusals": "messages",
     "rag_harness.retrieval.building": "who builds when",
+    "rag_harness.retrieval.cutting": "in which process a page is cut, and how much of one; the chunker counts",
     "rag_harness.retrieval.content": "names an index by what it holds",
 }
 """Modules and rooms: what lies below one counts as it does, unless it is named itself."""

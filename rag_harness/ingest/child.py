@@ -1,6 +1,6 @@
-"""The process that reads files: asked over its input, answers over its output, and is killed without harm.
+"""The process that reads and cuts files: asked over its input, answers over its output, and is killed without harm.
 
-A question is a line ``<kind> <bytes>`` and the bytes of the file; an answer a line
+A question is a line ``<kind> <bytes>`` and those bytes, of a file say; an answer a line
 ``<bytes> more`` and those bytes, packed; ``last`` instead of ``more`` where the process ends behind it.
 """
 
@@ -17,7 +17,10 @@ from rag_harness.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, limit_next_fil
 from rag_harness.ingest.parsed import Parsed, Passing, packed, packed_fault
 
 KINDS = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
-"""Each kind of file with the module beside this one that parses it: ``parse(data) -> Parsed``."""
+"""Each kind of file with the module beside this one that parses it: ``parse(data) -> Parsed``.
+
+Another kind is work of a room above, ``package.module:function``, from bytes to an answer.
+"""
 
 _LONGEST_MESSAGE = 300
 
@@ -26,13 +29,13 @@ def serve() -> None:
     """Answer until the input ends, or memory did not suffice: what is left of it then is nobody's to say."""
     questions, answers = sys.stdin.buffer, _own_output()
     limit_process()
-    while question := questions.readline(100):
+    while question := questions.readline(200):
         kind, size = question.split()
         limit_next_file()
         try:
             answer = _answer(kind.decode(), questions.read(int(size)))
         except MemoryError:
-            fault = Passing(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read. Split it")
+            fault = Passing(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut. Split it")
             _send(answers, fault.packed(), b"last")
             return
         _send(answers, answer, b"more")
@@ -49,8 +52,7 @@ def _own_output() -> BinaryIO:
 
 def _answer(kind: str, data: bytes) -> bytes:
     try:
-        parse: Callable[[bytes], Parsed] = import_module(f"rag_harness.ingest.{KINDS[kind]}").parse
-        answer = packed(parse(data))
+        answer = _made(kind, data)
     except MemoryError:
         raise
     except UnreadableError as error:
@@ -59,6 +61,15 @@ def _answer(kind: str, data: bytes) -> bytes:
         fault = f"cannot be parsed: {type(error).__name__}: {error}"[:_LONGEST_MESSAGE]
         return Passing(fault, chance=False).packed()
     return answer if len(answer) <= OUTPUT_BYTES else packed_fault(f"holds more than {OUTPUT_BYTES >> 20} MB of text")
+
+
+def _made(kind: str, data: bytes) -> bytes:
+    if kind not in KINDS:
+        module, _, function = kind.partition(":")
+        work: Callable[[bytes], bytes] = getattr(import_module(module), function)
+        return work(data)
+    parse: Callable[[bytes], Parsed] = import_module(f"rag_harness.ingest.{KINDS[kind]}").parse
+    return packed(parse(data))
 
 
 def _send(answers: BinaryIO, answer: bytes, follows: bytes) -> None:

@@ -10,15 +10,28 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO
+from weakref import WeakSet
 
-from rag_harness.ingest.limits import OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
+from rag_harness.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
 from rag_harness.ingest.parsed import PassingError
 
 # Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
 # come last, for the package may lie where only this process looks.
 _START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.ingest.child import serve; serve()"
-_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
-"""What the process is told of the environment: what Python starts with, and no key of anybody."""
+_ENVIRONMENT = (
+    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"),
+    *("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"),
+)
+"""What the process is told of the environment: what Python starts with, where tokenizers lie, and no key of anybody."""
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+"""Each thread of a library takes address space: 64 of them what the process may have."""
+_running: WeakSet[Child] = WeakSet()
+
+
+def end_all() -> None:
+    """End every such process that this one has: of whatever is being read, nothing comes."""
+    for child in list(_running):
+        child.kill()
 
 
 class Child:
@@ -54,6 +67,12 @@ class Child:
             _kill(self._process)
             self._process = None
 
+    def kill(self) -> None:
+        """End the process while another thread waits for its answer, which is told that there is none."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            _signal(process)
+
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
@@ -63,9 +82,10 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | _ONE_THREAD,
                 start_new_session=True,
             )
+            _running.add(self)
             self.started += 1
         return self._process
 
@@ -77,6 +97,8 @@ class Child:
         _kill(process)
         if hasattr(signal, "SIGXCPU") and process.returncode == -signal.SIGXCPU:
             return f"took more than {PROCESSOR_SECONDS} s of the processor to read. Split it, or remove it"
+        if hasattr(signal, "SIGABRT") and process.returncode == -signal.SIGABRT:  # how libraries in C and Rust end then
+            return f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut, it seems. Split it"
         return f"ended the process that read it (status {process.returncode}). Remove it, or save it anew"
 
 
@@ -110,13 +132,17 @@ class _Exchange(Thread):
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        with suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
+        _signal(process)
     process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
+
+
+def _signal(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

@@ -8,6 +8,9 @@ from rag_harness.errors import UnreadableError
 from rag_harness.ingest.places import read_bytes
 from rag_harness.types import Document
 
+_TITLE_WITHIN = 1 << 18
+"""Characters in which a title is looked for. The lines of 32 MB, all at once, take half a gigabyte."""
+
 
 def load(file: Path, doc_id: str) -> Document:
     """Read a page.
@@ -23,7 +26,7 @@ def load(file: Path, doc_id: str) -> Document:
 
 
 def _first_heading(text: str) -> str:
-    for line in text.removeprefix("\ufeff").splitlines():
+    for line in text[:_TITLE_WITHIN].removeprefix("\ufeff").splitlines():
         if line.startswith("# "):
             return line[2:].strip()
     return ""

@@ -63,6 +63,14 @@ def passing(data: bytes) -> Passing | None:
     return Passing(**json.loads(data)) if data.startswith(b"{") else None
 
 
+def fault_in(data: bytes) -> UnreadableError | None:
+    """Return why there is nothing, where that was packed: PassingError where another process may do better."""
+    about = json.loads(data) if data[:1] in (b'"', b"{") else None
+    if isinstance(about, str):
+        return UnreadableError(about)
+    return (PassingError if about["chance"] else UnreadableError)(about["fault"]) if about else None
+
+
 def unpacked(data: bytes) -> Parsed:
     """Return what was packed.
 
@@ -70,12 +78,11 @@ def unpacked(data: bytes) -> Parsed:
         UnreadableError: a fault was packed; PassingError where another process may read the file.
         ValueError: these are bytes of something else.
     """
+    fault = fault_in(data)
+    if fault is not None:
+        raise fault
     head, line_end, text = data.partition(b"\n")
     about = json.loads(head)
-    if isinstance(about, str):
-        raise UnreadableError(about)
-    if isinstance(about, dict):
-        raise (PassingError if about["chance"] else UnreadableError)(about["fault"])
     if not line_end or not isinstance(about, list):
         raise ValueError("neither text nor fault")
     title, pages, hidden, unread = about

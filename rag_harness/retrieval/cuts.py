@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from rag_harness.chunking import Chunker, ChunkingSettings
-from rag_harness.errors import PrerequisiteError
+from rag_harness.errors import PrerequisiteError, UnreadableError
 from rag_harness.protocols import Store, Tokenizer
 from rag_harness.recording.store import key_of
+from rag_harness.retrieval.cutting import Cutting
 from rag_harness.types import Chunk, Document
 
 
@@ -25,6 +26,9 @@ class RecordedCuts:
         chunker: gives what cuts a page, for pages that are new.
         settings: longest chunk and overlap.
         tokenizer: makes the model's tokenizer, for pages that are new.
+
+    Attributes:
+        refused: pages that pass a limit, by id, each with the reason; they have no chunks.
     """
 
     def __init__(
@@ -35,6 +39,7 @@ class RecordedCuts:
         tokenizer: Callable[[], Tokenizer],
     ) -> None:
         self._store, self._chunker, self._settings, self._tokenizer = store, chunker, settings, tokenizer
+        self.refused: dict[str, str] = {}
 
     def chunks(self, documents: Sequence[Document]) -> list[Chunk]:
         """Return the chunks of all pages, in their order."""
@@ -45,15 +50,23 @@ class RecordedCuts:
         return [
             chunk
             for key, document, cuts in zip(keys, documents, kept, strict=True)
-            for chunk in chunks_from(document, fresh[key] if cuts is None else json.loads(cuts.tobytes()))
+            for chunk in chunks_from(document, fresh.get(key, []) if cuts is None else json.loads(cuts.tobytes()))
         ]
 
     def _cut(self, new: dict[bytes, Document]) -> dict[bytes, list[Any]]:
         if not new:
             return {}
         tokenizer, keep = self._tokenizer_or_guess()
-        cut = self._chunker()
-        fresh = {key: cuts_of(page, cut(page, tokenizer, self._settings)) for key, page in new.items()}
+        cutting = Cutting(self._chunker(), tokenizer, self._settings, cuts_of)
+        fresh: dict[bytes, list[Any]] = {}
+        try:
+            for key, page in new.items():
+                try:
+                    fresh[key] = cutting.cuts(page)
+                except UnreadableError as error:
+                    self.refused[page.doc_id] = str(error)
+        finally:
+            cutting.close()
         if keep:
             self._store.put({key: _bytes(cuts) for key, cuts in fresh.items()})
         return fresh

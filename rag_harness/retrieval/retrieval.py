@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.chunking import Chunker, ChunkingSettings
-from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError
+from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, UnreadableError
 from rag_harness.files.log import log
 from rag_harness.identity import Made, code_digest, is_noting, note, noting
+from rag_harness.ingest.places import shown
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
@@ -70,6 +71,7 @@ class Retrieval:
             chunker=spec.chunker,
         )
         self._documents = documents
+        self.refused: dict[str, str] = {}
         self._rerankers: dict[str, tuple[SharedReranker, Made]] = {}
 
     @property
@@ -93,9 +95,24 @@ class Retrieval:
         documents, lengths = self._documents(), self._lengths
         named = [self.spec.chunker, lengths.max_tokens, lengths.overlap, *([lengths.least] if lengths.least else [])]
         kept = self.stores.open("chunks", self.embedder.model, "-".join([*map(str, named), self._source]))
-        chunks = RecordedCuts(kept, self._chunker, lengths, self.embedder.tokenizer).chunks(documents)
+        cuts = RecordedCuts(kept, self._chunker, lengths, self.embedder.tokenizer)
+        chunks = cuts.chunks(documents)
+        self._refuse(cuts.refused)
         log.info("Cut %d documents into %d chunks", len(documents), len(chunks))
         return chunks
+
+    def _refuse(self, refused: Mapping[str, str]) -> None:
+        self.refused = dict(refused)
+        if refused and self.settings.unreadable != "skip":
+            leave_out = "Or leave such documents out of the run: --rag-unreadable=skip"
+            raise UnreadableError("\n".join([*self.refused_lines, leave_out]))
+        for line in self.refused_lines:
+            log.warning("Left out: %s", line)
+
+    @property
+    def refused_lines(self) -> list[str]:
+        """A line for each document that passes a limit when it is cut."""
+        return [f"{shown(doc_id)}: {shown(why)}." for doc_id, why in self.refused.items()]
 
     @cached_property
     def indexed(self) -> list[Chunk]:

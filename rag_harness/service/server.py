@@ -16,6 +16,7 @@ import limits  # noqa: F401
 import python_multipart  # noqa: F401
 
 from rag_harness.files.log import log
+from rag_harness.ingest.isolated import end_all
 from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
@@ -23,6 +24,7 @@ from rag_harness.service.access.listening import settings as listening
 from rag_harness.service.access.rates import parsed
 from rag_harness.service.app import create_app
 from rag_harness.service.corpus.corpora import Corpora
+from rag_harness.service.ending import ending_within
 from rag_harness.service.observing.logs import Format, logging_to
 from rag_harness.service.observing.metrics import Metrics
 from rag_harness.service.observing.otlp import Exporter, address, check_export
@@ -34,8 +36,12 @@ from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
 
-_LEAVES_WITHIN = 10
-"""Seconds that answers under way, and then the loading of documents, get when the server is told to end."""
+_LEAVES_WITHIN = 9.5
+"""Seconds in which the server ends when it is told to, whatever is under way."""
+_ANSWERS_GET = 6
+"""Seconds of these that answers under way get, and the documents that somebody waits for."""
+_LOADING_GETS = 6.0
+"""Seconds that the loading of documents gets; nobody is answered meanwhile."""
 _HELD = """SELECT name, (SELECT COUNT(*) FROM documents WHERE collection_id = collections.id AND status = 'ready'),
     (SELECT COALESCE(SUM(chunks), 0) FROM documents WHERE collection_id = collections.id AND status = 'ready')
     FROM collections"""
@@ -80,8 +86,8 @@ def _run(
             server.should_exit = True
 
     app = create_app(lambda: opened(options, settings, state, loaded))
-    own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _LEAVES_WITHIN}
-    server = uvicorn.Server(uvicorn.Config(app, **own, **listening()))
+    own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _ANSWERS_GET}
+    server = ending_within(_LEAVES_WITHIN, _leave)(uvicorn.Config(app, **own, **listening()))
     with suppress(KeyboardInterrupt):
         server.run(sockets)
     return failures[0] if failures else None
@@ -123,18 +129,21 @@ async def opened(
         yield Service(options, collections, state, traces, metrics)
     finally:
         # A thread cannot be told to end: what it writes into must stay open until it has.
-        await asyncio.wait({opening}, timeout=_LEAVES_WITHIN if loaded else None)
+        await asyncio.wait({opening}, timeout=_LOADING_GETS if loaded else None)
         if not opening.done():
+            log.warning("The documents are still being loaded, and the server was told to end: the next start goes on.")
             _leave()
         await traces.stop()
-        await corpora.close()
+        if not await corpora.close():
+            log.warning("A document is still being taken in, and the server was told to end: send it again.")
+            _leave()
         if exporter is not None:
             exporter.close()
 
 
 def _leave() -> None:
     """End the process as a kill would, which the state folder survives: embedding a large folder takes minutes."""
-    log.warning("The documents are still being loaded, and the server was told to end: the next start goes on.")
+    end_all()
     for handler in log.handlers:
         handler.close()
     os._exit(0)

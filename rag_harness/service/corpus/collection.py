@@ -19,7 +19,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-from rag_harness.errors import RagHarnessError
+from rag_harness.errors import RagHarnessError, UnreadableError
 from rag_harness.files.log import log
 from rag_harness.files.room import check_room
 from rag_harness.recording.store import key_of
@@ -30,7 +30,7 @@ from rag_harness.service.corpus.ingest_thread import IngestThread
 from rag_harness.service.corpus.making import Wanted, serving_of
 from rag_harness.service.corpus.names import checked_name, suffix_of
 from rag_harness.service.corpus.preparing import Prepared, Preparer
-from rag_harness.service.corpus.reading import read_upload
+from rag_harness.service.corpus.reading import read_upload, unreadable
 from rag_harness.service.corpus.refusals import problem_of
 from rag_harness.service.corpus.serving import DocumentInfo
 from rag_harness.service.corpus.serving_parts import Lasting
@@ -165,17 +165,25 @@ class Collection:
         began, ok = perf_counter(), False
         try:
             document, dropped = read_upload(file, name, metadata)
+            self._intake.thread.check()
             (info,) = self.take_in([Arrival(row, document, dropped)])
             ok = True
             return info
         except BaseException as error:
-            problem = problem_of(error)
+            problem = self._problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
             _quietly(lambda: self._database.write_now(lambda c: rows.fail(c, row, problem.detail)))
             raise problem from error
         finally:
             file.unlink(missing_ok=True)
             self._intake.told(perf_counter() - began, ok)
+
+    def _problem_of(self, error: BaseException) -> ProblemError:
+        try:
+            self._intake.thread.check()
+        except ProblemError as stopped:  # whatever is said of a process that was ended
+            return stopped
+        return problem_of(error)
 
     def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
         """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
@@ -184,7 +192,7 @@ class Collection:
         text = 12 * sum(len(each.document.text) for each in arrivals)
         check_room(folder, SPARE + text)
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
-        _refuse_empty(arrivals, prepared)
+        _refuse_empty(arrivals, prepared, self._intake.preparer.skips)
         # Twice to SQLite, and twice to the index.
         check_room(folder, SPARE + text + 5 * sum(each.vectors.nbytes for each in prepared))
         held = self._database.write_now(lambda c: _filled(c, arrivals, prepared))
@@ -288,13 +296,17 @@ def _filled(connection: sqlite3.Connection, arrivals: Sequence[Arrival], prepare
     ]
 
 
-def _refuse_empty(arrivals: Sequence[Arrival], prepared: Sequence[Prepared]) -> None:
+def _refuse_empty(arrivals: Sequence[Arrival], prepared: Sequence[Prepared], skips: bool) -> None:
     for arrival, each in zip(arrivals, prepared, strict=True):
-        if not each.chunks and arrival.digest:
+        why = each.refused or "no chunk can be made of its text"
+        if not each.chunks and not arrival.digest:
+            raise unreadable(why)
+        if each.refused and not skips:
+            why = f"{each.refused}. Or start without it: --rag-unreadable=skip"
+            raise UnreadableError(f"{arrival.document.doc_id} of the folder: {why}")
+        if not each.chunks:
             # A run over the folder reads it, too: one empty page must not keep a server from starting.
-            log.warning("%s of the folder has no text: no question finds it", arrival.document.doc_id)
-        elif not each.chunks:
-            raise ProblemError(422, "unreadable", "The file cannot be read: no chunk can be made of its text.")
+            log.warning("No question finds %s of the folder: %s", arrival.document.doc_id, why)
 
 
 def _dropped(arrival: Arrival, alike: int) -> dict[str, int]:

@@ -79,10 +79,16 @@ class Corpora:
                 self._collections[name] = await asyncio.to_thread(self._opened, name, number)
             return self._collections[name]
 
-    async def close(self) -> None:
-        """Finish the document that is being taken in, and let go of every index and every model's connections."""
+    async def close(self) -> bool:
+        """Let go of every index and every model's connections; the document that is being taken in gets 2 s.
+
+        False where it did not end in that time: everything is left open, for the end of the process.
+        """
+        if not await asyncio.to_thread(self._thread.close):
+            return False
         await asyncio.to_thread(self._close)
         await self._models.endpoints.aclose()
+        return True
 
     def _open(self) -> None:
         self._models = Models(self._settings)
@@ -106,7 +112,7 @@ class Corpora:
         recorded: Stores | None = self._models.recorded(cached=name == DEFAULT)
         inner = self._models.embedder(self._wanted.spec.embedder, ingests=True)
         tokens = TokenStore(folder / "tokens.sqlite3", f"{inner.model}@{inner.revision}")
-        preparer = Preparer(self._models, self._wanted.spec, recorded, tokens)
+        preparer = Preparer(self._models, self._wanted.spec, recorded, tokens, self._thread.check)
         remake(database, number, self._wanted.made_of, preparer)
         points = reconciled(
             self._settings,
@@ -124,7 +130,6 @@ class Corpora:
         return f"rag_service_{self._state.database.read(rows.state_id)}_{number}"
 
     def _close(self) -> None:
-        self._thread.close()
         for name, collection in self._collections.items():
             try:
                 collection.close()

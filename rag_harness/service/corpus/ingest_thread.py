@@ -5,32 +5,38 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from queue import Empty, Full, Queue
 from typing import Any, TypeVar
 
+from rag_harness.ingest.isolated import end_all
 from rag_harness.service.problems import ProblemError
 
 T = TypeVar("T")
 MOST_WAITING = 32
-"""Documents, of all collections."""
+"""Documents, of all collections; beyond it each collection may still have one."""
 MOST_OF_ONE = 16
 """Of one collection: it leaves room for others."""
 _NICE = 5
 """Questions go first where there is not enough of the processor for both; Linux knows it by thread."""
+_Job = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class IngestThread:
-    """Works off a bounded queue; started with the first work."""
+    """Works off what waits, a document of each collection in turn; started with the first work.
+
+    Who comes waits for one document of each other collection at most, however many of these wait.
+    """
 
     def __init__(self, most: int = MOST_WAITING, of_one: int = MOST_OF_ONE) -> None:
-        self._queue: Queue[tuple[int, Callable[[], Any], Future[Any]] | None] = Queue(most)
-        self._of_one, self._waiting = of_one, dict[int, int]()
-        self._lock = threading.Lock()
+        self._most, self._of_one = most, of_one
+        self._waiting: OrderedDict[int, deque[_Job]] = OrderedDict()
+        self._at_work: int | None = None
+        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._ends = False
+        self._ends = self._hurries = False
 
     def submit(self, collection: int, work: Callable[[], T]) -> Future[T]:
         """Queue ``work`` for a collection.
@@ -39,45 +45,79 @@ class IngestThread:
             ProblemError: too much is waiting.
         """
         future: Future[T] = Future()
-        with self._lock:
+        with self._changed:
             if self._ends:
-                raise ProblemError(503, "server_stops", "This server is being stopped. Send it again later.")
-            if self._waiting.get(collection, 0) >= self._of_one:
+                raise _stopped()
+            own = len(self._waiting.get(collection, ())) + (collection == self._at_work)
+            if own >= self._of_one:
                 raise _busy(429, "Your collection has too many documents waiting to be taken in")
-            try:
-                self._queue.put_nowait((collection, work, future))
-            except Full:
-                raise _busy(503, "Too many documents are waiting to be taken in") from None
-            self._waiting[collection] = self._waiting.get(collection, 0) + 1
+            if own and sum(map(len, self._waiting.values())) >= self._most:
+                raise _busy(503, "Too many documents are waiting to be taken in")
+            self._waiting.setdefault(collection, deque()).append((work, future))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="rag-service-ingest", daemon=True)
                 self._thread.start()
+            self._changed.notify()
         return future
 
-    def close(self) -> None:
-        """Finish what is being worked on, and nothing that waits."""
-        with self._lock:
+    def check(self) -> None:
+        """Say between two steps of a document whether it may go on.
+
+        Raises:
+            ProblemError: the server is being stopped.
+        """
+        if self._hurries:
+            raise _stopped()
+
+    def close(self, seconds: float = 1.0) -> bool:
+        """End what waits, and what is being worked on; return whether it did end in twice ``seconds``.
+
+        So long it may go on. Then it ends behind the step that it is at, and the process that reads or cuts is killed.
+        """
+        with self._changed:
             self._ends = True
-        with suppress(Empty):
-            while (waiting := self._queue.get_nowait()) is not None:
-                waiting[2].cancel()
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
+            waiting = [future for jobs in self._waiting.values() for _, future in jobs]
+            self._waiting.clear()
+            self._changed.notify()
+        for future in waiting:
+            future.cancel()
+        if self._thread is None:
+            return True
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._hurries = True
+            end_all()
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         if sys.platform == "linux":
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        while (job := self._queue.get()) is not None:
-            collection, work, future = job
+        while (job := self._next()) is not None:
+            work, future = job
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work())
                 except BaseException as error:
                     future.set_exception(error)
-            with self._lock:
-                self._waiting[collection] -= 1
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            self._at_work = None
+            while not self._waiting:
+                if self._ends:
+                    return None
+                self._changed.wait()
+            self._at_work, jobs = self._waiting.popitem(last=False)
+            job = jobs.popleft()
+            if jobs:  # behind all others
+                self._waiting[self._at_work] = jobs
+            return job
+
+
+def _stopped() -> ProblemError:
+    return ProblemError(503, "server_stops", "This server is being stopped. Send it again later.")
 
 
 def _busy(status: int, what: str) -> ProblemError:

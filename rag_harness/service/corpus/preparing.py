@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from rag_harness.models.embedders.cached import CachedEmbedder, Computed, Elsewhere
 from rag_harness.protocols import Stores
 from rag_harness.recording.store import key_of
 from rag_harness.retrieval.retrieval import Retrieval
@@ -16,17 +16,22 @@ from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.settings import access_of
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
-_SOLID = re.compile(r"\S")
+_PART = 1 << 16
+"""Characters."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the index takes of a document: row i of ``vectors``, shape (n, d), belongs to ``indexed[i]``."""
+    """What the index takes of a document: row i of ``vectors``, shape (n, d), belongs to ``indexed[i]``.
+
+    ``refused`` says why that is nothing, of a document that passes a limit.
+    """
 
     document: Document
     chunks: tuple[Chunk, ...]
     indexed: tuple[Chunk, ...]
     vectors: Matrix
+    refused: str = ""
 
     @property
     def coverage(self) -> float | None:
@@ -42,12 +47,22 @@ class Preparer:
         spec: of the experiment's index.
         recorded: cuts and vectors that need no model.
         tokens: where token vectors are kept.
+        check: called before every few chunks that are embedded; raises where that is to end.
     """
 
-    def __init__(self, models: Models, spec: IndexSpec, recorded: Stores | None, tokens: TokenStore) -> None:
+    def __init__(
+        self,
+        models: Models,
+        spec: IndexSpec,
+        recorded: Stores | None,
+        tokens: TokenStore,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self._models, self._spec, self._recorded, self._tokens = models, spec, recorded, tokens
-        # What compares documents waits until they are all there.
-        self._settings = replace(models.settings, near_duplicates=0.0)
+        self._check = check
+        # What compares documents waits until they are all there; and one that passes a limit keeps no other out.
+        self._settings = replace(models.settings, near_duplicates=0.0, unreadable="skip")
+        self.skips = models.settings.unreadable == "skip"
 
     def prepared(self, documents: Sequence[Document]) -> list[Prepared]:
         """Return what becomes of documents, in their order; they are embedded together.
@@ -58,9 +73,19 @@ class Preparer:
         stores = CollectionStores(self._recorded, {}, bounded=False)
         embedder = self._models.stored(self._spec.embedder, stores, self._tokens)
         retrieval = Retrieval(self._spec, lambda: documents, self._settings, stores, embedder)
+        embedder.elsewhere = self._between_checks(embedder)
         vectors = embedder.embed_documents([chunk.text for chunk in retrieval.indexed])
         chunks, indexed = _by_document(retrieval.cut), _by_document(retrieval.indexed)
-        return list(_parted(documents, chunks, indexed, vectors))
+        made = _parted(documents, chunks, indexed, vectors)
+        return [replace(each, refused=retrieval.refused.get(each.document.doc_id, "")) for each in made]
+
+    def _between_checks(self, embedder: CachedEmbedder) -> Elsewhere:
+        def embed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
+            for part in parts:
+                self._check()
+                yield embedder.compute(part, role, with_tokens)
+
+        return embed
 
     def without_tokens(self, texts: Sequence[str]) -> list[str]:
         """Return the texts whose token vectors a question would have to compute: their vectors came without."""
@@ -100,11 +125,17 @@ def _parted(
 
 def coverage(text: str, chunks: Sequence[Chunk]) -> float | None:
     """Return the share of the characters of ``text``, blanks aside, that lie in chunks; None where there are none."""
-    solid = len(_SOLID.findall(text))
+    solid = _solid(text, 0, len(text))
     if not solid:
         return None
     covered, reached = 0, 0
     for start, end in sorted((chunk.start, chunk.end) for chunk in chunks):
-        covered += len(_SOLID.findall(text, max(start, reached), end)) if end > reached else 0
+        covered += _solid(text, max(start, reached), end)
         reached = max(reached, end)
     return covered / solid
+
+
+def _solid(text: str, start: int, end: int) -> int:
+    """Count what is not blank, a part at a time: the words of 32 MB, all at once, take half a gigabyte."""
+    parts = (text[at : min(at + _PART, end)] for at in range(start, end, _PART))
+    return sum(len(word) for part in parts for word in part.split())

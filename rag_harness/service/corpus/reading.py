@@ -27,9 +27,9 @@ def read_upload(file: Path, name: str, metadata: Mapping[str, Any]) -> tuple[Doc
         with reading():
             document = load(file, name)
     except UnicodeDecodeError as error:
-        raise _unreadable(f"not UTF-8 at byte {error.start}. Save the file as UTF-8") from error
+        raise unreadable(f"not UTF-8 at byte {error.start}. Save the file as UTF-8") from error
     except DataError as error:
-        raise _unreadable(str(error).rstrip(".")) from error
+        raise unreadable(str(error).rstrip(".")) from error
     except PrerequisiteError as error:
         log.warning("Uploads of %s cannot be read: %s", file.suffix, error)
         raise ProblemError(
@@ -39,7 +39,7 @@ def read_upload(file: Path, name: str, metadata: Mapping[str, Any]) -> tuple[Doc
         raise
     except Exception as error:  # a loader of the user's own
         log.warning("The loader of %s failed", file.suffix, exc_info=True)
-        raise _unreadable(f"its loader failed: {type(error).__name__}") from error
+        raise unreadable(f"its loader failed: {type(error).__name__}") from error
     return _with(named(document, file, name), metadata), dropped_of(document)
 
 
@@ -48,7 +48,7 @@ def named(document: Document, file: Path, name: str) -> Document:
     title = PurePosixPath(name).stem if document.title == file.stem else document.title
     text = whole(document.text)
     if not text.strip():
-        raise _unreadable("it holds no text")
+        raise unreadable("it holds no text")
     return replace(document, text=text, title=whole(title))
 
 
@@ -79,5 +79,6 @@ def dropped_of(document: Document) -> dict[str, int]:
     return {reason: count for reason, count in counted.items() if isinstance(count, int) and count}
 
 
-def _unreadable(why: str) -> ProblemError:
+def unreadable(why: str) -> ProblemError:
+    """Return what is told where no document can be made of a file."""
     return ProblemError(422, "unreadable", f"The file cannot be read: {why}.")

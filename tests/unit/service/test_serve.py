@@ -92,7 +92,7 @@ def load(corpora):
     print("loading", flush=True)
     time.sleep(60)
 
-server._LEAVES_WITHIN, Corpora._open = 0.2, load
+server._LOADING_GETS, Corpora._open = 0.2, load
 sys.exit(main(["serve", "--experiment=e2", "--profile=mock", "--kb=kb", "--port=0"]))
 """
 

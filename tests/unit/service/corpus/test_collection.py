@@ -174,6 +174,9 @@ def test_no_more_waits_than_can_be_kept_track_of(tmp_path: Path) -> None:
             blocking.result()
             while two.document(doc_id).status == "pending":
                 await asyncio.sleep(0.01)
+            assert one.document(waiting[-1]).status == "pending"  # the other collection did not wait for all of these
+            while one.document(waiting[-1]).status == "pending":
+                await asyncio.sleep(0.01)
             assert [one.document(each).status for each in waiting] == ["ready"] * len(waiting)
             assert len(one.documents()) == len(waiting)
 

@@ -1,0 +1,119 @@
+"""Where a page is cut: a short one here, a long one in a process with limits, which other long ones use after it.
+
+Cutting is linear, but a page of 32 MB that is nothing but headings takes minutes and gigabytes all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from rag_harness.chunking import Chunker, ChunkingSettings
+from rag_harness.errors import ChunkTooLongError, UnreadableError
+from rag_harness.ingest.isolated import Child
+from rag_harness.ingest.parsed import fault_in, packed_fault
+from rag_harness.protocols import Tokenizer
+from rag_harness.types import Chunk, Document
+
+HERE = 32 << 10
+"""Characters of a page that is cut in this process: none of that length took more than 1.2 s and 50 MB."""
+CHUNKS = 10_000
+"""Most chunks of one page: 15 MB of prose."""
+ANSWER_BYTES = 8 << 20
+"""Most bytes of what is known of a page's chunks beside its text: places, headings, headers that are repeated."""
+_OWN = "rag_harness."
+
+CutsOf = Callable[[Document, Sequence[Chunk]], list[Any]]
+
+
+class Cutting:
+    """Cuts pages by one chunker; close it at the end.
+
+    A chunker or a tokenizer from elsewhere works here, however long the page: it may need what only this process has.
+
+    Args:
+        chunker: what cuts.
+        tokenizer: what counts.
+        settings: longest chunk and overlap.
+        cuts_of: makes plain JSON of a page's chunks; a function of a module of this package.
+    """
+
+    def __init__(self, chunker: Chunker, tokenizer: Tokenizer, settings: ChunkingSettings, cuts_of: CutsOf) -> None:
+        self._chunker, self._tokenizer, self._settings, self._cuts_of = chunker, tokenizer, settings, cuts_of
+        self._child = Child()
+
+    def cuts(self, page: Document) -> list[Any]:
+        """Return what ``cuts_of`` says of the chunks of a page.
+
+        Raises:
+            UnreadableError: it passes a limit; PassingError where it may not in another run.
+            ChunkTooLongError: a single character is longer than a chunk may be.
+        """
+        if len(page.text) > HERE and (asked := self._asked(page)):
+            found = _answered(self._child.answer(f"{__name__}:{cut_there.__name__}", asked))
+        else:
+            found = self._cuts_of(page, self._chunker(page, self._tokenizer, self._settings))
+        if len(found) > CHUNKS:
+            raise UnreadableError(_too_many(len(found)))
+        return found
+
+    def close(self) -> None:
+        """End the process, where one was needed."""
+        self._child.close()
+
+    def _asked(self, page: Document) -> bytes:
+        """Return what the other process is asked; nothing where it could not answer."""
+        parts = self._chunker, type(self._tokenizer), self._cuts_of
+        if not all(part.__module__.startswith(_OWN) for part in parts):
+            return b""
+        with suppress(pickle.PicklingError, TypeError, AttributeError):
+            tokenizer = pickle.dumps(self._tokenizer)
+            names = [(part.__module__, part.__name__) for part in (self._chunker, self._cuts_of)]
+            return pickle.dumps((names, tokenizer, self._settings, page))
+        return b""
+
+
+def cut_there(asked: bytes) -> bytes:
+    """Cut a page; called in the process with limits."""
+    names, tokenizer, settings, page = pickle.loads(asked)  # of the process that started this one
+    chunker, cuts_of = (getattr(import_module(module), name) for module, name in names)
+    try:
+        chunks = chunker(page, _tokenizer(tokenizer), settings)
+    except ChunkTooLongError as error:
+        return json.dumps([[], str(error)]).encode()
+    if len(chunks) > CHUNKS:
+        return packed_fault(_too_many(len(chunks)))
+    answer = json.dumps([cuts_of(page, chunks), ""], ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return answer if len(answer) <= ANSWER_BYTES else packed_fault(_too_much(len(chunks), len(answer)))
+
+
+@lru_cache(1)
+def _tokenizer(pickled: bytes) -> Tokenizer:
+    made: Tokenizer = pickle.loads(pickled)
+    return made
+
+
+def _answered(answer: bytes) -> list[Any]:
+    fault = fault_in(answer)
+    if fault is not None:
+        raise fault
+    cuts, too_long = json.loads(answer.decode("utf-8", "surrogatepass"))
+    if too_long:
+        raise ChunkTooLongError(too_long)
+    return list(cuts)
+
+
+def _too_many(chunks: int) -> str:
+    return f"would be cut into {chunks:,} chunks, and a document may have {CHUNKS:,}. Split it"
+
+
+def _too_much(chunks: int, size: int) -> str:
+    return (
+        f"its {chunks:,} chunks repeat or change {size / (1 << 20):.1f} MB of text, and {ANSWER_BYTES >> 20} MB may be "
+        f"kept: long headings, or headers of tables, say. Shorten them, or split it"
+    )
