@@ -6,6 +6,7 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_harness.ingest.parsed import GUESSED, read_in
 from rag_harness.ingest.places import shown
 from rag_harness.types import Chunk, Document
 
@@ -22,7 +23,7 @@ class About:
         empty: of these have no text; ``empties`` are the ids of the first.
         hidden: characters of text that nobody would see, left out of ``hiding`` documents.
         worst: most of them, and the id of the document.
-        damaged: a line for each with pages that cannot be read.
+        damaged: a line for each with pages that cannot be read, or in a charset that was guessed.
         characters: of all text; ``missed`` of them lie in no chunk and are not blank.
     """
 
@@ -87,6 +88,8 @@ def about(documents: Sequence[Document], chunks: Sequence[Chunk]) -> About:
 
 def _damaged(documents: Sequence[Document]) -> Iterator[str]:
     for each in documents:
+        if charset := each.metadata.get(GUESSED):
+            yield f"guessed   {shown(each.doc_id)}: {shown(read_in(str(charset)))}; or name its charset: --charset"
         if pages := each.metadata.get("unread_pages"):
             yield f"damaged   {shown(each.doc_id)}: pages that cannot be read: {', '.join(map(str, pages[:10]))}"
 

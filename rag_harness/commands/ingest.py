@@ -30,6 +30,7 @@ _OPTIONS = {
     "chunker": "how documents are cut",
     "chunk_size": "longest chunk in tokens",
     "chunk_overlap": "tokens repeated between pieces of a long section",
+    "charset": "charset of text and HTML files that are not UTF-8 and name none, e.g. cp1252; default: the likeliest",
     "near_duplicates": "leave out chunks that share so much of their words with one of an earlier document",
     "engine": "local, or ray: documents are read, cut and embedded on the machines of a Ray cluster",
     "ray_address": "Ray cluster: auto, HOST:PORT or ray://HOST:PORT; default: one that is started on this machine",

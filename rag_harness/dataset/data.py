@@ -16,13 +16,27 @@ from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest, files_digest
 from rag_harness.ingest import page_files
+from rag_harness.ingest.charset import is_charset
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
 
 
 def keeping_of(settings: Settings) -> Keeping:
     """Return where a run keeps what it parsed: beside its vectors, unless its mode keeps nothing."""
-    return Keeping(settings.path(settings.cache_dir), writes=access_of(settings).keeps != "nothing")
+    writes = access_of(settings).keeps != "nothing"
+    return Keeping(settings.path(settings.cache_dir), writes, charset=charset_of(settings))
+
+
+def charset_of(settings: Settings) -> str:
+    """Return the charset of files that name none, in lower case; empty is to guess it.
+
+    Raises:
+        SettingsError: there is none of that name.
+    """
+    named = settings.charset.strip().lower()
+    if named and not is_charset(named):
+        raise SettingsError(f"rag_charset is {settings.charset!r}. Name one that Python knows: cp1252, shift_jis, …")
+    return named
 
 
 def _refuse_passing(unread: Sequence[Unread], keeping: Keeping) -> None:

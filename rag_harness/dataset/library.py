@@ -9,7 +9,7 @@ from pathlib import Path
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.ingest import files_below, load
-from rag_harness.ingest.parsed import PassingError
+from rag_harness.ingest.parsed import GUESSED, PassingError, read_in
 from rag_harness.ingest.places import shown
 from rag_harness.ingest.reading import reading
 from rag_harness.types import Document, Metadata
@@ -52,12 +52,13 @@ class Library:
 class Keeping:
     """Where what was parsed is kept: ``folder`` None is nowhere; without ``writes`` it is only looked up.
 
-    ``apart`` says that no other process reads the same files meanwhile.
+    ``apart`` says that no other process reads the same files meanwhile; ``charset`` is that of files which name none.
     """
 
     folder: Path | None = None
     writes: bool = False
     apart: bool = False
+    charset: str = ""
 
 
 def sources_in(folder: Path, known: Mapping[str, Metadata], below: str = "") -> tuple[list[Source], list[Unread]]:
@@ -79,7 +80,7 @@ def read_library(sources: Sequence[Source], refused: Sequence[Unread], keeping: 
     """Read every file, in order; one that cannot be read stops no other."""
     documents: list[Document] = []
     unread = list(refused)
-    with reading(keeping.folder, keeping.writes, keeping.apart) as going_on:
+    with reading(keeping.folder, keeping.writes, keeping.apart, keeping.charset) as going_on:
         for number, source in enumerate(sources):
             report("reading", number, len(sources), "files")
             found = _read(source)
@@ -113,6 +114,9 @@ def _tell_what_lacks(document: Document) -> None:
     hidden = document.metadata.get("hidden_characters")
     if hidden:
         log.warning("%s: %d characters of hidden text were left out", shown(document.doc_id), hidden)
+    charset = document.metadata.get(GUESSED)
+    if charset:
+        log.warning("%s: %s", shown(document.doc_id), read_in(str(charset)))
     pages = document.metadata.get("unread_pages")
     if pages:
         log.warning("%s: pages that cannot be read: %s", shown(document.doc_id), ", ".join(map(str, pages)))

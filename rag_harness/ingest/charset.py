@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from contextlib import suppress
+from dataclasses import dataclass
 
 from rag_harness.errors import UnreadableError
 
@@ -21,21 +22,49 @@ _READ_AS = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "us
 _WIDE = ("utf-16", "utf-32", "utf_16", "utf_32", "ucs-2")
 
 
-def decoded(data: bytes, declared: str = "") -> str:
-    """Return the text of a file; a byte order mark wins, then ``declared``, then UTF-8, then the likeliest charset.
+_COMMON = (
+    *(f"cp{number}" for number in range(1250, 1259)),
+    *(f"iso8859_{number}" for number in (2, 5, 6, 7, 8, 9, 13, 15)),
+    *("koi8_r", "koi8_u", "cp932", "euc_jp", "cp949", "gb18030", "big5"),
+)
+"""Charsets that a guess chooses from: with 90 rare ones beside them, it chooses one of those for many a short text."""
+_MARGIN = 5.0
+"""Points of coherence, of 100, by which a guess must be ahead of each other that makes another text of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of a file, and the charset where nothing but a guess or the user's option says it."""
+
+    text: str
+    guessed: str = ""
+
+
+def decoded(data: bytes, declared: str = "", named: str = "") -> Decoded:
+    """Return the text of a file; a byte order mark wins, then ``declared``, UTF-8, ``named``, the likeliest charset.
 
     Raises:
-        UnreadableError: it holds NUL bytes, so it is no text; or no charset fits.
+        UnreadableError: it holds NUL bytes, so it is no text; no charset fits, or several fit as well.
     """
     for mark, charset in _MARKS:
         if data.startswith(mark):
-            return _strictly(data[len(mark) :], charset)
+            return Decoded(_strictly(data[len(mark) :], charset))
     if b"\0" in data:
         raise UnreadableError("holds NUL bytes: a binary file, or UTF-16 without its mark. Save it as UTF-8")
     for charset in (_known(declared), "utf-8"):
         with suppress(UnicodeDecodeError, ValueError):
-            return data.decode(charset)
-    return _strictly(data, _likeliest(data))
+            return Decoded(data.decode(charset))
+    if named:
+        return Decoded(_strictly(data, _READ_AS.get(named, named)), named)
+    charset = _likeliest(data)
+    return Decoded(_strictly(data, charset), charset)
+
+
+def is_charset(name: str) -> bool:
+    """Return whether ``name`` is a charset that a file can be read in."""
+    with suppress(LookupError, ValueError):
+        return bool(codecs.lookup(name)._is_text_encoding)
+    return False
 
 
 def _known(declared: str) -> str:
@@ -59,7 +88,16 @@ def _likeliest(data: bytes) -> str:
 
     # What cannot be UTF-8 must be in the sample: the first byte above ASCII may come late.
     first = next((at for at, byte in enumerate(data) if byte > 127), 0)
-    found = from_bytes(data[max(0, first - _SAMPLE // 2) : first + _SAMPLE // 2]).best()
-    if found is None:
+    sample = data[max(0, first - _SAMPLE // 2) : first + _SAMPLE // 2]
+    found = list(from_bytes(sample, cp_isolation=list(_COMMON)))
+    if not found:
         raise UnreadableError("is in no charset that fits: a binary file, or damaged. Save it as UTF-8")
-    return found.encoding
+    best, *others = found
+    near = [each for each in others if each.percent_coherence > best.percent_coherence - _MARGIN]
+    rivals = [each.encoding for each in near if str(each) != str(best)]
+    if rivals:
+        raise UnreadableError(
+            f"is not UTF-8, and its charset cannot be told: {best.encoding} fits as well as {' or '.join(rivals[:3])}. "
+            f"Save it as UTF-8, or name the charset: --rag-charset={best.encoding}"
+        )
+    return best.encoding

@@ -19,6 +19,7 @@ from rag_harness.ingest.parsed import Parsed, Passing, packed, packed_fault
 KINDS = {"txt": "plain", "html": "html_pages", "pdf": "pdf_pages"}
 """Each kind of file with the module beside this one that parses it: ``parse(data) -> Parsed``.
 
+``txt@cp1252`` names the charset of a file that does not say it.
 Another kind is work of a room above, ``package.module:function``, from bytes to an answer.
 """
 
@@ -64,12 +65,13 @@ def _answer(kind: str, data: bytes) -> bytes:
 
 
 def _made(kind: str, data: bytes) -> bytes:
+    kind, _, charset = kind.partition("@")
     if kind not in KINDS:
         module, _, function = kind.partition(":")
         work: Callable[[bytes], bytes] = getattr(import_module(module), function)
         return work(data)
-    parse: Callable[[bytes], Parsed] = import_module(f"rag_harness.ingest.{KINDS[kind]}").parse
-    return packed(parse(data))
+    parse: Callable[..., Parsed] = import_module(f"rag_harness.ingest.{KINDS[kind]}").parse
+    return packed(parse(data, charset) if charset else parse(data))
 
 
 def _send(answers: BinaryIO, answer: bytes, follows: bytes) -> None:

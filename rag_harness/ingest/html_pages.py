@@ -29,17 +29,21 @@ def load(file: Path, doc_id: str) -> Document:
     return parsed("html", file).document(file, doc_id)
 
 
-def parse(data: bytes) -> Parsed:
-    """Return the visible text of ``data`` as Markdown, and how many characters of hidden text were left out."""
+def parse(data: bytes, charset: str = "") -> Parsed:
+    """Return the visible text of ``data`` as Markdown, and how many characters of hidden text were left out.
+
+    ``charset`` is that of a page which names none and is not UTF-8, instead of a guess.
+    """
     declared = _DECLARED.search(data[:_HEAD])
+    found = decoded(data, declared[1].decode("ascii", "replace") if declared else "", charset)
     page = PageReader()
     try:
-        page.feed(decoded(data, declared[1].decode("ascii", "replace") if declared else "").replace("\0", ""))
+        page.feed(found.text.replace("\0", ""))
         page.close()
     except AssertionError as error:  # how the standard library's parser refuses some declarations
         raise UnreadableError(f"cannot be parsed as HTML: {error}. Save it anew"[:300]) from None
     text = page.text()
-    return Parsed(checked(text, _plain(text)), page.title, hidden=page.hidden)
+    return Parsed(checked(text, _plain(text)), page.title, hidden=page.hidden, guessed=found.guessed)
 
 
 def _plain(markdown: str) -> str:

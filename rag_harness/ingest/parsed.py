@@ -9,6 +9,14 @@ from pathlib import Path
 from rag_harness.errors import UnreadableError
 from rag_harness.types import Document
 
+GUESSED = "guessed_charset"
+"""In the metadata of a document: what it was read in, though nothing in the file says so."""
+
+
+def read_in(charset: str) -> str:
+    """Say of a document that nothing in it names its charset."""
+    return f"read as {charset}, which the file does not say. Save it as UTF-8 where that is wrong"
+
 
 class PassingError(UnreadableError):
     """A file could not be read this time: it took too long, or the process that read it was lost."""
@@ -16,24 +24,28 @@ class PassingError(UnreadableError):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A file's text. ``pages`` are offsets at which its pages begin; ``hidden`` counts characters nobody would see."""
+    """A file's text. ``pages`` are offsets at which its pages begin; ``hidden`` counts characters nobody would see.
+
+    ``guessed`` is the charset where the file does not say it.
+    """
 
     text: str
     title: str = ""
     pages: tuple[int, ...] = ()
     hidden: int = 0
     unread_pages: tuple[int, ...] = ()
+    guessed: str = ""
 
     def document(self, file: Path, doc_id: str) -> Document:
         """Return the document; what is nothing is left out of its metadata."""
-        known = {"hidden_characters": self.hidden, "unread_pages": list(self.unread_pages)}
+        known = {"hidden_characters": self.hidden, "unread_pages": list(self.unread_pages), GUESSED: self.guessed}
         about = {key: value for key, value in known.items() if value}
         return Document(doc_id, self.text, self.title or file.stem, about, self.pages)
 
 
 def packed(parsed: Parsed) -> bytes:
     """Return ``parsed`` as a line of JSON and then the text, which need not be parsed again."""
-    about = [parsed.title, list(parsed.pages), parsed.hidden, list(parsed.unread_pages)]
+    about = [parsed.title, list(parsed.pages), parsed.hidden, list(parsed.unread_pages), parsed.guessed]
     return _line(about) + parsed.text.encode("utf-8", "surrogatepass")
 
 
@@ -85,8 +97,10 @@ def unpacked(data: bytes) -> Parsed:
     about = json.loads(head)
     if not line_end or not isinstance(about, list):
         raise ValueError("neither text nor fault")
-    title, pages, hidden, unread = about
-    return Parsed(text.decode("utf-8", "surrogatepass"), str(title), tuple(pages), int(hidden), tuple(unread))
+    title, pages, hidden, unread, guessed = about
+    return Parsed(
+        text.decode("utf-8", "surrogatepass"), str(title), tuple(pages), int(hidden), tuple(unread), str(guessed)
+    )
 
 
 def _line(value: object) -> bytes:

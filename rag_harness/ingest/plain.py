@@ -20,6 +20,7 @@ def load(file: Path, doc_id: str) -> Document:
     return parsed("txt", file).document(file, doc_id)
 
 
-def parse(data: bytes) -> Parsed:
-    """Return the text of ``data``."""
-    return Parsed(checked(decoded(data)))
+def parse(data: bytes, charset: str = "") -> Parsed:
+    """Return the text of ``data``; ``charset`` is that of a file which is not UTF-8, instead of a guess."""
+    found = decoded(data, named=charset)
+    return Parsed(checked(found.text), guessed=found.guessed)

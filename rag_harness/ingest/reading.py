@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("pypdf", "charset-normalizer", "cryptography", "pycryptodome")
 """The last two are pypdf's for files encrypted with AES, where one of them is installed."""
+_WITHOUT_CHARSET = ("txt", "html")
+"""Kinds of files that may not say which charset they are in."""
 _PROCESS = uuid4().hex
 _CHECK = 20
 """Bytes in front of what is kept: is all of it there?"""
@@ -44,12 +46,14 @@ class Reading:
         folder: where it is kept; None keeps nothing.
         writes: whether anything may be written there.
         apart: whether nobody else reads the same files meanwhile: then nobody is waited for.
+        charset: of text and HTML files that are not UTF-8 and name none; empty is the likeliest.
         parsed: files that were parsed.
     """
 
     folder: Path | None = None
     writes: bool = False
     apart: bool = False
+    charset: str = ""
     parsed: int = 0
     child: Child = field(default_factory=Child)
     _turn: FileLock | None = None
@@ -60,6 +64,7 @@ class Reading:
         Raises:
             UnreadableError, OSError: it cannot be read.
         """
+        kind = f"{kind}@{self.charset}" if self.charset and kind in _WITHOUT_CHARSET else kind
         data = read_bytes(file)
         place = self._place(kind, data)
         answer = _known(place) if place else None
@@ -109,9 +114,11 @@ _current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def reading(folder: Path | None = None, writes: bool = False, apart: bool = False) -> Iterator[Reading]:
+def reading(
+    folder: Path | None = None, writes: bool = False, apart: bool = False, charset: str = ""
+) -> Iterator[Reading]:
     """Let loaders share one process while the block lasts, and find and keep what was parsed in ``folder``."""
-    made = Reading(folder, writes, apart)
+    made = Reading(folder, writes, apart, charset)
     token = _current.set(made)
     try:
         yield made

@@ -133,6 +133,7 @@ class Doc(BaseModel):
     coverage: float | None = Field(description="share of the text, blanks aside, that can be found")
     bytes: int
     created: str
+    charset: str = Field("", description="what the file was read in, where it does not say so itself: a guess")
 
 
 class Docs(BaseModel):

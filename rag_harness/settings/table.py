@@ -76,6 +76,11 @@ class Settings:
         "a document that cannot be read: stop names all and runs nothing, skip leaves them out and says so",
         "data",
     )
+    charset: str = option(
+        "",
+        "charset of text and HTML files that are not UTF-8 and name none, e.g. cp1252; default: the likeliest",
+        "data",
+    )
     output: str = path_option("output", "folder for result files", "nothing")
     prompts: str = path_option("", "folder of prompt files that replace the built-in ones, e.g. e3.system.md", "data")
     logs: str = path_option("logs", "folder for the log file", "nothing")

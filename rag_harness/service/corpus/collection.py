@@ -57,13 +57,15 @@ class Arrival:
 class Intake:
     """What a document passes: where its file waits, the thread that takes it in, what cuts and embeds it.
 
-    ``told`` learns of each how many seconds it took, and whether it came in.
+    ``told`` learns of each how many seconds it took, and whether it came in. ``charset`` is that of files which name
+    none.
     """
 
     incoming: Incoming
     thread: IngestThread
     preparer: Preparer
     told: Callable[[float, bool], None] = lambda _seconds, _ok: None
+    charset: str = ""
 
 
 class Collection:
@@ -164,19 +166,23 @@ class Collection:
     def _take_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> DocumentInfo:
         began, ok = perf_counter(), False
         try:
-            document, dropped = read_upload(file, name, metadata)
-            self._intake.thread.check()
-            (info,) = self.take_in([Arrival(row, document, dropped)])
+            info = self._read_and_taken_in(row, file, name, metadata)
             ok = True
             return info
         except BaseException as error:
             problem = self._problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
             _quietly(lambda: self._database.write_now(lambda c: rows.fail(c, row, problem.detail)))
-            raise problem from error
+            # A traceback would keep the document in memory, for as long as anybody keeps the error.
+            raise problem.with_traceback(None) from None
         finally:
             file.unlink(missing_ok=True)
             self._intake.told(perf_counter() - began, ok)
+
+    def _read_and_taken_in(self, row: int, file: Path, name: str, metadata: Mapping[str, Any]) -> DocumentInfo:
+        document, dropped = read_upload(file, name, metadata, self._intake.charset)
+        self._intake.thread.check()
+        return self.take_in([Arrival(row, document, dropped)])[0]
 
     def _problem_of(self, error: BaseException) -> ProblemError:
         try:

@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
+from rag_harness.dataset.data import charset_of
 from rag_harness.files.log import log
 from rag_harness.garbage import uncollected
 from rag_harness.protocols import Stores
@@ -122,7 +123,7 @@ class Corpora:
             lambda some: database.read(lambda c: rows.vectors(c, some)),
         )
         lasting = Lasting(self._models, CollectionStores(recorded, {"tokens": tokens}), points)
-        intake = Intake(self._incoming, self._thread, preparer, self._told)
+        intake = Intake(self._incoming, self._thread, preparer, self._told, charset_of(self._settings))
         return Collection(name, number, database, self._wanted, lasting, tokens, intake)
 
     def _server_name(self, number: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from rag_harness.errors import UnreadableError
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed, Elsewhere
 from rag_harness.protocols import Stores
 from rag_harness.recording.store import key_of
@@ -16,6 +17,9 @@ from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.settings import access_of
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
+CHUNK_CHARACTERS = 1 << 20
+"""Most of one chunk, which is cut by tokens: to a tokenizer a word of 32 MB is one. While a pattern looks through it,
+no question is answered."""
 _PART = 1 << 16
 """Characters."""
 
@@ -74,6 +78,12 @@ class Preparer:
         embedder = self._models.stored(self._spec.embedder, stores, self._tokens)
         retrieval = Retrieval(self._spec, lambda: documents, self._settings, stores, embedder)
         embedder.elsewhere = self._between_checks(embedder)
+        longest = max((len(chunk.text) for chunk in retrieval.cut), default=0)
+        if longest > CHUNK_CHARACTERS:
+            raise UnreadableError(
+                f"it has a chunk of {longest:,} characters, and one may have {CHUNK_CHARACTERS:,}: text "
+                f"without blanks, or blanks without text. Part or remove them"
+            )
         vectors = embedder.embed_documents([chunk.text for chunk in retrieval.indexed])
         chunks, indexed = _by_document(retrieval.cut), _by_document(retrieval.indexed)
         made = _parted(documents, chunks, indexed, vectors)

@@ -15,7 +15,9 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.types import Document
 
 
-def read_upload(file: Path, name: str, metadata: Mapping[str, Any]) -> tuple[Document, dict[str, int]]:
+def read_upload(
+    file: Path, name: str, metadata: Mapping[str, Any], charset: str = ""
+) -> tuple[Document, dict[str, int]]:
     """Return the document in ``file``, under ``name``, and what reading left out, by reason.
 
     A process of its own each: no file sees what another left.
@@ -24,7 +26,7 @@ def read_upload(file: Path, name: str, metadata: Mapping[str, Any]) -> tuple[Doc
         ProblemError: it cannot be read, or has no text.
     """
     try:
-        with reading():
+        with reading(charset=charset):
             document = load(file, name)
     except UnicodeDecodeError as error:
         raise unreadable(f"not UTF-8 at byte {error.start}. Save the file as UTF-8") from error

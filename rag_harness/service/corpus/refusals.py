@@ -9,6 +9,7 @@ from rag_harness.errors import (
     PrerequisiteError,
     RagHarnessError,
     RecordingMissError,
+    UnreadableError,
 )
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.live import LiveIndexError
@@ -20,8 +21,8 @@ def problem_of(error: BaseException) -> ProblemError:
     """Return what an error of an ingest is to a client."""
     if isinstance(error, ProblemError):
         return error
-    if isinstance(error, ChunkTooLongError):
-        return ProblemError(422, "chunk_too_long", "A part of the document is longer than the embedding model reads.")
+    if isinstance(error, (ChunkTooLongError, UnreadableError)):
+        return _too_long(error)
     if isinstance(error, (RecordingMissError, PrerequisiteError)):
         log.warning("A document cannot be embedded: %s", error)
         return ProblemError(
@@ -37,6 +38,12 @@ def problem_of(error: BaseException) -> ProblemError:
         return no_room()
     log.error("A document could not be taken in", exc_info=error)
     return ProblemError(500, "ingest_failed", "The document could not be taken in; the server's log says why.")
+
+
+def _too_long(error: RagHarnessError) -> ProblemError:
+    if isinstance(error, UnreadableError):
+        return ProblemError(422, "unreadable", f"The file cannot be read: {error}.")
+    return ProblemError(422, "chunk_too_long", "A part of the document is longer than the embedding model reads.")
 
 
 def _is_full(error: BaseException) -> bool:

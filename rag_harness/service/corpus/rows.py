@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from rag_harness.ingest.parsed import GUESSED
 from rag_harness.retrieval.cuts import chunks_from, cuts_of
 from rag_harness.service.corpus.contents import Held
 from rag_harness.service.corpus.preparing import Prepared
@@ -21,7 +22,10 @@ from rag_harness.service.state.folder import DATABASE
 from rag_harness.service.state.problems import StateError
 from rag_harness.types import Document, Matrix
 
-_SHOWN = "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created"
+_SHOWN = (
+    "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created, "
+    f"CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.{GUESSED}') END AS charset"
+)
 _WORDS = "id, name, text, title, metadata, pages, cuts, windows"
 
 
@@ -158,6 +162,7 @@ def _info(row: sqlite3.Row) -> DocumentInfo:
         coverage=row["coverage"],
         bytes=row["bytes"],
         created=row["created"],
+        charset=str(row["charset"] or ""),
     )
 
 

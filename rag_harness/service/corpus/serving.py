@@ -37,7 +37,8 @@ class DocumentInfo:
     """What is known of a document, without its text.
 
     ``status`` is ``pending``, ``ready`` or ``failed`` (``why`` says why); ``dropped`` counts what was left out, by
-    reason; ``coverage`` is the share of the text's characters, blanks aside, that lie in chunks.
+    reason; ``coverage`` is the share of the text's characters, blanks aside, that lie in chunks; ``charset`` is
+    what the file was read in where it does not say so itself.
     """
 
     doc_id: str
@@ -49,3 +50,4 @@ class DocumentInfo:
     coverage: float | None
     bytes: int
     created: str
+    charset: str = ""

@@ -123,4 +123,5 @@ def _doc(info: DocumentInfo) -> Doc:
         coverage=info.coverage,
         bytes=info.bytes,
         created=info.created,
+        charset=info.charset,
     )

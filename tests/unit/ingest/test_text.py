@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.errors import UnreadableError
-from rag_harness.ingest.charset import decoded
+from rag_harness.ingest.charset import Decoded, decoded
 from rag_harness.ingest.quality import checked, garbage
 
 GERMAN = "Ein Café, das für seine Größe gerühmt wird, hat über Mittag geöffnet. " * 20
@@ -14,20 +14,55 @@ RUSSIAN = "Это обычный русский текст о том, как в�
 
 @pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_german_in_any_charset(charset: str) -> None:
-    assert decoded(GERMAN.encode(charset)) == GERMAN
+    assert decoded(GERMAN.encode(charset)).text == GERMAN
 
 
 def test_the_likeliest_charset_is_taken_where_nothing_says_it() -> None:
-    assert decoded(RUSSIAN.encode("cp1251")) == RUSSIAN
+    assert decoded(RUSSIAN.encode("cp1251")) == Decoded(RUSSIAN, "cp1251")
 
 
 def test_a_late_letter_decides() -> None:
-    assert decoded(b"plain words " * 20_000 + GERMAN.encode("cp1252")).endswith(GERMAN)
+    assert decoded(b"plain words " * 20_000 + GERMAN.encode("cp1252")).text.endswith(GERMAN)
+
+
+FRENCH = "# Menu\n\nUne crème brûlée coûte neuf euros.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "charset"),
+    [
+        ("crème brûlée", "cp1252"),
+        (FRENCH, "cp1252"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy. ", "iso8859-2"),
+        ("The price is 5 £ and we say naïve. ", "cp1252"),
+        ("El niño comió una piña mañana. ", "cp1252"),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 3, 20])
+def test_no_text_is_wrong_in_silence(text: str, charset: str, times: int) -> None:
+    data = (text * times).encode(charset)
+    try:
+        assert decoded(data).text == text * times
+    except UnreadableError as error:
+        assert "--rag-charset=" in str(error) or "no charset that fits" in str(error)
+    assert decoded(data, named=charset) == Decoded(text * times, charset)
+
+
+def test_what_may_be_several_charsets_is_refused() -> None:
+    with pytest.raises(UnreadableError, match=r"charset cannot be told: cp\d+ fits as well as .*--rag-charset=cp"):
+        decoded(FRENCH.encode("latin-1"))
+
+
+def test_a_charset_that_is_named_counts_where_the_file_says_nothing() -> None:
+    assert decoded(FRENCH.encode(), named="cp1250") == Decoded(FRENCH)
+    assert decoded(FRENCH.encode("cp1250", "replace"), "cp1250", "cp1252").guessed == ""
+    with pytest.raises(UnreadableError, match="not shift_jis at byte"):
+        decoded(FRENCH.encode("latin-1"), named="shift_jis")
 
 
 @pytest.mark.parametrize("declared", ["utf-16", "rot13", "nonsense", "", "\0", "ascii"])
 def test_a_declared_charset_that_cannot_be_is_not_believed(declared: str) -> None:
-    assert decoded("naïve".encode(), declared) in ("naïve", "naïve".encode().decode("cp1252"))
+    assert decoded("naïve".encode(), declared).text in ("naïve", "naïve".encode().decode("cp1252"))
 
 
 @pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfea", bytes(range(128, 256)) * 400 + b"\0"])
