@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -320,5 +321,69 @@ def test_documents_of_one_name_that_come_at_once_each_come_in(tmp_path: Path) ->
             assert len({each.doc_id for each in done}) == 6
             assert collection.documents()[0].doc_id in {each.doc_id for each in done}
             assert names(collection) == ["a.md"]
+
+    asyncio.run(scenario())
+
+
+HEADINGS = b"# a\n" * 300_000
+"""It takes ten seconds and more to cut."""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("many.md", b"# a\n\nb\n\n" * 15_000, "would be cut into 15,000 chunks, and a document may have 10,000"),
+        ("word.md", b"a" * 1_100_000, "it has a chunk of 1,100,000 characters, and one may have 1,048,576"),
+    ],
+)
+def test_what_passes_a_limit_is_refused_with_both_numbers(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection = corpora.get(DEFAULT)
+            with pytest.raises(ProblemError, match="unreadable") as refused:
+                await collection.ingest(name, content)
+            assert refused.value.status == 422
+            assert refused.value.detail.startswith(f"The file cannot be read: {why}")
+            await collection.ingest("a.md", b"# A\n\nTent.\n")
+            assert names(collection) == ["a.md"]
+
+    asyncio.run(scenario())
+
+
+def test_no_document_holds_up_the_end(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            doc_id = await corpora.get(DEFAULT).start_ingest("headings.md", HEADINGS)
+            waiting = await corpora.get(DEFAULT).start_ingest("a.md", b"# A\n\nTent.\n")
+            await asyncio.sleep(0.5)
+            began = time.monotonic()
+        assert time.monotonic() - began < 5
+        async with opened(tmp_path) as corpora:
+            for each in (doc_id, waiting):
+                assert corpora.get(DEFAULT).document(each).status == "failed"
+                assert "stopped" in corpora.get(DEFAULT).document(each).why
+            await corpora.get(DEFAULT).ingest("a.md", b"# A\n\nTent.\n")
+
+    asyncio.run(scenario())
+
+
+def test_a_charset_that_was_guessed_is_named_and_one_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    german = "Ein Café, das für seine Größe gerühmt wird. ".encode("cp1252") * 9
+    menu = "# Menu\n\nUne crème brûlée coûte neuf euros.\n".encode("latin-1")
+
+    async def scenario() -> None:
+        async with opened(tmp_path) as corpora:
+            collection = corpora.get(DEFAULT)
+            info = await collection.ingest("cafe.txt", german)
+            assert info.charset.startswith("cp125")
+            assert (await collection.ingest("a.txt", b"plain")).charset == ""
+            with pytest.raises(ProblemError) as refused:
+                await collection.ingest("menu.txt", menu)
+            assert "charset cannot be told: cp1250 fits as well as cp1252" in refused.value.detail
+        async with opened(tmp_path, charset="latin-1") as corpora:
+            collection = corpora.get(DEFAULT)
+            info = await collection.ingest("menu.txt", menu)
+            assert info.charset == "latin-1"
+            assert "crème brûlée" in collection.serving.document("menu.txt").text
 
     asyncio.run(scenario())

@@ -1,0 +1,131 @@
+"""A long page is cut in a process with limits: the same chunks, or a reason that names both numbers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.chunking import ChunkingSettings, markdown
+from rag_harness.errors import ChunkTooLongError, UnreadableError
+from rag_harness.ingest.parsed import PassingError
+from rag_harness.models.embedders.mock import WordTokenizer
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Tokenizer
+from rag_harness.registry import resolve
+from rag_harness.retrieval import cutting
+from rag_harness.retrieval.cuts import cuts_of
+from rag_harness.retrieval.cutting import Cutting
+from rag_harness.retrieval.retrieval import Retrieval, spec_of
+from rag_harness.settings.loading import load_settings
+from rag_harness.types import Document
+
+LENGTHS = ChunkingSettings(64, 16)
+PROSE = "## Lamps ü\n\nA lamp comes back within 45 days. It costs nothing.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
+LONG = Document("lamps.md", PROSE * 400, "Lamps", {"topic": "lamps"})
+
+
+def cuts(page: Document, chunker: str = "sections", tokenizer: Tokenizer | None = None) -> list[Any]:
+    made = Cutting(resolve("chunkers", chunker), tokenizer or WordTokenizer(), LENGTHS, cuts_of)
+    try:
+        return made.cuts(page)
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("chunker", ["sections", "headings", "fixed", "sliding", "summaries", "plain", "whole"])
+def test_another_process_cuts_as_this_one(chunker: str) -> None:
+    here = cuts_of(LONG, resolve("chunkers", chunker)(LONG, WordTokenizer(), LENGTHS))
+    assert len(LONG.text) > cutting.HERE
+    assert cuts(LONG, chunker) == here
+
+
+def test_one_process_cuts_many_pages_and_none_cuts_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Cutting(resolve("chunkers", "sections"), WordTokenizer(), LENGTHS, cuts_of)
+    try:
+        made.cuts(Document("short.md", PROSE, ""))
+        assert made._child.started == 0
+        for _ in range(3):
+            made.cuts(LONG)
+        assert made._child.started == 1
+    finally:
+        made.close()
+
+
+class Own:
+    """Counts in a way that no other process knows of."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        assert os.getpid() == HERE
+        return WordTokenizer().count(texts)
+
+
+HERE = os.getpid()
+
+
+def test_what_is_not_ours_works_here() -> None:
+    assert cuts(LONG, tokenizer=Own()) == cuts(LONG)
+
+
+def test_too_many_chunks_are_refused_with_both_numbers() -> None:
+    with pytest.raises(UnreadableError, match=r"into 20,000 chunks, and a document may have 10,000\. Split it"):
+        cuts(Document("d", "# a\n\nb\n\n" * 20_000, ""))
+    with pytest.raises(UnreadableError, match=r"into 20,000 chunks, and a document may have 10,000"):
+        cuts(Document("d", "# a\n\nb\n\n" * 20_000, ""), tokenizer=Own())
+
+
+def test_headings_that_every_chunk_repeats_are_refused_with_both_numbers() -> None:
+    page = "# " + "t" * 100_000 + "\n\n" + "## a\n\nb\n\n" * 400
+    with pytest.raises(UnreadableError, match=r"its 400 chunks repeat or change 38\.\d MB of text, and 8 MB"):
+        cuts(Document("d", page, ""))
+
+
+def test_a_page_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Cutting(resolve("chunkers", "sections"), WordTokenizer(), LENGTHS, cuts_of)
+    made._child._seconds = 0.5
+    try:
+        with pytest.raises(PassingError, match=r"took more than 0\.5 s"):
+            made.cuts(Document("d", "# a\n" * 500_000, ""))
+    finally:
+        made.close()
+
+
+def test_a_character_that_is_too_long_is_said_as_here() -> None:
+    names = [(part.__module__, part.__name__) for part in (resolve("chunkers", "sections"), cuts_of)]
+    asked = pickle.dumps((names, pickle.dumps(_Special()), ChunkingSettings(1, 0), LONG))
+    with pytest.raises(ChunkTooLongError, match="so no text fits"):
+        cutting._answered(cutting.cut_there(asked))
+
+
+class _Special(WordTokenizer):
+    """Adds two tokens to every text, as tokenizers do."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [count + 2 for count in super().count(texts)]
+
+
+def test_a_run_stops_and_names_what_it_refuses_or_leaves_it_out(tmp_path: Path) -> None:
+    documents = [Document("many.md", "# a\n\nb\n\n" * 20_000, ""), Document("lamps.md", PROSE, "")]
+    for unreadable in ("stop", "skip"):
+        settings = load_settings({"profile": "mock", "unreadable": unreadable}, rootdir=tmp_path)
+        parts, spec = RunParts(settings), spec_of(settings)
+        made = Retrieval(spec, lambda: documents, settings, parts.stores, parts.embedder(spec.embedder))
+        if unreadable == "stop":
+            with pytest.raises(UnreadableError, match=r"(?s)many\.md: would be cut.*--rag-unreadable=skip"):
+                _ = made.cut
+        else:
+            assert {chunk.doc_id for chunk in made.cut} == {"lamps.md"}
+        assert list(made.refused) == ["many.md"]
+
+
+@given(st.text(alphabet="ab \t\\`*_[]()<>&;!#:\"'-\u00a0\u200b~+|{}@/.1", max_size=30))
+def test_a_title_without_marks_is_what_the_parser_makes_of_it(title: str) -> None:
+    children = markdown._INLINE.parseInline(title, {})[0].children or []
+    parsed = " ".join("".join(markdown._visible(child) for child in children).split())
+    assert markdown._plain_text(title, {}) == parsed
