@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Timer
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -11,16 +12,24 @@ if TYPE_CHECKING:
     import uvicorn
 
 
-def ending_within(seconds: float, leave: Callable[[], None]) -> type[uvicorn.Server]:
-    """Return uvicorn's server as one that calls ``leave`` where it has not ended ``seconds`` after it was told to."""
+@contextmanager
+def ending_within(seconds: float, leave: Callable[[], None]) -> Iterator[type[uvicorn.Server]]:
+    """Give uvicorn's server as one that counts from when it is told to end: ``leave`` is called after ``seconds``.
+
+    Who leaves the block in time has ended.
+    """
     import uvicorn
+
+    late = Timer(seconds, leave)
+    late.daemon = True
 
     class Ending(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            if not self.should_exit:
-                late = Timer(seconds, leave)
-                late.daemon = True
+            if not self.should_exit and not late.is_alive():
                 late.start()
             super().handle_exit(sig, frame)
 
-    return Ending
+    try:
+        yield Ending
+    finally:
+        late.cancel()

@@ -9,7 +9,7 @@ import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Both are imported late where they are used; whoever lacks one is to be told at the start which.
 import limits  # noqa: F401
@@ -36,6 +36,9 @@ from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
 
+if TYPE_CHECKING:
+    import uvicorn
+
 _LEAVES_WITHIN = 9.5
 """Seconds in which the server ends when it is told to, whatever is under way."""
 _ANSWERS_GET = 6
@@ -60,18 +63,22 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     signal.signal(signal.SIGTERM, _end)
     parsed(options.rate)
     check_export(address(options.otlp))
-    with StateFolder(options.state) as state:
+    with ending_within(_LEAVES_WITHIN, _leave) as server_type, StateFolder(options.state) as state:
         check_host(options.host, keys.any_made(state.database))
         sockets = listening_on(options.host, options.port)
         with logging_to(level=log_level, shape=log_format):
-            failure = _run(options, settings, state, sockets)
+            failure = _run(options, settings, state, sockets, server_type)
     if failure is not None:
         raise failure
     return 0
 
 
 def _run(
-    options: Options, settings: Settings, state: StateFolder, sockets: list[socket.socket]
+    options: Options,
+    settings: Settings,
+    state: StateFolder,
+    sockets: list[socket.socket],
+    server_type: type[uvicorn.Server],
 ) -> BaseException | None:
     """Serve; return why the documents could not be loaded, where that ended it."""
     import uvicorn
@@ -87,7 +94,7 @@ def _run(
 
     app = create_app(lambda: opened(options, settings, state, loaded))
     own: dict[str, Any] = {"log_config": None, "timeout_graceful_shutdown": _ANSWERS_GET}
-    server = ending_within(_LEAVES_WITHIN, _leave)(uvicorn.Config(app, **own, **listening()))
+    server = server_type(uvicorn.Config(app, **own, **listening()))
     with suppress(KeyboardInterrupt):
         server.run(sockets)
     return failures[0] if failures else None

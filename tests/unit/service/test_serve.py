@@ -111,6 +111,41 @@ def test_it_ends_in_time_while_documents_are_loaded(tmp_path: Path) -> None:
     assert "the next start goes on" in said
 
 
+STUCK = """
+import sys, threading, time
+from rag_harness.__main__ import main
+from rag_harness.service import server
+from rag_harness.service.corpus.corpora import Corpora
+
+async def close(corpora):
+    time.sleep(60)
+
+server._LEAVES_WITHIN, Corpora.close = 1.0, close
+sys.exit(main(["serve", "--experiment=e2", "--profile=mock", "--kb=kb", "--port=0"]))
+"""
+
+
+def test_it_ends_in_time_whatever_its_loop_is_busy_with(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", STUCK], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "answers at" in process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(timeout=20) == 0
+        finally:
+            process.kill()
+
+
+def test_who_ended_in_time_is_not_ended_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[str] = []
+    monkeypatch.setattr(server, "_leave", lambda: left.append("left"))
+    monkeypatch.setattr(server, "_LEAVES_WITHIN", 3.0)
+    told_once(monkeypatch, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    assert serve() == 0
+    assert not [each for each in threading.enumerate() if isinstance(each, threading.Timer) and each.is_alive()]
+    assert left == []
+
+
 def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
