@@ -25,7 +25,7 @@ def ending_within(seconds: float, leave: Callable[[], None]) -> Iterator[type[uv
 
     class Ending(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            if not self.should_exit and not late.is_alive():
+            if late.ident is None:
                 late.start()
             super().handle_exit(sig, frame)
 
@@ -33,3 +33,5 @@ def ending_within(seconds: float, leave: Callable[[], None]) -> Iterator[type[uv
         yield Ending
     finally:
         late.cancel()
+        if late.ident is not None:
+            late.join()
