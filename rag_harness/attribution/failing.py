@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rag_harness.files.json_text import read_json
 from rag_harness.gates import Gate, Reference, parse_gate
 from rag_harness.gates.verdict import holds
 from rag_harness.report.asked import asked_measures
@@ -94,7 +94,7 @@ def count_worse(table: SuiteTable, than: float) -> int:
 def failed_gates(output: Path, experiment: str, k: int) -> list[Gate]:
     """Return the gates on a mean of ``experiment`` that failed in the run, as ``summary.json`` says."""
     try:
-        said = json.loads((output / FILE).read_bytes()).get("gates", [])
+        said = read_json((output / FILE).read_bytes()).get("gates", [])
     except (OSError, ValueError, AttributeError):
         return []
     gates = [parse_gate(verdict["gate"], k) for verdict in said if verdict.get("state") == "failed"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 
 _LONGEST_FIELD = 1 << 30
 
@@ -57,7 +57,7 @@ def _text(file: Path) -> str:
 
 def _json(line: str, file: Path, number: int, problems: list[str]) -> Iterator[Found]:
     try:
-        values = json.loads(line)
+        values = read_json(line)
     except ValueError as error:
         problems.append(f"{file}:{number}: no JSON: {error}")
         return

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.json_text import read_json
 
 ENDING = ".key.json"
 
@@ -36,7 +37,7 @@ def key_of(item: str, sheet: Path, key: Path | None) -> tuple[str, str]:
 
 def _read(file: Path) -> dict[str, tuple[str, str]] | None:
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
+        said = read_json(file.read_text(encoding="utf-8"))
         return {item: (str(row["experiment"]), str(row["query_id"])) for item, row in said.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

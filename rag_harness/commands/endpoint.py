@@ -18,6 +18,7 @@ from rag_harness.errors import (
     SettingsError,
     unknown,
 )
+from rag_harness.files.json_text import read_json
 from rag_harness.types import Query
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _spec(settings: Settings, name: str) -> EndpointSpec:
 
 def _inputs(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except ValueError as error:
         raise SettingsError(f"--inputs {text!r} is no JSON: {error}.") from None
     if not isinstance(found, dict):

@@ -9,6 +9,7 @@ from typing import Any
 
 from rag_harness.dataset.library import Keeping, Library, read_library, sources_in
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 from rag_harness.ingest import kinds
 from rag_harness.types import Document
 
@@ -70,7 +71,7 @@ def read_structure(file: Path) -> dict[str, dict[str, Any]]:
     if not file.is_file():
         return {}
     try:
-        pages = json.loads(file.read_text(encoding="utf-8-sig"))["pages"]
+        pages = read_json(file.read_text(encoding="utf-8-sig"))["pages"]
         return {page["filename"]: {key: page[key] for key in _KEPT_KEYS if key in page} for page in pages}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, time
 
+from rag_harness.files.json_text import read_json
 from rag_harness.models.budget import PARTS, in_parts
 from rag_harness.models.limits import Cap, Turn
 
@@ -163,7 +164,7 @@ class Ledger:
             return
         for line in file.read_bytes().splitlines():
             try:
-                said = json.loads(line)
+                said = read_json(line)
             except ValueError:
                 continue  # torn by a kill: nobody has learned of it
             if "settled" in said:

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from rag_harness.errors import CriticalError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.json_text import read_json
 from rag_harness.files.sources import json_digest
 
 SERIES = "unfinished"
@@ -65,7 +66,7 @@ def _open(output: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _read(file: Path) -> dict[str, Any] | None:
     """Return what a file says; None where there is none, or a disk has damaged it."""
     try:
-        said = json.loads(file.read_bytes())
+        said = read_json(file.read_bytes())
         return {"experiment": str(said["experiment"]), "fingerprint": str(said["fingerprint"])}
     except (OSError, ValueError, KeyError, TypeError):
         return None

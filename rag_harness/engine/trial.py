@@ -15,6 +15,7 @@ from rag_harness.engine.rows import KeepPrompt, Trial, make_row
 from rag_harness.errors import BudgetError, CriticalError, DeadlineError, ModelOutputError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.local_work import in_a_thread, inline
+from rag_harness.models.answer_length import refuse_long
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts.marks import DECLINES
 from rag_harness.results.row import ExperimentResult, first_problem
@@ -47,7 +48,9 @@ async def run_trial(
 
     failure, raised = None, None
     try:
-        row = row_of(await _in_time(_answer(pipeline, trial.case.query), settings.deadline), None)
+        output = await _in_time(_answer(pipeline, trial.case.query), settings.deadline)
+        refuse_long(output.answer.text, settings.max_answer, type(pipeline).__name__)
+        row = row_of(output, None)
     except BudgetError as error:
         log.info("%s: not run: budget: %s", trial.trial_id, error)
         return Outcome(None, not_run=f"budget: {error}")

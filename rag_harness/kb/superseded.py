@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 from rag_harness.kb.plan import PLAN_FILE, Conflict, Plan, read_plan
 
 
@@ -67,7 +68,7 @@ def _queries(file: Path) -> Iterator[dict[str, Any]]:
 
 def _query(line: str, where: str) -> dict[str, Any]:
     try:
-        query = json.loads(line)
+        query = read_json(line)
     except ValueError as error:
         raise DataError(f"{where}: no JSON: {error}. Mend the line.") from error
     if not isinstance(query, dict) or not isinstance(query.get("metadata", {}), dict):

@@ -17,22 +17,33 @@ import httpx2
 from yarl import URL
 
 from rag_harness.models.proxies import proxy_of
+from rag_harness.models.unpacked import MOST_BYTES, PACKINGS, Unpacked
 
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 """What aiohttp would send of its own where the request has none."""
+_PACKED = (b"content-encoding", b"content-length")
+"""What a reply's headers say of its packed form alone."""
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
     """Sends requests over connections that are kept open; whoever calls bounds their number and their time.
 
-    Proxies come from the environment, certificates are checked as httpx2 does. Errors are httpx2's.
+    Proxies come from the environment, certificates are checked as httpx2 does. Errors are httpx2's. Replies come
+    unpacked.
+
+    Args:
+        server: whom it leads to, for messages; empty: its host.
+        most_bytes: of a reply, unpacked; one that is longer raises ModelOutputError.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, server: str = "", most_bytes: int = MOST_BYTES) -> None:
+        self._server, self._most_bytes = server, most_bytes
         self._proxies: dict[tuple[str, str], str | None] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         content = await request.aread()
+        if "accept-encoding" in request.headers:
+            request.headers["accept-encoding"] = PACKINGS
         with _errors_of_httpx2(request, httpx2.ConnectError):
             response = await self._session.request(
                 request.method,
@@ -44,10 +55,16 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 proxy=self._proxy(request.url.scheme, request.url.host),
                 ssl=self._certificates if request.url.scheme == "https" else True,
             )
+        try:
+            packing = response.headers.get("content-encoding", "")
+            unpacked = Unpacked(self._server or request.url.host, packing, self._most_bytes)
+        except BaseException:
+            response.close()
+            raise
         return httpx2.Response(
             response.status,
-            headers=response.raw_headers,
-            stream=_Body(response, request),
+            headers=[each for each in response.raw_headers if each[0].lower() not in (_PACKED if packing else ())],
+            stream=_Body(response, request, unpacked),
             extensions={"http_version": b"HTTP/1.1", "reason_phrase": (response.reason or "").encode()},
         )
 
@@ -78,13 +95,16 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 class _Body(httpx2.AsyncByteStream):
     """A response's bytes as they come; closed before their end, the connection is closed with them."""
 
-    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request) -> None:
-        self._response, self._request = response, request
+    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, unpacked: Unpacked) -> None:
+        self._response, self._request, self._unpacked = response, request, unpacked
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with _errors_of_httpx2(self._request, httpx2.ReadError):
             async for part in self._response.content.iter_any():
-                yield part
+                for number, piece in enumerate(self._unpacked.feed(part)):
+                    if number:
+                        await asyncio.sleep(0)  # much may be packed in a part: clocks and other calls have their turn
+                    yield piece
 
     async def aclose(self) -> None:
         if self._response.content.at_eof():
@@ -108,3 +128,5 @@ def _errors_of_httpx2(request: httpx2.Request, broken: type[httpx2.TransportErro
         raise httpx2.UnsupportedProtocol(str(error), request=request) from error
     except (aiohttp.ClientError, OSError) as error:
         raise broken(str(error) or type(error).__name__, request=request) from error
+    except ValueError as error:
+        raise httpx2.DecodingError(str(error), request=request) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import SettingsError
+from rag_harness.files.json_text import read_json
 from rag_harness.measures.named import ANSWERS, RANKING
 from rag_harness.report.abstention import Abstention, abstentions
 from rag_harness.report.asked import asked_measures, slices_in
@@ -170,7 +170,7 @@ def read_run(
 def _summary(output: Path, manifest: RunManifest) -> Mapping[str, Any]:
     """Return what the file says, unless it is damaged or of another run."""
     try:
-        said = json.loads((output / FILE).read_bytes())
+        said = read_json((output / FILE).read_bytes())
     except (OSError, ValueError):
         return {}
     return said if isinstance(said, dict) and said.get("run") in (None, manifest.date) else {}

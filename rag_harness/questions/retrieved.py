@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_harness.files.json_text import read_json
 from rag_harness.measures.hits import document_of
 from rag_harness.results.file import PREVIOUS
 from rag_harness.results.row import numbered_lines
@@ -36,7 +36,7 @@ def retrieved_before(output: Path, k: int, is_of: Callable[[str], bool]) -> Mapp
 def _row(line: bytes) -> dict[str, Any] | None:
     """Return a row as it is: what a reader of tables checks need not be checked to see which documents it names."""
     try:
-        row = json.loads(line)
+        row = read_json(line)
     except ValueError:
         return None
     wanted = {"experiment", "query_id", "candidates", "retrieved_chunks"}

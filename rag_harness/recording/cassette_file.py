@@ -6,18 +6,22 @@ below the recording, and stand in the file's metadata, which ends it: a file tha
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 from rag_harness.once import IMPORTING
 from rag_harness.recording.asked import Asked
 from rag_harness.recording.own_shape import OwnShape, read_own_shape
 
 SCHEMA_VERSION = 1
+MOST_BYTES = 2**27
+"""Of a file: a request and a reply of the longest that are taken, each byte escaped."""
+_DEEPEST = 20
+"""Levels of lists and mappings, and of the document around them; a recording has seven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Recorded:
     def request(self) -> Any:
         """The JSON that was sent, ``{}`` where it was none."""
         try:
-            return json.loads(self.sent or "{}")
+            return read_json(self.sent or "{}")
         except ValueError:
             return {}
 
@@ -115,12 +119,19 @@ def read_interaction(file: Path) -> Recorded:
         DataError: it is cut short, damaged or of a newer release; names it.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = _text(file)
         found = read_own_shape(text)
         return _as_yaml(text) if found is None else _as_written(found)
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(f"The recording {file} cannot be read: {reason}. Delete it and record it again.") from error
+
+
+def _text(file: Path) -> str:
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise ValueError(f"it has {size / 2**20:.0f} MB, and no recording has more than {MOST_BYTES // 2**20}")
+    return file.read_text(encoding="utf-8")
 
 
 def _as_written(found: OwnShape) -> Recorded:
@@ -134,25 +145,39 @@ def _as_yaml(text: str) -> Recorded:
     """Read any file of vcrpy's format that has our metadata."""
     import yaml
 
-    cassette = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    _check_depth(yaml.parse(text, loader))
+    cassette = yaml.load(text, loader)
     metadata = cassette.get("metadata") or {}
     _check_schema(metadata.get("rag_harness", 0))
     if not text.endswith("\n") or not {"rag_harness", "total_ms", "ttft_ms"} <= metadata.keys():
         raise ValueError("its end is missing")
     interaction = cassette["interactions"][0]
     request, response = interaction["request"], interaction["response"]
-    body = response["body"]["string"]
+    body, sent = response["body"]["string"] or "", request["body"] or ""
+    if not isinstance(body, (str, bytes)) or not isinstance(sent, (str, bytes)):
+        raise ValueError("a body is no text")
     return Recorded(
         status=int(response["status"]["code"]),
         content_type=response["headers"].get("content-type", [""])[0],
-        body=body if isinstance(body, bytes) else str(body or "").encode(),
+        body=body if isinstance(body, bytes) else body.encode(),
         total_ms=float(metadata["total_ms"]),
         ttft_ms=metadata["ttft_ms"],
-        sent=request["body"] or "",
+        sent=sent,
         url=request["uri"],
         recorded_at=str(metadata.get("recorded_at") or ""),
         version=str(metadata.get("version") or ""),
     )
+
+
+def _check_depth(events: Iterable[Any]) -> None:
+    """Refuse what is nested deeply before it is loaded: PyYAML's C code calls itself, and ends the process."""
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > _DEEPEST:
+            raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
 
 
 def _check_schema(schema: int) -> None:

@@ -5,7 +5,6 @@ The same for the harness's own chat model and for the calls of a test; how an an
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import RecordingMissError, RecordingWriteError
+from rag_harness.files.json_text import read_json
 from rag_harness.files.log import log
 from rag_harness.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT, Asked, Cassettes, Recorded
 
@@ -181,7 +181,7 @@ def _events(content: bytes) -> Iterator[dict[str, Any]]:
 
 def _parsed(content: bytes) -> Any:
     try:
-        return json.loads(content)
+        return read_json(content)
     except ValueError:
         return None
 

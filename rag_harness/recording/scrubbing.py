@@ -13,6 +13,7 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import quote
 
+from rag_harness.files.json_text import read_json
 from rag_harness.settings import Settings
 from rag_harness.settings.secret_names import SECRET_HEADER, SECRET_NAME
 
@@ -145,7 +146,7 @@ def forms_of(secret: str) -> Iterator[str]:
 def json_of(text: str | bytes) -> Any:
     """Return an object or a list of JSON; None for any other text."""
     try:
-        found = json.loads(text)
+        found = read_json(text)
     except ValueError:
         return None
     return found if isinstance(found, (dict, list)) else None

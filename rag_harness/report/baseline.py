@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from rag_harness.errors import DataError, unknown
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.json_text import read_json
 from rag_harness.measures import is_judged
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.results.manifest import RunManifest
@@ -162,7 +163,7 @@ def load(file: Path) -> SavedRun:
         known = [each.stem for each in file.parent.glob(f"*{file.suffix}")]
         raise DataError(f"{unknown('baseline', file.stem, known)} Looked for {file}. Save a run with --rag-save NAME.")
     try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        content = read_json(file.read_text(encoding="utf-8-sig"))
         depths = content.get("depths", {})
         suites = {name: {"cases": cases, "depth": depths.get(name)} for name, cases in content["suites"].items()}
         return SavedRun.model_validate({**content, "suites": suites})

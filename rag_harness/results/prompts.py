@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from rag_harness.errors import CriticalError
+from rag_harness.files.json_text import read_json
 from rag_harness.types import Message
 
 PROMPTS = "prompts"
@@ -77,5 +78,5 @@ def read_prompt(output: Path, digest: str) -> list[Message]:
     Raises:
         OSError: there is no such file.
     """
-    said = json.loads((output / PROMPTS / f"{digest}.json").read_text(encoding="ascii"))
+    said = read_json((output / PROMPTS / f"{digest}.json").read_text(encoding="ascii"))
     return [Message(message["role"], message["content"]) for message in said]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 from pydantic_core import from_json
+
+from rag_harness.files import json_text
 
 
 def storable(value: Any) -> Any:
@@ -36,7 +37,7 @@ def read_json(line: bytes | str) -> Any:
     try:
         return from_json(line)
     except ValueError:
-        return json.loads(line)
+        return json_text.read_json(line)
 
 
 def _text(value: Any) -> Any:

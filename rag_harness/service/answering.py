@@ -9,6 +9,7 @@ from typing import Any
 
 from rag_harness.errors import DeadlineError, ModelCallError, ModelOutputError, QueryTooLongError, RagHarnessError
 from rag_harness.files.log import log
+from rag_harness.models.answer_length import refuse_long
 from rag_harness.models.patience import somebody_waits
 from rag_harness.pipelines.trace import Trace
 from rag_harness.service.citing import cited
@@ -46,6 +47,7 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
     try:
         with somebody_waits():
             output: PipelineOutput = await asyncio.wait_for(experiment.pipeline.answer(question.query()), seconds)
+        refuse_long(output.answer.text, serving.longest_answer, "The model")
     except QueryTooLongError as error:
         raise too_long(error) from error
     except (ModelCallError, ModelOutputError, DeadlineError) as error:

@@ -134,6 +134,9 @@ class Settings:
     temperature: float = option(0.0, "sampling temperature of the chat model", "generation", ge=0, le=2)
     seed: int = option(7, "seed sent to the chat model", "generation")
     max_output_tokens: int = option(1024, "longest answer in tokens", "generation", ge=1)
+    max_answer: int = option(
+        200_000, "longest answer in characters; a longer one is a failed trial, however it came", "generation", ge=1
+    )
 
     top_k: int = option(5, "chunks that go into the prompt", "retrieval", ge=1)
     candidates: int = option(20, "chunks that the first stage hands to the reranker", "reranking", ge=1)

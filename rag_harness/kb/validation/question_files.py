@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_harness.dataset.queries import QueryLine
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 from rag_harness.kb.page import At
 
 T = TypeVar("T", bound=BaseModel)
@@ -56,7 +57,7 @@ def read_query_lines(file: Path) -> Read[QueryLine]:
 
 def _add_query(read: Read[QueryLine], number: int, line: str) -> None:
     try:
-        read.add(number, QueryLine, json.loads(line))
+        read.add(number, QueryLine, read_json(line))
     except json.JSONDecodeError as error:
         what = f"invalid JSON at column {error.colno}: {error.msg}. Mend the line."
         read.problems.append(At(number, what))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from rag_harness.files.json_text import read_json
 from rag_harness.models.limits import LONGEST_WAIT
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def refuse_json(response: Any) -> None:
         return
     said = (await response.aread()).decode(errors="replace")
     try:
-        error = json.loads(said)["error"]
+        error = read_json(said)["error"]
     except (ValueError, LookupError, TypeError):
         error = {"message": f"a stream was asked for, and the server sent {said[:200]!r}"}
     body = error if isinstance(error, dict) else {"message": str(error)}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.anew import seed_shift
+from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.connection import NO_KEY, completions_url, connect, playback_of
 from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
@@ -60,6 +61,7 @@ class OpenAIChat:
         timeout: seconds that one call may take, from its turn to its last token.
         recorded: looks a request up before anything is connected; returns None for what the model is asked.
         wait: sleeps; replaced in tests.
+        longest: characters of an answer; one that is longer is cut off, and is a failure.
     """
 
     def __init__(
@@ -70,8 +72,9 @@ class OpenAIChat:
         timeout: float = 60.0,
         recorded: Callable[[Mapping[str, Any]], Completion | None] = _nothing_recorded,
         wait: Any = asyncio.sleep,
+        longest: int = LONGEST_ANSWER,
     ) -> None:
-        self.model, self.timeout = model, timeout
+        self.model, self.timeout, self.longest = model, timeout, longest
         self._connect, self._sampling, self._recorded, self._wait = connect, sampling or Sampling(), recorded, wait
         self._has_schemas = True
 
@@ -89,7 +92,7 @@ class OpenAIChat:
             CriticalError: the key, the credit or the model is refused.
             ModelCallError: the call failed for good, after 3 retries with 1, 2 and 4 s between them, or as many as
                 whoever asks has patience for.
-            ModelOutputError: the server answered without any text.
+            ModelOutputError: the server answered without any text, or with too much.
         """
         return self._replayed(messages, response_format) or await self._called(messages, response_format)
 
@@ -136,7 +139,7 @@ class OpenAIChat:
             raise PassingError(error) from error
 
     async def _stream(self, messages: Sequence[Message], schema: Mapping[str, Any] | None) -> Completion:
-        started, said = perf_counter(), Streamed(self.model)
+        started, said = perf_counter(), Streamed(self.model, self.longest)
         response = await self._sent(self._request(messages, schema))
         call: Call | None = response.extensions.get(CALL)
         try:
@@ -230,7 +233,11 @@ def _recorded_times(response: Any) -> tuple[float, float | None] | None:
 def create(parts: ChatParts) -> OpenAIChat:
     """Return the chat model that the settings name, behind the recordings of its profile."""
     playback = playback_of(parts)
-    find = Replayed(playback, completions_url(parts.settings)).find if playback else _nothing_recorded
+    find = (
+        Replayed(playback, completions_url(parts.settings), parts.settings.max_answer).find
+        if playback
+        else _nothing_recorded
+    )
     return chat_of(parts.settings, lambda: connect(parts, playback), find)
 
 
@@ -241,4 +248,5 @@ def chat_of(
 ) -> OpenAIChat:
     """Return the chat model that the settings name, over a client of one's own."""
     sampling = Sampling(settings.temperature, settings.seed, settings.max_output_tokens)
-    return OpenAIChat(connect, model_name("chat", settings.chat_model), sampling, settings.timeout, recorded)
+    model = model_name("chat", settings.chat_model)
+    return OpenAIChat(connect, model, sampling, settings.timeout, recorded, longest=settings.max_answer)

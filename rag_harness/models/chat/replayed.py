@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.models.chat.streamed import Streamed, StreamError
 from rag_harness.recording.cassettes import Recorded
 from rag_harness.recording.playback import Playback
@@ -15,30 +16,31 @@ from rag_harness.types import Completion, Usage
 
 @dataclass(frozen=True)
 class Replayed:
-    """Looks requests up by what the SDK would send to ``url``.
+    """Looks requests up by what the SDK would send to ``url``; answers have at most ``longest`` characters.
 
     What is not found here may still be found on the way through the SDK, which knows every header.
     """
 
     playback: Playback
     url: str
+    longest: int = LONGEST_ANSWER
 
     def find(self, request: Mapping[str, Any]) -> Completion | None:
         """Return the recorded answer; None where there is none, or none that can be read as it stands.
 
         Raises:
             DataError: the recording is damaged; names the file.
-            ModelOutputError: the recorded answer has no text.
+            ModelOutputError: the recorded answer has no text, or is too long.
         """
         found = self.playback.find(self.playback.cassettes.asked("POST", self.url, content_of(request)))
-        return None if found is None else completion_of(found, str(request["model"]))
+        return None if found is None else completion_of(found, str(request["model"]), self.longest)
 
 
-def completion_of(found: Recorded, model: str) -> Completion | None:
+def completion_of(found: Recorded, model: str, longest: int = LONGEST_ANSWER) -> Completion | None:
     """Return a recorded stream of the chat completions API as the SDK's way gives it; None where it is no such."""
     if found.status != 200 or "json" in found.content_type:
         return None
-    said = Streamed(model)
+    said = Streamed(model, longest)
     try:
         said.add(found.body)
         text = said.text()

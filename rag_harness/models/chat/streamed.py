@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from rag_harness.errors import ModelOutputError
+from rag_harness.files.json_text import read_json
+from rag_harness.models.answer_length import LONGEST_ANSWER, too_long
 from rag_harness.models.heard import Listener, listening
 from rag_harness.types import Usage
 
@@ -19,13 +20,16 @@ class Events:
     """Cuts a stream into the data of its events (HTML Standard, "Server-sent events"); half an event is none."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
         self._data: list[bytes] = []
 
     def feed(self, part: bytes) -> Iterator[bytes]:
         """Yield the data of each event that ``part`` ends."""
-        lines = (self._rest + part).splitlines(keepends=True)
-        self._rest = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
+        self._rest.append(part)
+        if b"\n" not in part:
+            return  # joined when it ends: a line that comes in a thousand parts would be copied a thousand times
+        lines = b"".join(self._rest).splitlines(keepends=True)
+        self._rest = [lines.pop()] if not lines[-1].endswith(b"\n") else []
         for line in lines:
             name, _, value = line.rstrip(b"\r\n").partition(b":")
             if name == b"data":
@@ -48,10 +52,11 @@ class StreamError(Exception):
 class Streamed:
     """What the events of one answer add up to; ``first`` is when the first token came, on perf_counter's clock.
 
-    ``listener`` hears the text as it comes.
+    ``listener`` hears the text as it comes. An answer of more than ``longest`` characters is cut off.
     """
 
     model: str
+    longest: int = LONGEST_ANSWER
     first: float | None = None
     usage: Usage | None = None
     end: str = ""
@@ -59,6 +64,7 @@ class Streamed:
     is_done: bool = False
     listener: Listener | None = field(default_factory=listening.get)
     _text: list[str] = field(default_factory=list)
+    _length: int = 0
     _events: Events = field(default_factory=Events)
 
     def __post_init__(self) -> None:
@@ -69,6 +75,7 @@ class Streamed:
         """Take in a part of the stream.
 
         Raises:
+            ModelOutputError: the answer is too long.
             StreamError: the server says that it failed.
             ValueError: it sent what is no event of a completion.
         """
@@ -76,7 +83,7 @@ class Streamed:
             if self.is_done or data.startswith(_END):
                 self.is_done = True
                 return
-            self._take(json.loads(data))
+            self._take(read_json(data))
 
     def _take(self, chunk: Any) -> None:
         if not isinstance(chunk, dict):
@@ -93,6 +100,9 @@ class Streamed:
             if content := (choice.get("delta") or {}).get("content"):
                 self.first = self.first or perf_counter()
                 self._text.append(content)
+                self._length += len(content)
+                if self._length > self.longest:
+                    raise too_long(self.model, "".join(self._text), self.longest)
                 if self.listener is not None:
                     self.listener.hears(content)
 

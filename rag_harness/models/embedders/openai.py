@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError
+from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError, RagHarnessError
 from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import model_name
@@ -78,6 +78,8 @@ class OpenAIEmbedder:
             said = self._client.embeddings.create(model=self.model, input=list(batch), encoding_format="float")
             return self._unit(said.data or (), len(batch))
         except APIError as error:
+            if isinstance(error.__cause__, RagHarnessError):
+                raise error.__cause__ from None  # a reply without an end: the SDK takes it for a broken connection
             self._hide_key(error)
             if getattr(error, "status_code", None) in _HALTING:
                 raise CriticalError(f"The embedding endpoint refused {self.model!r}: {error}") from error
@@ -106,9 +108,12 @@ class OpenAIEmbedder:
     @cached_property
     def _client(self) -> Any:
         with IMPORTING:
-            from openai import OpenAI
+            from openai import DefaultHttpxClient, OpenAI
 
-        return OpenAI(max_retries=_RETRIES, **self._connection)
+            from rag_harness.models.bounded import bounds
+
+        http = DefaultHttpxClient(**bounds(self.model, self._connection["timeout"]))
+        return OpenAI(max_retries=_RETRIES, http_client=http, **self._connection)
 
 
 def create(parts: Parts) -> OpenAIEmbedder:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rag_harness.files.json_text import read_json
 from rag_harness.page.payload.pool import Pool
 from rag_harness.results.prompts import PROMPTS
 
@@ -27,7 +27,7 @@ class Prompts:
     def pieces(self, digest: str, chunks: Mapping[int, str]) -> Pieces | None:
         """Return a prompt; None where its file is gone. ``chunks`` are the row's, by their number in the pool."""
         try:
-            messages = json.loads((self._folder / f"{digest}.json").read_bytes())
+            messages = read_json((self._folder / f"{digest}.json").read_bytes())
             return [[m["role"], *self._cut(m["content"], chunks)] for m in messages]
         except (OSError, ValueError, KeyError, TypeError):
             return None

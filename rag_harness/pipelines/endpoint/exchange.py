@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from rag_harness.errors import ModelOutputError
 from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
+from rag_harness.models.unpacked import MOST_BYTES
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.endpoint.charged import ChargedTransport
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
@@ -26,8 +26,6 @@ from rag_harness.recording.cassettes import Recorded
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Usage
 
-MOST_BYTES = 20 * 2**20
-"""Of an answer; a service that sends more is cut off."""
 LONGEST_END = 0.1
 """Seconds that a stream which is whole may take to end."""
 
@@ -58,7 +56,8 @@ class Exchange:
         # Where a variable names the server, it is told from others by the variable.
         server = f"{address.scheme}://{address.netloc}" if address.netloc else spec.url
         limiter = meter.limiter(server, spec.concurrency, spec.rpm)
-        self._transport = ChargedTransport(AiohttpTransport(), limiter, meter.money, spec.usd_per_call)
+        wire = AiohttpTransport(spec.name, MOST_BYTES)
+        self._transport = ChargedTransport(wire, limiter, meter.money, spec.usd_per_call)
         self._session = McpSession(self._post) if spec.kind == "mcp" else None
         self.has_answered = False
 
@@ -134,16 +133,9 @@ class Exchange:
         return b"".join(parts)
 
     async def _parts(self, response: httpx2.Response, heard: Heard | None) -> AsyncIterator[bytes]:
-        size = 0
         # Read to its end a response closes itself, and the call is charged: before anybody has read what it used.
         held = httpx2.Response(response.status_code, headers=response.headers, stream=_Held(response))
         async for part in held.aiter_bytes():
-            size += len(part)
-            if size > MOST_BYTES:
-                raise ModelOutputError(
-                    f"{self._spec.name} answered with more than {MOST_BYTES // 2**20} MB, and was cut off there. Have "
-                    f"it send what is read: the answer, and the contexts that it is from."
-                )
             if heard is not None:
                 heard.add(part)
             yield part

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from rag_harness.errors import ModelOutputError
+from rag_harness.files.json_text import DEEPEST, is_deep
 
-DEEPEST = 100
-"""Levels of an answer's JSON; what is kept of it is walked through by functions that call themselves."""
 _SHOWN = 120
 
 
@@ -34,7 +33,7 @@ def parsed(content: bytes, name: str, kind: str) -> Any:
         raise _too_deep(name, text) from None
     except ValueError as error:
         raise ModelOutputError(_no_json(text, name, kind, error), text[:4000]) from None
-    if text.count("[") + text.count("{") > DEEPEST and _depth(found) > DEEPEST:
+    if text.count("[") + text.count("{") > DEEPEST and is_deep(found):
         raise _too_deep(name, text)
     return found
 
@@ -57,14 +56,3 @@ def _refuse(constant: str) -> Any:
 
 def _too_deep(name: str, text: str) -> ModelOutputError:
     return ModelOutputError(f"{name} answered with JSON that is nested deeper than {DEEPEST} levels.", text[:4000])
-
-
-def _depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level and depth <= DEEPEST:
-        depth += 1
-        lists = [
-            list(each.values()) if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))
-        ]
-        level = [item for each in lists for item in each]
-    return depth

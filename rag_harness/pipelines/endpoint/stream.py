@@ -13,12 +13,15 @@ class Lines:
     """Cuts a stream into events (HTML Standard, "Server-sent events"): name and data; half an event is none."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
         self._event, self._data = "message", list[str]()
 
     def feed(self, part: bytes) -> Iterator[tuple[str, str]]:
-        lines = (self._rest + part).replace(b"\r\n", b"\n").split(b"\n")
-        self._rest = lines.pop()
+        self._rest.append(part)
+        if b"\n" not in part:
+            return  # joined when it ends: a line that comes in a thousand parts would be copied a thousand times
+        lines = b"".join(self._rest).replace(b"\r\n", b"\n").split(b"\n")
+        self._rest = [lines.pop()]
         for line in lines:
             name, _, value = line.decode("utf-8", "replace").rstrip("\r").partition(":")
             value = value.removeprefix(" ")

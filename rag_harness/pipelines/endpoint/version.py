@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from rag_harness.errors import PrerequisiteError
+from rag_harness.errors import ModelOutputError, PrerequisiteError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.json_text import read_json
 from rag_harness.pipelines.endpoint.paths import Path as Place
 from rag_harness.pipelines.endpoint.paths import described
 from rag_harness.settings.endpoint_spec import EndpointSpec
@@ -92,9 +93,14 @@ def _of_url(spec: EndpointSpec, url: str, headers: dict[str, str], timeout: floa
 def _got(url: str, headers: dict[str, str], timeout: float) -> Response:
     import httpx2
 
+    from rag_harness.models.bounded import bounds
+
+    bounded = bounds("version.url", timeout)
     try:
-        with httpx2.Client(follow_redirects=False, timeout=timeout, trust_env=False) as client:
+        with httpx2.Client(follow_redirects=False, timeout=timeout, trust_env=False, **bounded) as client:
             return client.get(url, headers={"user-agent": "rag-harness", **headers})
+    except ModelOutputError as error:
+        raise _NoVersionError(str(error)) from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         where = url.partition("?")[0]
         raise _NoVersionError(f"nothing answers at version.url {where} ({type(error).__name__})") from None
@@ -121,7 +127,7 @@ def _in_body(text: str, kind: str, path: str, shown: str) -> str:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except (ValueError, RecursionError):
         return None
 
@@ -152,7 +158,7 @@ def point_to(folder: Path, version: str) -> None:
 def recorded_version(folder: Path) -> str:
     """Return the version of a service that was recorded last; empty where none was."""
     try:
-        said = json.loads((folder / POINTER).read_text(encoding="utf-8"))
+        said = read_json((folder / POINTER).read_text(encoding="utf-8"))
         return str(said["version"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""

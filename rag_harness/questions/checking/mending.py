@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 from rag_harness.questions.checking.asked import is_golden
 from rag_harness.questions.checking.findings import Finding, Report
 from rag_harness.questions.checking.said import reason
@@ -32,7 +33,7 @@ def mended(file: Path, report: Report) -> str:
 
 
 def _line(line: str, report: Report) -> str:
-    row = json.loads(line)
+    row = read_json(line)
     findings = report.found.get(row["query_id"], ())
     if not findings and AFFECTED not in row.get("metadata", {}):
         return line

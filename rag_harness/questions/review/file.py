@@ -6,13 +6,13 @@ none is lost. A kill between the two files leaves a question in both; it then co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rag_harness.dataset.queries import read_queries
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.files.json_text import read_json
 from rag_harness.questions.review.rows import REJECTED, Row, line_of, state_of
 
 MOST_PROBLEMS = 5
@@ -59,7 +59,7 @@ class ReviewFile:
         asked, apart = (_text(file, content) for file, content in held.items())
         _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
         self._lines = list(_lines(asked))
-        self.rows: list[Row] = [json.loads(line) for line in self._lines]
+        self.rows: list[Row] = [read_json(line) for line in self._lines]
         self._others: list[str] = []
         known = {row["query_id"]: row["query"] for row in self.rows}
         for line in _lines(apart):
@@ -158,7 +158,7 @@ def _check(file: Path, is_empty: bool) -> None:
 
 def _row(line: str, file: Path) -> Row:
     try:
-        row: Row = json.loads(line)
+        row: Row = read_json(line)
         row["query_id"], row["query"], row["metadata"]["reviewed"]
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
 from rag_harness.questions.review.faults import malformed
 from rag_harness.questions.review.fields import FIELDS
 from rag_harness.questions.review.rows import (
@@ -118,7 +118,7 @@ def _decided(download: Path) -> Iterator[Row]:
 
 def _row(line: str, where: str) -> Row:
     try:
-        row: Mapping[str, Any] = json.loads(line)
+        row: Mapping[str, Any] = read_json(line)
         return {**row, "query_id": str(row["query_id"]), "metadata": dict(row.get("metadata") or {})}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{where}: no question. Name the file that the page has downloaded: --take FILE") from error

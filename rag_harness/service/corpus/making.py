@@ -65,7 +65,8 @@ def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation:
     # An experiment that only looks for words takes questions of any length.
     check = {"check": retrieval.embedder.check_query} if retrieval.is_dense else {}
     parts.warm()
-    return Serving(normal, strict, contents.document, generation, **check), retrieval
+    longest = lasting.models.settings.max_answer
+    return Serving(normal, strict, contents.document, generation, longest_answer=longest, **check), retrieval
 
 
 class _Nothing:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.protocols import Experiment
 from rag_harness.types import Document
 
@@ -23,6 +24,7 @@ class Serving:
         document: returns a document of this state by the ``doc_id`` of its chunks; KeyError where there is none.
         generation: counts the states of the collection.
         check: raises QueryTooLongError where the embedder does not read a question whole.
+        longest_answer: characters; a longer answer is the model's fault.
     """
 
     experiment: Experiment
@@ -30,6 +32,7 @@ class Serving:
     document: Callable[[str], Document]
     generation: int
     check: Callable[[str], None] = lambda _question: None
+    longest_answer: int = LONGEST_ANSWER
 
 
 @dataclass(frozen=True, slots=True)

@@ -369,3 +369,14 @@ def test_cost(model: str, usage: Usage, cost: float | None) -> None:
 def test_cost_of_a_model_without_a_price() -> None:
     output = PipelineOutput(Answer("x"), usage=Usage(5, 5, 1), model="own/model")
     assert row_of(outcome(Async(lambda _: output), settings=replace(SETTINGS, chat_model="own/model"))).cost_usd is None
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+def test_an_answer_that_is_too_long_is_a_failed_trial(kind: Any) -> None:
+    settings = Settings(profile="mock", mode="replay", max_answer=1000)
+    assert row_of(outcome(kind(lambda _: "x" * 1000), settings=settings)).ok
+    for said in ("x" * 1001, PipelineOutput(Answer("x" * 1001))):
+        row = row_of(outcome(kind(lambda _, said=said: said), settings=settings))
+        assert row.error is not None
+        assert row.error.type == "ModelOutputError"
+        assert "answered with at least 1,001 characters, and 1,000 are taken" in row.error.message

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from rag_harness.errors import ModelOutputError
 from rag_harness.models.wire import AiohttpTransport
 
 Write = asyncio.StreamWriter
@@ -223,5 +224,59 @@ def test_a_password_file_of_the_user_is_not_sent(monkeypatch: pytest.MonkeyPatch
         async with answering(says(OK + b"content-length: 2\r\n\r\nok")) as server, client() as http:
             assert (await http.get(server.url, headers={"authorization": "Bearer key"})).text == "ok"
         assert b"Basic" not in server.heads[0]
+
+    asyncio.run(session())
+
+
+def test_a_body_without_an_end_is_cut_off() -> None:
+    async def endless(writer: Write) -> None:
+        writer.write(OK + b"transfer-encoding: chunked\r\n\r\n")
+        for _ in range(1000):
+            writer.write(b"10000\r\n" + b"x" * 2**16 + b"\r\n")
+            await writer.drain()
+
+    async def session() -> None:
+        http = httpx2.AsyncClient(transport=AiohttpTransport("The model", 2**20))
+        async with answering(endless) as server, http:
+            with pytest.raises(ModelOutputError, match="The model answered with more than 1 MB, and was cut off there"):
+                await http.get(server.url)
+
+    asyncio.run(session())
+
+
+def test_a_bomb_of_gzip_lets_clocks_go_on() -> None:
+    packed = gzip.compress(b"a" * 300_000_000, 9)
+    head = OK + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
+
+    async def session() -> tuple[int, float]:
+        ticks, longest = 0, 0.0
+
+        async def clock() -> None:
+            nonlocal ticks, longest
+            while True:
+                before = asyncio.get_running_loop().time()
+                await asyncio.sleep(0)
+                ticks, longest = ticks + 1, max(longest, asyncio.get_running_loop().time() - before)
+
+        ticking = asyncio.ensure_future(clock())
+        async with answering(says(head + packed)) as server, client() as http:
+            with pytest.raises(ModelOutputError, match="more than 20 MB"):
+                await http.get(server.url)
+        ticking.cancel()
+        return ticks, longest
+
+    ticks, longest = asyncio.run(session())
+    assert ticks > 300  # of 320 pieces
+    assert longest < 5
+
+
+@pytest.mark.parametrize("packing", [b"br", b"zstd", b"gzip, gzip"])
+def test_what_cannot_be_unpacked_is_said(packing: bytes) -> None:
+    async def session() -> None:
+        reply = OK + b"content-encoding: " + packing + b"\r\ncontent-length: 2\r\n\r\nxx"
+        async with answering(says(reply)) as server, client() as http:
+            with pytest.raises(ModelOutputError, match=r"127\.0\.0\.1 packed its answer with"):
+                await http.get(server.url, headers={"accept-encoding": "br"})
+        assert b"br" not in server.heads[0].lower().partition(b"accept-encoding:")[2].partition(b"\r\n")[0]
 
     asyncio.run(session())

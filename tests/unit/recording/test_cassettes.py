@@ -5,7 +5,6 @@ import json
 import os
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,27 +154,63 @@ def test_newer_schema_is_named(tmp_path: Path) -> None:
         cassettes.load(ask(cassettes))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\ninteractions: " + "[" * 100_000,
+        "version: 1\ninteractions:\n" + "- " * 100_000 + "x\n",
+        "{a: " * 100_000,
+    ],
+    ids=["lists", "blocks", "mappings"],
+)
+def test_a_recording_of_endless_brackets_is_damaged_and_ends_no_process(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "deep.yaml"
+    file.write_text(text)
+    with pytest.raises(DataError, match=r"deep\.yaml cannot be read: it is nested deeper than 20 levels\. Delete it"):
+        read_interaction(file)
+
+
+def test_a_recording_of_a_gigabyte_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "huge.yaml"
+    with file.open("wb") as stream:
+        stream.truncate(2**30)
+    with pytest.raises(DataError, match=r"it has 1024 MB, and no recording has more than 128"):
+        read_interaction(file)
+
+
+def test_a_body_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(ask(cassettes), answer())
+    (file,) = files(tmp_path)
+    lines = file.read_text().splitlines(keepends=True)
+    begin, end = (next(n for n, line in enumerate(lines) if each in line) for each in ("string:", "metadata:"))
+    lines[begin:end] = ["      string: [[a], [b]]\n"]
+    file.write_text("".join(lines))
+    with pytest.raises(DataError, match="a body is no text"):
+        read_interaction(file)
+
+
 def test_a_hundred_misses_read_each_recording_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cassettes = Cassettes(tmp_path)
     for number in range(5):
         cassettes.save(ask(cassettes, {**BODY, "messages": [{"content": f"Question: {number}\nSay why."}]}), answer())
-    read: list[Path] = []
+    opened: list[Path] = []
     parsed: list[Any] = []
 
     def noted(file: Path) -> Recorded:
-        read.append(file)
+        opened.append(file)
         return read_interaction(file)
 
-    def loads(text: Any) -> Any:
+    def read(text: Any) -> Any:
         parsed.append(text)
         return json.loads(text)
 
     monkeypatch.setattr("rag_harness.recording.cassettes.read_interaction", noted)
-    monkeypatch.setattr("rag_harness.recording.cassette_file.json", SimpleNamespace(loads=loads))
+    monkeypatch.setattr("rag_harness.recording.cassette_file.read_json", read)
     for number in range(100):
         missed = ask(cassettes, {**BODY, "messages": [{"content": f"Question: {number % 5}\nSay why and when."}]})
         assert "differs in the question" in cassettes.nearest(missed)
-    assert sorted(read) == files(tmp_path)
+    assert sorted(opened) == files(tmp_path)
     assert len(parsed) == 5 + 100  # all of them once, and for each miss the one that is named
 
 

@@ -325,3 +325,10 @@ def test_what_a_pipeline_makes_of_a_question_may_be_too_long(tmp_path: Path) -> 
     assert (answered.status_code, answered.json()["code"]) == (413, "query_too_long")
     assert (answered.json()["tokens"], answered.json()["limit"]) == (600, 512)
     assert "retry-after" not in answered.headers
+
+
+def test_an_answer_that_is_too_long_is_the_models_fault(tmp_path: Path) -> None:
+    long = replace(passed(), answer=Answer("x" * 200_001))
+    assert ask(tmp_path, Says(replace(long, answer=Answer("x" * 200_000)))).status_code == 200
+    answered = ask(tmp_path, Says(long))
+    assert (answered.status_code, answered.json()["code"]) == (503, "model_unavailable")

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError
 from rag_harness.models.chat.openai import OpenAIChat, Sampling
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.parts import RunParts
@@ -276,3 +276,31 @@ def test_created_from_settings(tmp_path: Path) -> None:
     assert server.requests[0]["model"] == "gpt-x"
     embedded = replace(settings, chat_base_url="embedded://", chat_model="embedded/extractive")
     assert asyncio.run(session(embedded)).text == "I don't know."
+
+
+def test_an_answer_that_is_too_long_is_cut_off_and_asked_once() -> None:
+    body = event("word " * 1_000) * 41 + event(finish="stop") + DONE
+    said = "205,000 characters, and 200,000 are taken"
+    with serving(stream(body)) as server, pytest.raises(ModelOutputError, match=said):
+        ask(server, Waits())
+    assert len(server.requests) == 1
+
+
+DATE = "Wed, 21 Oct 2099 07:28:00 GMT"
+
+
+@pytest.mark.parametrize("wait", ["1e9", "99999999", "9" * 400, "1e400", "nan", "-5", "soon", DATE])
+def test_an_absurd_retry_after_is_neither_waited_for_nor_an_end(wait: str) -> None:
+    with serving(refusal(429, "slow", retry_after=wait)) as server, pytest.raises(ModelCallError, match="slow"):
+        ask(server, waits := Waits())
+    assert all(0 <= each <= 60 for each in waits)
+    assert len(server.requests) in (1, 4)
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_body_without_an_end_is_cut_off_and_not_asked_for_again(status: int) -> None:
+    for kind in ("application/json", "text/event-stream"):
+        with serving(Reply(status, b" " * 21_000_000, kind=kind)) as server, pytest.raises(RagHarnessError) as failed:
+            ask(server, Waits())
+        assert "more than 20 MB" in str(failed.value)
+        assert len(server.requests) == 1

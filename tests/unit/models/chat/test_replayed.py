@@ -192,3 +192,10 @@ def test_a_replay_imports_no_sdk_and_no_http_library(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1].strip() == "found:"
     rows = [json.loads(line) for line in (tmp_path / "output" / "e3_filtered_rag.jsonl").read_text().splitlines()]
     assert [row["timings_recorded"] for row in rows if "query_id" in row] == [True] * 3
+
+
+def test_an_answer_that_is_too_long_is_refused_as_live() -> None:
+    recorded = Recorded(200, "text/event-stream", GOOD, 1.0, None)
+    assert completion_of(recorded, "some/model", longest=13) is not None
+    with pytest.raises(ModelOutputError, match=r"answered with at least 13 characters, and 12 are taken"):
+        completion_of(recorded, "some/model", longest=12)

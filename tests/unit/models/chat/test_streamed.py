@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -93,3 +94,27 @@ def test_why_the_model_stopped_is_kept(reason: str) -> None:
     last = {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
     said.add(f"data: {json.dumps(last)}\n\n".encode())
     assert (said.text(), said.finish_reason) == ("30 days", reason)
+
+
+def test_an_answer_of_the_longest_length_passes_and_one_more_character_does_not() -> None:
+    said = Streamed("asked/model", longest=5)
+    said.add(event("four") + event("!", finish="stop"))
+    assert said.text() == "four!"
+    with pytest.raises(ModelOutputError, match=r"at least 6 characters, and 5 are taken.*--rag-max-answer"):
+        said.add(event("!"))
+
+
+def test_a_line_in_ten_thousand_parts_is_joined_once() -> None:
+    events, part = Events(), b"a" * 2_000
+    assert not list(events.feed(b"data: "))
+    began = time.process_time()
+    for _ in range(10_000):
+        assert not list(events.feed(part))
+    (found,) = events.feed(b"\n\n")
+    assert len(found) == 20_000_000
+    assert time.process_time() - began < 2  # copied each time, it would be 100 GB
+
+
+def test_an_event_of_endless_brackets_is_no_event() -> None:
+    with pytest.raises(ValueError, match="nested deeper than 100 levels"):
+        Streamed("asked/model").add(b"data: " + b"[" * 100_000 + b"\n\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from openai import OpenAI
 
-from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError
+from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, PrerequisiteError
 from rag_harness.models.embedders.openai import OpenAIEmbedder, TiktokenTokenizer, create
 from rag_harness.settings import Settings
 from tests.unit.server import Reply, Server, as_json, refusal, serving
@@ -153,3 +154,20 @@ def test_encoding_that_cannot_be_downloaded(tiktoken: SimpleNamespace) -> None:
     tiktoken.get_encoding = fail
     with pytest.raises(PrerequisiteError, match=r"cl100k_base.*no route.*TIKTOKEN_CACHE_DIR"):
         TiktokenTokenizer().count(["abc"])
+
+
+def made(server: Server, monkeypatch: pytest.MonkeyPatch, timeout: float = 30.0) -> OpenAIEmbedder:
+    monkeypatch.setattr("rag_harness.models.embedders.openai._RETRIES", 0)
+    return OpenAIEmbedder(MODEL, server.url, KEY, timeout)
+
+
+def test_a_reply_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(b" " * 100_000_000, 9)
+    for reply in (Reply(body=b" " * 22_000_000), Reply(body=packed, headers={"content-encoding": "gzip"})):
+        with serving(reply) as server, pytest.raises(ModelOutputError, match="answered with more than 20 MB"):
+            made(server, monkeypatch).embed_documents(["a"])
+
+
+def test_a_reply_that_drips_has_its_time_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(Reply(body=b" " * 1000, drip=0.05)) as server, pytest.raises(ModelCallError, match="timed out"):
+        made(server, monkeypatch, timeout=0.5).embed_documents(["a"])

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rag_harness.errors import ModelOutputError
-from rag_harness.pipelines.endpoint.parsing import DEEPEST, parsed
+from rag_harness.files.json_text import DEEPEST
+from rag_harness.pipelines.endpoint.parsing import parsed
 
 
 @pytest.mark.parametrize(

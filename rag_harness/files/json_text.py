@@ -1,0 +1,48 @@
+"""JSON that somebody else has written, read without trust: whatever it is, it ends in a value or a ValueError."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+DEEPEST = 100
+"""Levels. What is kept is walked through by functions that call themselves; nobody writes so many by hand."""
+
+
+def read_json(text: str | bytes, deepest: int = DEEPEST) -> Any:
+    """Return what ``text`` says.
+
+    Raises:
+        json.JSONDecodeError: it is no JSON, or is nested too deeply; says which. Another ValueError: it is no UTF-8.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise _too_deep(deepest) from None
+    if _openings(text) > deepest and is_deep(found, deepest):
+        raise _too_deep(deepest)
+    return found
+
+
+def _too_deep(deepest: int) -> json.JSONDecodeError:
+    return json.JSONDecodeError(f"nested deeper than {deepest} levels", "", 0)
+
+
+def _openings(text: str | bytes) -> int:
+    if isinstance(text, str):
+        return text.count("[") + text.count("{")
+    return text.count(b"[") + text.count(b"{")
+
+
+def is_deep(value: Any, deepest: int = DEEPEST) -> bool:
+    """Return whether lists and objects are nested in more than so many levels; nothing here calls itself."""
+    depth, level = 0, [value]
+    while level and depth <= deepest:
+        depth += 1
+        inner = [list(each.values()) if isinstance(each, dict) else each for each in level if _holds(each)]
+        level = [item for each in inner for item in each]
+    return depth > deepest
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (dict, list))

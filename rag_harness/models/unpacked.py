@@ -1,0 +1,82 @@
+"""A reply's bytes as they come: unpacked piece by piece, counted, and cut off where nobody could mean so many.
+
+A few kilobytes of gzip may stand for gigabytes, so what is unpacked is counted, and no more of it is made at once than
+a piece.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from rag_harness.errors import ModelOutputError
+
+MOST_BYTES = 20 * 2**20
+"""Of a reply, unpacked: fifty times the longest answer that is taken by default, with its events around each word."""
+PACKINGS = "gzip, deflate"
+"""What is asked for, and can be unpacked."""
+_PIECE = 2**16
+
+
+class Unpacked:
+    """Unpacks and counts the body of one reply.
+
+    Args:
+        server: whose reply it is, for messages.
+        packing: the header ``content-encoding``; empty where there is none.
+        most: bytes that are let through.
+
+    Raises:
+        ModelOutputError: the packing is not one that was asked for.
+    """
+
+    def __init__(self, server: str, packing: str = "", most: int = MOST_BYTES) -> None:
+        self._server, self._most, self._size = server, most, 0
+        self._kind = packing.strip().lower()
+        if self._kind not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise ModelOutputError(
+                f"{server} packed its answer with {packing[:40]!r}; {PACKINGS} can be unpacked. Have it, or the proxy "
+                f"before it, send answers as they are."
+            )
+        self._head, self._engine = b"", zlib.decompressobj(16 + zlib.MAX_WBITS)
+
+    def feed(self, part: bytes) -> Iterator[bytes]:
+        """Yield what ``part`` comes to, in pieces.
+
+        Raises:
+            ModelOutputError: there is more than is let through.
+            ValueError: it is not packed as its header says.
+        """
+        if self._kind in ("", "identity"):
+            yield self._counted(part)
+            return
+        part, piece = self._begun(part), b""
+        while not self._engine.eof and (part or len(piece) == _PIECE):
+            try:
+                piece = self._engine.decompress(part, _PIECE)
+            except zlib.error as error:
+                raise ValueError(f"the reply is not packed as its header says ({self._kind}): {error}") from None
+            part = self._engine.unconsumed_tail
+            if piece:
+                yield self._counted(piece)
+
+    def _begun(self, part: bytes) -> bytes:
+        """Return what can be unpacked now: the first two bytes of "deflate" say whether it has zlib's header."""
+        if self._kind != "deflate" or len(self._head) == 2:
+            return part
+        part = self._head + part
+        self._head = part[:2]
+        if len(self._head) < 2:
+            return b""
+        has_header = self._head[0] & 0x0F == 8 and int.from_bytes(self._head, "big") % 31 == 0  # RFC 1950, 2.2
+        self._engine = zlib.decompressobj(zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
+        return part
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._size += len(piece)
+        if self._size > self._most:
+            raise ModelOutputError(
+                f"{self._server} answered with more than {self._most / 2**20:g} MB, and was cut off there. Have it "
+                f"send what is read: the answer, and the contexts that it is from."
+            )
+        return piece
