@@ -51,7 +51,8 @@ class NodeJournals:
         """Delete what is safe elsewhere."""
         for file in (self.results / name for name in names):
             file.unlink(missing_ok=True)
-            file.with_suffix(".lock").unlink(missing_ok=True)
+            for beside in (".reserve", ".lock"):
+                file.with_suffix(beside).unlink(missing_ok=True)
 
     def clear(self, journal: Path) -> None:
         """Delete what this worker has kept on a disk of its own: the process of the tests has all of it."""

@@ -17,10 +17,13 @@ from time import sleep
 from filelock import FileLock, Timeout
 
 from rag_harness.errors import CriticalError
+from rag_harness.files.full_disk import unwritable
 
 JOURNALS = "journal"
 """Folder beside the result files."""
 _ATTEMPTS = 4
+_RESERVE = 2**20
+"""Bytes that are put aside for what is in flight when the disk gets full; of a small disk an eighth of what is free."""
 
 
 class Journal:
@@ -46,6 +49,8 @@ class Journal:
             raise self._unwritable(error) from error
         self._waiting: list[bytes] = []
         self._writing = asyncio.Lock()
+        self._reserve = _Reserve(self.file)
+        self._full: OSError | None = None
         self._failure: OSError | None = None
         # Its own thread: the loop's may all be busy with sync pipelines.
         self._thread = ThreadPoolExecutor(1, "rag-journal")
@@ -54,7 +59,8 @@ class Journal:
         """Return when ``line`` is on disk. Lines that wait together share one fsync.
 
         Raises:
-            CriticalError: the disk is full or broken; nothing is kept from then on.
+            CriticalError: the disk is full or broken. What is in flight is kept while the reserve lasts, and is said
+                to have failed too, for the run must stop.
         """
         self._waiting.append(line)
         async with self._writing:
@@ -62,28 +68,64 @@ class Journal:
             if self._waiting and self._failure is None:
                 lines, self._waiting = self._waiting, []
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._write, b"".join(lines))
-        if self._failure is not None:
-            raise self._unwritable(self._failure) from self._failure
+        failure = self._failure or self._full
+        if failure is not None:
+            raise self._unwritable(failure) from failure
 
     def _write(self, content: bytes) -> None:
-        try:
-            while content:
-                content = content[os.write(self._descriptor, content) :]
-            os.fsync(self._descriptor)
-        except OSError as error:
-            self._failure = error
+        while True:
+            try:
+                while content:
+                    content = content[os.write(self._descriptor, content) :]
+                os.fsync(self._descriptor)
+            except OSError as error:
+                if self._reserve.release():
+                    self._full = error
+                    continue
+                self._failure = error
+            return
 
     def _unwritable(self, error: OSError) -> CriticalError:
-        return CriticalError(
-            f"The journal {self.file} cannot be written: {error}. Answers that were paid for would be lost, so the "
-            f"run stops. Make room, or choose another folder with --rag-output, and run again: what is done is kept."
-        )
+        error.filename = str(self.file)
+        return CriticalError(f"Answers that were paid for would be lost, so the run stops: the journal {_said(error)}")
 
     def close(self) -> None:
         """Let the file go; whoever looks next may take its rows over."""
         self._thread.shutdown()
+        self._reserve.release()
         os.close(self._descriptor)
         self._lock.release()
+
+
+class _Reserve:
+    """A file beside a journal that is nothing but room; whoever needs it deletes it."""
+
+    def __init__(self, journal: Path) -> None:
+        self._file: Path | None = _reserve_of(journal)
+        try:
+            room = os.statvfs(journal.parent)
+            with self._file.open("wb") as stream:
+                os.posix_fallocate(stream.fileno(), 0, max(1, min(_RESERVE, room.f_bavail * room.f_frsize // 8)))
+        except (OSError, AttributeError):  # full already, or a system that puts no room aside
+            self.release()
+
+    def release(self) -> bool:
+        """Return whether there was room to give back."""
+        file, self._file = self._file, None
+        try:
+            if file is not None:
+                file.unlink()
+        except OSError:
+            return False
+        return file is not None
+
+
+def _reserve_of(file: Path) -> Path:
+    return file.with_suffix(".reserve")
+
+
+def _said(error: OSError) -> str:
+    return unwritable(error, Path(error.filename).parent)
 
 
 def _lock_of(file: Path) -> FileLock:
@@ -143,4 +185,5 @@ def _lines(file: Path) -> dict[Path, list[bytes]]:
 def remove(file: Path) -> None:
     """Delete a journal whose rows are safe elsewhere."""
     file.unlink(missing_ok=True)
+    _reserve_of(file).unlink(missing_ok=True)
     file.with_suffix(".lock").unlink(missing_ok=True)

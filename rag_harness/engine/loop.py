@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, Generic, TypeVar
 
+from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class BackgroundLoop(Generic[T]):
         self.in_flight = 0
         self._lock = threading.Lock()
         self._stopping = False
+        self._broken: BaseException | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="rag-trials", daemon=True)
         self._thread.start()
@@ -53,7 +55,7 @@ class BackgroundLoop(Generic[T]):
                 return
             self._futures[key] = Future()
             if self._stopping:
-                self._futures[key].cancel()
+                self._give_up(key)
                 return
             self._waiting[key] = job
             if first:
@@ -102,8 +104,14 @@ class BackgroundLoop(Generic[T]):
         with self._lock:
             self._stopping = True
             for key in self._waiting:
-                self._futures[key].cancel()
+                self._give_up(key)
             self._waiting.clear()
+
+    def _give_up(self, key: Hashable) -> None:
+        if self._broken is not None:
+            self._futures[key].set_exception(self._broken)
+        else:
+            self._futures[key].cancel()
 
     def close(self, *finally_: Callable[[], Awaitable[None]]) -> None:
         """Drop what has not started, give what is under way a few seconds, run ``finally_`` and end the loop."""
@@ -144,12 +152,22 @@ class BackgroundLoop(Generic[T]):
         try:
             result = await self._in_flight(job)
             if self._keep is not None:
-                await self._keep(result)
+                await self._kept(result)
             future.set_result(result)
         except asyncio.CancelledError:
             future.cancel()
         except BaseException as error:
             future.set_exception(error)
+
+    async def _kept(self, result: T) -> None:
+        """Make a result safe; where that fails, nothing more is started whose result would be lost as well."""
+        assert self._keep is not None
+        try:
+            await self._keep(result)
+        except CriticalError as error:
+            self._broken = error
+            self.stop()
+            raise
 
     async def _in_flight(self, job: Job[T]) -> T:
         try:

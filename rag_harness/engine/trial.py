@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -20,7 +20,7 @@ from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts.marks import DECLINES
 from rag_harness.results.row import ExperimentResult, first_problem
 from rag_harness.settings import Settings
-from rag_harness.types import Answer, Failure, PipelineOutput, Query
+from rag_harness.types import Answer, Failure, Message, PipelineOutput, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,18 @@ async def run_trial(
 ) -> Outcome:
     """Answer the case's query and make the row, in bounded time. Only cancellation gets out."""
     started = perf_counter()
+    unkept: list[CriticalError] = []
+
+    def kept(messages: Sequence[Message]) -> str:
+        try:
+            return keep_prompt(messages)
+        except CriticalError as error:
+            unkept.append(error)  # the answer is paid for: its row is kept without its prompt, and the run stops
+            return ""
 
     def row_of(output: PipelineOutput, failure: Failure | None) -> ExperimentResult:
         total_ms = (perf_counter() - started) * 1000
-        return make_row(trial, output, failure, total_ms, settings, fingerprint, keep_prompt)
+        return make_row(trial, output, failure, total_ms, settings, fingerprint, kept)
 
     failure, raised = None, None
     try:
@@ -59,7 +67,8 @@ async def run_trial(
         log.error("%s: %s failed", trial.trial_id, failure.stage, exc_info=error)
         row = _failed_row(error, failure, row_of)
     log.debug("%s: %s in %.0f ms", trial.trial_id, row.status, row.total_time_ms)
-    return Outcome(row, critical=failure is not None and failure.critical, error=raised)
+    critical = bool(unkept) or (failure is not None and failure.critical)
+    return Outcome(row, critical, error=raised or next(iter(unkept), None))
 
 
 def _failed_row(

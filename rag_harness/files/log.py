@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from rag_harness.errors import SettingsError
@@ -20,6 +22,22 @@ log.addHandler(logging.NullHandler())
 _files: list[logging.FileHandler] = []
 
 
+class _LogFile(logging.FileHandler):
+    """A log that a full disk leaves out lines of: whoever writes results says that it is full."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in logging
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            super().flush()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            super().close()
+
+
 def open_log(folder: Path) -> None:
     """Write to the log file in ``folder`` from now on. Every process of a run appends to the same file.
 
@@ -30,7 +48,7 @@ def open_log(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A lone surrogate in an error's message must not end in logging's own traceback on the console.
-        handler = logging.FileHandler(folder / LOG_NAME, encoding="utf-8", errors="backslashreplace")
+        handler = _LogFile(folder / LOG_NAME, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise SettingsError(
             f"No log can be written to {folder}: {error.strerror}. Name another folder: --rag-logs DIR or RAG_LOGS."

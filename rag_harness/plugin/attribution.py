@@ -36,7 +36,7 @@ class Attribution:
         result = yield
         # The golden suite generates nothing: its misses explain themselves.
         wanted = bool(self._recorder.trials) and not session.config.option.collectonly
-        if wanted and self._session.settings.attribute and not self._record.unwritable:
+        if wanted and self._session.settings.attribute and self._record.is_readable:
             self._explain()
         return result
 

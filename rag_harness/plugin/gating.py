@@ -86,8 +86,10 @@ class GateKeeper:
             refused += self._compare()
             self.verdicts = self._run.verdicts(bool(refused))
             leave_behind(self._session.settings, self._record, self.verdicts)
-        except (PrerequisiteError, OSError) as error:
+        except PrerequisiteError as error:
             refused.append(failure("write results", str(error)))
+        except OSError as error:
+            refused.append(failure("write results", self._recorder.told(error)))
         self._tell(session, refused)
 
     def _judge_nothing(self, session: pytest.Session) -> None:

@@ -26,7 +26,7 @@ class GoldenSection:
         """Print the section below everything but the gates, where an entry was looked for."""
         yield
         # Where nothing could be written there is nothing to read; a failure has said so.
-        if GOLDEN in self._recorder.arrived and not self._record.unwritable:
+        if GOLDEN in self._recorder.arrived and self._record.is_readable:
             self._write(terminalreporter)
 
     def _write(self, terminal: pytest.TerminalReporter) -> None:

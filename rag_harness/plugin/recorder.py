@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.files.log import log
+from rag_harness.files.full_disk import naming, unwritable
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Recorder:
         missed: tests of golden entries that were not found.
         written: told of each row that was appended, with its line; None where nobody asks.
         scored: told of each score likewise.
+        broken: why no more is written; what has come back is in the journals.
     """
 
     def __init__(self, session: RagSession) -> None:
@@ -62,6 +64,8 @@ class Recorder:
         self.settled: set[str] = set()
         self.written: Callable[[ExperimentResult, bytes], None] | None = None
         self.scored: Callable[[ScoreLine, bytes], None] | None = None
+        self.broken: OSError | None = None
+        self._has_told = False
 
     def collection_done(self, selected: Collected) -> None:
         """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
@@ -119,20 +123,56 @@ class Recorder:
     def finish(self) -> None:
         """Make the result files safe, and add to them what came back without a test that looked at it."""
         with self._alone:
-            self.close_files()
-            if self._files or self.adopted is not None:
-                self._adopt()
+            try:
+                self.close_files()
+                if self._files or self.adopted is not None:
+                    self._adopt()
+            except OSError as error:
+                self.broken = self.broken or error
+                self.tell_once()
 
     def close_files(self) -> None:
-        """Leave one row a query in each file, and one score a key, on disk."""
-        for file in self._files.values():
-            file.close()
-        for scores in self._score_files.values():
-            scores.close()
+        """Leave one row a query in each file, and one score a key, on disk.
+
+        Raises:
+            OSError: a file cannot be written, or could not be before.
+        """
+        files: list[ResultFile | ScoreFile] = [*self._files.values(), *self._score_files.values()]
+        for file in files:
+            try:
+                with naming(file.file):
+                    file.close()
+            except OSError as error:
+                self.broken = self.broken or error
+        if self.broken is not None:
+            raise self.broken
+
+    def tell_once(self) -> None:
+        """Say why nothing more is written, unless somebody has said so."""
+        if self.broken is not None and not self._has_told and not stopped_by_us(self._session.config):
+            self._session.config.get_terminal_writer().line(f"rag: {self.told(self.broken)}")
+        self._has_told = True
+
+    def told(self, error: OSError) -> str:
+        """Return what a file that cannot be written comes to: which, what to do, and what is safe."""
+        from rag_harness.engine.journal import JOURNALS
+
+        self._has_told = True
+        return unwritable(error, self._session.output / JOURNALS)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once."""
+        """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once.
+
+        Where a file cannot be written the run stops: what comes back is in the journals alone from then on.
+        """
+        try:
+            self._take(report)
+        except OSError as error:
+            self.broken = error
+            stop(self._session.config, f"rag_harness: {self.told(error)}")
+
+    def _take(self, report: pytest.TestReport) -> None:
         if hasattr(report, "rag_missed"):
             self.missed.append(report.nodeid)
         if hasattr(report, "rag_row"):
@@ -163,7 +203,11 @@ class Recorder:
         return row, True
 
     def _append(self, row: ExperimentResult, line: str) -> None:
-        self._file(row.experiment).append(row, line)
+        if self.broken is not None:
+            return
+        file = self._file(row.experiment)
+        with naming(file.file):
+            file.append(row, line)
         if self.written is not None:
             self.written(row, line.encode())
 
@@ -176,7 +220,11 @@ class Recorder:
         self.judging.setdefault(experiment, Counter()).update(dict(zip(SPENT, judged["spent"], strict=True)))
 
     def _append_score(self, experiment: str, line: bytes) -> None:
-        score = self._score_file(experiment).append(line)
+        if self.broken is not None:
+            return
+        file = self._score_file(experiment)
+        with naming(file.file):
+            score = file.append(line)
         if score is not None and self.scored is not None:
             self.scored(score, line)
 
@@ -191,7 +239,13 @@ class Recorder:
             if score is not None:
                 self._append_score(score.experiment, line.encode())
             elif row is not None:
-                self._file(row.experiment).append(row, line)
+                self._append_again(row, line)
+
+    def _append_again(self, row: ExperimentResult, line: str) -> None:
+        file = self._file(row.experiment)
+        if self.broken is None:
+            with naming(file.file):
+                file.append(row, line)
 
     def _is_new(self, row: ExperimentResult) -> bool:
         """Note a row that came; several tests may look at one trial."""
@@ -246,3 +300,17 @@ class Recorder:
         """Damaged lines and rows that stood twice, moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
         return damaged + sum(file.repaired for file in self._files.values())
+
+
+def stop(config: pytest.Config, why: str) -> None:
+    """Have no test follow, in this process or in workers."""
+    for name in ("session", "dsession"):
+        runs = config.pluginmanager.get_plugin(name)
+        if runs is not None:
+            runs.shouldstop = why
+
+
+def stopped_by_us(config: pytest.Config) -> bool:
+    """Whether the run was stopped with a reason of ours, which pytest prints."""
+    runs = (config.pluginmanager.get_plugin(name) for name in ("session", "dsession"))
+    return any(str(getattr(each, "shouldstop", "")).startswith("rag_harness: ") for each in runs)

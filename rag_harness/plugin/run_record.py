@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,6 @@ class RunRecord:
         self._case_digests: dict[str, str] = {}
         self.before_reading: list[Callable[[], None]] = []
         """What others do when all rows are in their files."""
-        self.unwritable = False
         self.more: dict[str, Any] = {}
         """What others have ``summary.json`` say, by its key."""
 
@@ -57,8 +57,8 @@ class RunRecord:
             return
         try:
             self._write(interrupted)
-        except OSError:
-            self.unwritable = True
+        except OSError as error:
+            self._arrivals.broken = self._arrivals.broken or error
             raise
         self._left = True
 
@@ -105,6 +105,16 @@ class RunRecord:
     def is_there(self) -> bool:
         """Whether the files say all that became of the run."""
         return self._left
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is something to read: where a file could not be written there is not, and somebody says so."""
+        if self._arrivals.broken is None:
+            with suppress(OSError):
+                self.leave(interrupted=True)
+        if self._arrivals.broken is not None:
+            self._arrivals.tell_once()
+        return self._arrivals.broken is None
 
     @property
     def output(self) -> Path:

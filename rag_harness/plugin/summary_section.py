@@ -23,7 +23,7 @@ class SummarySection:
         """Print one section, where there was a trial."""
         recorder = self._recorder
         # Where nothing could be written there is nothing to read; a failure has said so.
-        if (recorder.trials or recorder.not_run) and not self._record.unwritable:
+        if (recorder.trials or recorder.not_run) and self._record.is_readable:
             from rag_harness.plugin.terminal import write_summary
 
             more = self._recording.unused_lines()

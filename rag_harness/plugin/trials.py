@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.errors import PrerequisiteError, RecordingMissError
+from rag_harness.errors import CriticalError, PrerequisiteError, RecordingMissError
 from rag_harness.local_work import harness_at_work
 from rag_harness.plugin.ahead import Ahead
 from rag_harness.plugin.equipment import Equipment
@@ -103,6 +103,9 @@ class Trials:
         outcome = self._outcome(trial.id, item.session.items)
         if outcome.row is None:
             return NotRun(outcome.not_run)
+        if outcome.critical and outcome.row.ok:
+            # What was answered is in the journal, but something beside it could not be kept.
+            raise CriticalError(str(outcome.error))
         return Shipped(
             outcome.row, error=outcome.error if self.equipment.is_inline else None, critical=outcome.critical
         )
