@@ -13,6 +13,11 @@ hypothesis.settings.register_profile("rag_harness", deadline=None)
 hypothesis.settings.load_profile("rag_harness")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    about = "how many processes tests/chaos kills in all; default: 1,000 with -m chaos, else a few"
+    parser.addoption("--chaos-kills", type=int, default=0, help=about)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for mark, why in WHEN_ASKED.items():
         for item in items if mark not in config.option.markexpr else ():

@@ -46,7 +46,10 @@ class Journal:
             self._lock.acquire()
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise CriticalError(
+                f"The journal {self.file} cannot be written: {error}. Nothing was asked yet. Make room, or choose "
+                f"another folder with --rag-output."
+            ) from error
         self._waiting: list[bytes] = []
         self._writing = asyncio.Lock()
         self._reserve = _Reserve(self.file)

@@ -143,3 +143,35 @@ def test_a_run_that_starts_anew_sees_only_its_own_dead_workers(tmp_path: Path) -
     assert {query: each and (each[0].query_id, each[1]) for query, each in found.items()} == {
         "old": None, "new": ("new", False), "new-failed": None
     }  # fmt: skip
+
+
+def test_what_is_in_flight_when_the_disk_gets_full_is_kept_in_the_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path, "run-main")
+    reserve = tmp_path / "run-main.reserve"
+    assert reserve.stat().st_size == 2**20
+    assert reserve.stat().st_blocks * 512 >= 2**20
+    real = os.write
+
+    def full(descriptor: int, content: bytes) -> int:
+        if reserve.exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, content)
+
+    monkeypatch.setattr(os, "write", full)
+    for line in (b"a\n", b"b\n"):
+        with pytest.raises(CriticalError, match=r"run-main\.jsonl cannot be written: No space.*Make room.*is kept in"):
+            keep(journal, line)
+    assert (tmp_path / "run-main.jsonl").read_bytes() == b"a\nb\n"
+    journal.close()
+    assert not reserve.exists()
+
+
+def test_a_reserve_that_a_kill_has_left_goes_with_its_journal(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / JOURNALS, "run-main")
+    keep(journal, make_row().line().encode())
+    journal._lock.release()
+    assert list(tmp_path.rglob("*.reserve"))
+    assert adopt_journals(tmp_path).rows == 1
+    assert not list((tmp_path / JOURNALS).iterdir())

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
+from functools import partial
 from time import monotonic, sleep
 from typing import Any
 
@@ -314,3 +315,26 @@ def test_what_trials_wait_for_runs_beside_them_on_their_loop() -> None:
     free.set()
     assert loop.result("trial") == "done"
     loop.close()
+
+
+def test_nothing_is_started_once_a_result_could_not_be_kept() -> None:
+    ran: list[int] = []
+
+    async def job(number: int) -> int:
+        ran.append(number)
+        return number
+
+    async def full(_: int) -> None:
+        raise CriticalError("the disk is full")
+
+    loop = BackgroundLoop[int](2, full)
+    for number in range(100):
+        loop.submit(number, partial(job, number))
+    for number in (0, 99):
+        with pytest.raises(CriticalError, match="the disk is full"):
+            loop.result(number)
+    loop.submit(100, partial(job, 100))
+    with pytest.raises(CriticalError, match="the disk is full"):
+        loop.result(100)
+    loop.close()
+    assert len(ran) <= 50
