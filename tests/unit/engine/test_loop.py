@@ -16,6 +16,7 @@ import pytest
 
 from rag_harness.engine import loop as loop_module
 from rag_harness.engine.loop import BackgroundLoop
+from rag_harness.errors import CriticalError
 
 Job = Callable[[], Coroutine[Any, Any, str]]
 
