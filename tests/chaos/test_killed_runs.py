@@ -60,7 +60,7 @@ def kill_again_and_again(folder: Path, server: CountingServer, mode: str, number
         lost = before - suite.kept()
         twice = sum(server.calls[each] - calls[each] for each in before)
         if was_there:
-            made, in_flight = made + 1, in_flight + AT_ONCE
+            made, in_flight = made + 1, in_flight + 2 * AT_ONCE
             book.note(len(lost), twice)
         assert (lost, twice) == (set(), 0)
         if len(suite.kept()) > QUERIES - 5 or made == number:
