@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from rag_harness.errors import RagHarnessError
 from rag_harness.installed import COMMAND, strangers
+from rag_harness.shown.terminal import say, say_block
 
 CANNOT_RUN = 2
 """Exit status when the command could not do its work; argparse uses the same."""
@@ -34,17 +35,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     chosen = argparse.Namespace(stopped="")
     for line in strangers(by_entry_points=False):
-        print(f"WARNING: {line}", file=sys.stderr)
+        say(f"WARNING: {line}", to=sys.stderr)
     try:
         _parser(given).parse_args(given, chosen)
         status = int(chosen.run(chosen))
         sys.stdout.flush()
     except KeyboardInterrupt:
         left = chosen.stopped.format_map(vars(chosen))
-        print(f"stopped; {left}" if left else "stopped", file=sys.stderr)
+        say(f"stopped; {left}" if left else "stopped", to=sys.stderr)
         return INTERRUPTED
     except RagHarnessError as error:
-        print(error, file=sys.stderr)
+        say_block(str(error), to=sys.stderr)
         return CANNOT_RUN
     except BrokenPipeError:
         # Whoever read has left, as `| head` does; what is still to be written goes nowhere.
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None:
             raise
         # A place that may not be written, a disk that is full: the system says which file, and why.
-        print(f"{error.filename}: {error.strerror}. Name another place, or make this one usable.", file=sys.stderr)
+        say(f"{error.filename}: {error.strerror}. Name another place, or make this one usable.", to=sys.stderr)
         return CANNOT_RUN
     return status
 

@@ -17,6 +17,7 @@ from rag_harness.attribution.failing import WORST
 from rag_harness.attribution.section import cause_lines, whole
 from rag_harness.results.manifest import read_manifest
 from rag_harness.settings import Settings
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.parts import RunParts
@@ -47,10 +48,10 @@ def run_explain(chosen: argparse.Namespace) -> int:
         return review(chosen.output, chosen.by)
     with _explainer(chosen) as explainer:
         if not chosen.trial:
-            print("\n".join(cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers)))
+            say(*cause_lines(explainer.every(), str(chosen.output), answers=explainer.answers))
             return 0
         found = explainer.one(chosen.trial)
-    print("\n".join(whole(found)) if found else f"{chosen.trial} did not fail: its answer carries the gold.")
+    say(*(whole(found) if found else [f"{chosen.trial} did not fail: its answer carries the gold."]))
     return 0
 
 

@@ -11,13 +11,15 @@ from rag_harness.attribution.kinds import TOP_LEVEL
 from rag_harness.attribution.section import whole
 from rag_harness.errors import DataError
 from rag_harness.results.causes import CAUSES, CauseLine, read_causes, write_causes
+from rag_harness.shown.terminal import ask as ask_line
+from rag_harness.shown.terminal import say
 from rag_harness.stats.agreement import accuracy, cohen_kappa
 from rag_harness.stats.inputs import UndefinedError
 
 _ASK = "right? enter: yes; 1-{last}: another cause; s: skip; q: stop  "
 
 
-def review(output: Path, by: str = "", ask: Callable[[str], str] = input) -> int:
+def review(output: Path, by: str = "", ask: Callable[[str], str] = ask_line) -> int:
     """Ask of each cause that nobody has reviewed, keep every answer at once, and print κ; return the exit status.
 
     Raises:
@@ -31,14 +33,14 @@ def review(output: Path, by: str = "", ask: Callable[[str], str] = input) -> int
     for place, line in enumerate(lines):
         if line.reviewed_cause:
             continue
-        print("\n".join(["", *whole(line), menu]))
+        say("", *whole(line), menu)
         said = _answer(line, ask)
         if said is None:
             break
         if said:
             lines[place] = line.model_copy(update={"reviewed_cause": said, "reviewed_by": who})
             write_causes(output, lines)
-    print("\n".join(["", *agreement(lines)]))
+    say("", *agreement(lines))
     return 0
 
 
@@ -55,7 +57,7 @@ def _answer(line: CauseLine, ask: Callable[[str], str]) -> str | None:
             return "" if said == "s" else None
         if said.isdecimal() and 1 <= int(said) <= len(TOP_LEVEL):
             return TOP_LEVEL[int(said) - 1]
-        print(f"{said!r} is none of these.")
+        say(f"{said!r} is none of these.")
 
 
 def agreement(lines: Sequence[CauseLine]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_harness.ingest.parsed import GUESSED, read_in
-from rag_harness.ingest.places import shown
+from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Chunk, Document
 
 _NAMED = 5

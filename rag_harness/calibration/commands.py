@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.calibration.calibrate import Said, Subject
@@ -63,10 +64,10 @@ def run_sample(chosen: argparse.Namespace) -> int:
     table, lines, key = write_sheet(chosen.sheet, items, scored.rows)
     spread = "spread over the judge's scores" if scored.scores else "at random, for nothing is judged yet"
     several = len({experiment for experiment, _ in items})
-    print(f"{len(items)} answers of {several} experiment{'s' * (several > 1)}, {spread}.")
-    print(f"{table} and {lines} hold the same; fill in one: human is 1 where every claim of the answer is supported")
-    print(f"by the contexts, 0 where one is not, or a rating. {key} says which answers they are: not for raters.")
-    print(f"\nThen: rag-harness judge calibrate {table} --measure {chosen.measure}")
+    say(f"{len(items)} answers of {several} experiment{'s' * (several > 1)}, {spread}.")
+    say(f"{table} and {lines} hold the same; fill in one: human is 1 where every claim of the answer is supported")
+    say(f"by the contexts, 0 where one is not, or a rating. {key} says which answers they are: not for raters.")
+    say("", f"Then: rag-harness judge calibrate {table} --measure {chosen.measure}")
     return 0
 
 
@@ -86,9 +87,9 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
     calibration = calibrate(subject, labels, said)
     file = save_calibration(chosen.judges, calibration)
     corrected, means = _corrected(calibration, scored)
-    print("\n".join(lines(calibration, corrected, means)))
-    print(f"Saved as {file}: commit it." + (f" {found.unlabelled} lines had no label." if found.unlabelled else ""))
-    print(_next(gate_lines(calibration, corrected), calibration.measure))
+    say(*lines(calibration, corrected, means))
+    say(f"Saved as {file}: commit it." + (f" {found.unlabelled} lines had no label." if found.unlabelled else ""))
+    say(*_next(gate_lines(calibration, corrected), calibration.measure))
     return 0
 
 
@@ -179,8 +180,8 @@ def _of(scores: Mapping[tuple[str, str], float], name: str) -> dict[str, float]:
     return {query_id: value for (experiment, query_id), value in scores.items() if experiment == name}
 
 
-def _next(gates: Sequence[str], measure: str) -> str:
+def _next(gates: Sequence[str], measure: str) -> list[str]:
     if not gates:
-        return f"Next: gate the corrected value of what this judge scores, e.g. e3: {measure}~calibrated >= 0.8"
+        return [f"Next: gate the corrected value of what this judge scores, e.g. e3: {measure}~calibrated >= 0.8"]
     head = ["Next: gate the corrected value. What holds today, by the lower bound:", "", "    rag_gate ="]
-    return "\n".join([*head, *(f"        {gate}" for gate in gates)])
+    return [*head, *(f"        {gate}" for gate in gates)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.calibration.confidence_file import SavedConfidence, SavedPromise
@@ -34,8 +35,8 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
     found = calibrated(chosen.experiment, read_told(chosen.output, chosen.experiment), chosen.risk)
     file = chosen.file or Path("reliability") / f"{chosen.experiment}.json"
     save_confidence(file, found)
-    print("\n".join(_lines(found)))
-    print(f"Saved as {file}: commit it. {chosen.experiment} reads it from the folder that rag_reliability names.")
+    say(*_lines(found))
+    say(f"Saved as {file}: commit it. {chosen.experiment} reads it from the folder that rag_reliability names.")
     return 0
 
 

@@ -14,9 +14,9 @@ from rag_harness.calibration.sheet_key import ENDING, write_key
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
 from rag_harness.results.row import ExperimentResult
+from rag_harness.shown.cells import cell as inert
 
 COLUMNS = ("item", "question", "contexts", "answer", "human", "rater", "comment")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def sample(scored: Scored, n: int, seed: int = 0) -> list[Item]:
@@ -93,6 +93,5 @@ def _cells(name: str, row: ExperimentResult) -> tuple[str, str, list[str], str, 
 
 
 def _as_text(cell: str | list[str] | None) -> str:
-    """Write a cell; an answer that begins as a formula would be one in a spreadsheet, which runs it."""
     text = "\n\n".join(f"[{n}] {chunk}" for n, chunk in enumerate(cell, 1)) if isinstance(cell, list) else cell or ""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return inert(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say, say_json
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,10 @@ def run_check(chosen: argparse.Namespace) -> int:
     report = check(asked, Collection(library.documents), unread)
     if chosen.mended:
         write_atomically(chosen.mended, mended(file, report).encode())
-    print(as_json(report) if chosen.json else "\n".join(lines(report)))
+    if chosen.json:
+        say_json(as_json(report))
+    else:
+        say(*lines(report))
     return FOUND if report.affected else 0
 
 

@@ -19,6 +19,7 @@ from rag_harness.errors import (
     unknown,
 )
 from rag_harness.files.json_text import read_json
+from rag_harness.shown.terminal import say
 from rag_harness.types import Query
 
 if TYPE_CHECKING:
@@ -161,4 +162,4 @@ def _say(title: str, lines: Iterable[str], secrets: tuple[str, ...]) -> None:
     from rag_harness.pipelines.endpoint.refusals import hidden
 
     for at, line in enumerate(lines):
-        print(f"{'' if at else title:<6}{hidden(line, secrets)}")
+        say(f"{'' if at else title:<6}{hidden(line, secrets)}")

@@ -11,6 +11,7 @@ from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, run_closing
 from rag_harness.commands.writer import WRITER_SETTINGS, told_where_written, writer_parts
 from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.kb.plan import Plan
@@ -40,7 +41,7 @@ def run_generate(chosen: argparse.Namespace) -> int:
     text, plan = _plan(chosen.plan)
     with told_where_written(chosen.folder):
         made = _asked(chosen, text, plan) if chosen.writer == "llm" else _composed(chosen, text, plan)
-    print("\n".join(_told(made, plan, chosen.folder)))
+    say(*_told(made, plan, chosen.folder))
     return FOUND if made.faulty or made.stopped or made.paid or made.unplanned or any(made.edited.values()) else 0
 
 
@@ -85,7 +86,7 @@ def _told(made: Generated, plan: Plan, folder: Path) -> Iterator[str]:
     yield from _listed("kept, a model wrote it; go on with --writer llm, or --force writes it over", made.paid)
     yield from _listed("not planned any more; remove it", made.unplanned)
     for name, fault in list(made.faulty.items())[:_NAMED]:
-        yield f"not written: {name}:\n{fault}"
+        yield from (f"not written: {name}:", *fault.split("\n"))
     if len(made.faulty) > _NAMED:
         yield f"and {len(made.faulty) - _NAMED:,} more pages were not written"
     if made.stopped:

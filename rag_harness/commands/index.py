@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import SettingsError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.retrieval.indexes.server.status import State
@@ -31,12 +32,12 @@ def run_status(chosen: argparse.Namespace) -> int:
     with _server(url) as (client, server):
         found = list(states(client, names))
     if not found:
-        print(f"Qdrant at {server} has no collection of this package's: the first run with this URL makes one.")
+        say(f"Qdrant at {server} has no collection of this package's: the first run with this URL makes one.")
         return 0
-    print("\n".join(_table([_COLUMNS, *map(_row, found)])))
+    say(*_table([_COLUMNS, *map(_row, found)]))
     faulty = [each for each in found if each.faults]
     for each in faulty:
-        print(f"{each.name}: {'; '.join(each.faults)}")
+        say(f"{each.name}: {'; '.join(each.faults)}")
     return FOUND if faulty else 0
 
 
@@ -57,7 +58,7 @@ def run_drop(chosen: argparse.Namespace) -> int:
     with _server(url) as (client, server):
         for name in names:
             drop(client, name, chosen.wait)
-            print(f"Collection {name} at {server} is gone; the next run that needs it makes it anew.")
+            say(f"Collection {name} at {server} is gone; the next run that needs it makes it anew.")
     return 0
 
 

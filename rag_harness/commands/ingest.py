@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, said
+from rag_harness.shown.terminal import redraw, say
 from rag_harness.work import WorkHeard, listening
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     if chosen.to:
         with _progress():
             lines, is_whole = to_parquet(asked_for(chosen.paths), chosen.to, settings)
-        print("\n".join([*lines, f"seconds   {monotonic() - began:.1f}"]))
+        say(*lines, f"seconds   {monotonic() - began:.1f}")
         return 0 if is_whole else FOUND
     if by_crew(chosen.paths, settings) and by_nodes(settings):
         return _to_server(chosen.paths, settings)
@@ -76,7 +77,7 @@ def run_ingest(chosen: argparse.Namespace) -> int:
         else:
             library = read_paths([Path(path) for path in chosen.paths], keeping_of(settings))
             retrieval = _indexed(library, settings) if library.documents else None
-    print("\n".join(summary_lines(library, retrieval, monotonic() - began)))
+    say(*summary_lines(library, retrieval, monotonic() - began))
     return FOUND if library.unread or (retrieval and retrieval.refused) else 0
 
 
@@ -87,7 +88,7 @@ def _to_server(paths: Sequence[str], settings: Settings) -> int:
     began = monotonic()
     with _progress():
         found, filled = to_server(asked_for(paths), settings)
-    print("\n".join(sent_lines(found, filled, monotonic() - began)))
+    say(*sent_lines(found, filled, monotonic() - began))
     return FOUND if found.failed else 0
 
 
@@ -125,12 +126,12 @@ class _Progress:
             return
         line = self._work.text()
         if self._terminal:
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+            redraw(line, sys.stderr)
         elif done < total:
-            print(line, file=sys.stderr, flush=True)
+            say(line, to=sys.stderr)
         self._said = monotonic()
 
     def end(self) -> None:
         """Leave an empty line: for what is said of an error, or of Ctrl-C."""
         if self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            redraw("", sys.stderr)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rag_harness.bulk.about import About, about
 from rag_harness.dataset.library import Library
-from rag_harness.ingest.places import shown
 from rag_harness.retrieval.duplicates import USUAL, duplicates
 from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.shown.terminal import line as shown
 
 if TYPE_CHECKING:
     from rag_harness.bulk.survey import Survey

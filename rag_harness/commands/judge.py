@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, run_closing, said
+from rag_harness.shown.terminal import say
 
 _SETTINGS = {
     name: f"as --rag-{name.replace('_', '-')} of a test run"
@@ -41,5 +42,5 @@ def run_score(chosen: argparse.Namespace) -> int:
     parts = RunParts(settings)
     judge = judge_of(parts)
     tally = run_closing(score_file(chosen.answers, chosen.scores, asked, judge, settings, abstains), parts)
-    print("\n".join([*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {chosen.scores}"]))
+    say(*tally.lines(), f"judged by {judge_said(judge.name, judge.model)}", f"scores: {chosen.scores}")
     return 0 if tally.measured else FOUND

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_harness.commands import FOUND
+from rag_harness.shown.terminal import say, say_json
 
 
 def graph_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,10 @@ def run_validate(chosen: argparse.Namespace) -> int:
         chosen.queries or _if_there(folder / "queries.jsonl"),
         chosen.golden or _if_there(golden),
     )
-    print(report.json() if chosen.json else "\n".join(report.lines()))
+    if chosen.json:
+        say_json(report.json())
+    else:
+        say(*report.lines())
     return 0 if report.ok else FOUND
 
 
@@ -42,7 +46,7 @@ def run_graph(chosen: argparse.Namespace) -> int:
     """Print the links between pages."""
     from rag_harness.kb.validation import graph
 
-    print(graph(_folder(chosen)), end="")
+    say(*graph(_folder(chosen)).splitlines())
     return 0
 
 
@@ -60,7 +64,7 @@ def run_superseded(chosen: argparse.Namespace) -> int:
 
     found = mark_superseded(_folder(chosen), chosen.queries)
     write_atomically(chosen.marked, "".join(f"{line}\n" for line in found.lines).encode())
-    print(f"{found.marked} of {len(found.lines)} queries ask for a fact that a superseded page tells otherwise")
+    say(f"{found.marked} of {len(found.lines)} queries ask for a fact that a superseded page tells otherwise")
     return 0 if found.marked else FOUND
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rag_harness.commands.with_settings import add_settings, run_closing
 from rag_harness.commands.writer import WRITER_SETTINGS, told_where_written, writer_parts
 from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.kb.plan import Plan
@@ -50,7 +51,7 @@ def run_plan(chosen: argparse.Namespace) -> int:
     check_plan(plan)
     with told_where_written(chosen.file):
         write_atomically(chosen.file, plan_text(plan).encode())
-    print("\n".join([*_told(plan, wanted, chosen.file), *_dropped(dropped)]))
+    say(*_told(plan, wanted, chosen.file), *_dropped(dropped))
     return 0
 
 

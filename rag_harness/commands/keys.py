@@ -16,6 +16,7 @@ from rag_harness.installed import install
 from rag_harness.service.access.principal import COLLECTION, SCOPES
 from rag_harness.service.options import Options
 from rag_harness.service.unseen import fault_of
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.service.access.keys import KeyInfo
@@ -43,8 +44,8 @@ def run_create(chosen: argparse.Namespace) -> int:
     chosen.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _database(chosen.state) as db:
         key = make(db, chosen.scopes, chosen.label, chosen.collection, chosen.rate, chosen.quota)
-    print(key)
-    print("It is shown this once and kept nowhere. Send it as Authorization: Bearer KEY.", file=sys.stderr)
+    say(key)
+    say("It is shown this once and kept nowhere. Send it as Authorization: Bearer KEY.", to=sys.stderr)
     return 0
 
 
@@ -60,13 +61,11 @@ def run_list(chosen: argparse.Namespace) -> int:
     with _database(chosen.state) as db:
         rows = [_COLUMNS, *(_row(each) for each in listed(db))]
     if len(rows) == 1:
-        print(
-            "There are no keys: the server answers this machine alone. Make one: rag-harness keys create --scope query"
-        )
+        say("There are no keys: the server answers this machine alone. Make one: rag-harness keys create --scope query")
         return 0
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0
 
 
@@ -83,9 +82,9 @@ def run_revoke(chosen: argparse.Namespace) -> int:
     with _database(chosen.state) as db:
         revoked = revoke(db, chosen.key_id)
     if not revoked:
-        print(f"No key {chosen.key_id} is in use: see rag-harness keys list.", file=sys.stderr)
+        say(f"No key {chosen.key_id} is in use: see rag-harness keys list.", to=sys.stderr)
         return FOUND
-    print(f"Key {chosen.key_id} is revoked: the next request with it is refused.")
+    say(f"Key {chosen.key_id} is revoked: the next request with it is refused.")
     return 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from rag_harness.commands import FOUND
 from rag_harness.errors import SettingsError
 from rag_harness.service.options import Options
+from rag_harness.shown.terminal import say
 
 _SINCE = re.compile(r"(\d+)([mhdw])")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -40,10 +41,10 @@ def run_from_traces(chosen: argparse.Namespace) -> int:
         asked = merged(traces)
         taken = sample(asked, chosen.sample, chosen.only, chosen.seed)
         if not taken:
-            print(f"None of {len(asked)} questions since {chosen.since} is {chosen.only}; nothing is written.")
+            say(f"None of {len(asked)} questions since {chosen.since} is {chosen.only}; nothing is written.")
             return FOUND
         write_atomically(chosen.queries, (f"{line}\n".encode() for line in rows(taken, asked, kept.content)))
-    print(
+    say(
         f"{len(taken)} of {len(asked)} questions ({len(traces)} traces since {chosen.since}) -> {chosen.queries}. Each "
         f"needs query_type, ground_truth, context_reference and evidence; set reviewed to yes where it has them."
     )

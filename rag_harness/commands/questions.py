@@ -11,6 +11,7 @@ from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, run_closing
 from rag_harness.commands.writer import WRITER_SETTINGS, writer_parts
 from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.questions import Collection, Draft, Found
@@ -71,7 +72,7 @@ def run_queries(chosen: argparse.Namespace) -> int:
     if not found.drafts:
         raise DataError(_nothing(chosen.folder, found))
     write_atomically(file, lines(rows(found.drafts, collection, by, rejected_ids(file))).encode())
-    print("\n".join([*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file)]))
+    say(*(f"not read: {each.line}" for each in library.unread), *_told(found, wanted, file))
     return FOUND if found.short and _is_asked(chosen) else 0
 
 

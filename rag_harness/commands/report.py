@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.garbage import uncollected
+from rag_harness.shown.terminal import say
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,5 +34,5 @@ def run_report(chosen: argparse.Namespace) -> int:
         from rag_harness.page.written import size_said, write_report
 
         write_report(chosen.outputs, file, wanted, chosen.plain)
-    print(f"{file}: {size_said(file)}")
+    say(f"{file}: {size_said(file)}")
     return 0

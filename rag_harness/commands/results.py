@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from rag_harness.commands import FOUND
+from rag_harness.shown.terminal import say
 
 
 def validate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,5 +25,5 @@ def run_validate(chosen: argparse.Namespace) -> int:
     wanted = [case.query.query_id for case in read_queries(chosen.queries)] if chosen.queries else []
     checks = check_results(chosen.path, wanted)
     for check in checks:
-        print("\n".join([check.line(), *(f"  {problem}" for problem in check.problems)]))
+        say(check.line(), *(f"  {problem}" for problem in check.problems))
     return FOUND if any(check.problems for check in checks) else 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import DataError, SettingsError
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     from rag_harness.questions.review.file import ReviewFile
@@ -56,7 +57,7 @@ def _review(chosen: argparse.Namespace) -> int:
     if numbers:
         who = _who(chosen.by)
         session = review(file, numbers, _showing(chosen, file), who)
-        print(f"{chosen.file}: {told(session.counts())}")
+        say(f"{chosen.file}: {told(session.counts())}")
     return 0
 
 
@@ -68,7 +69,7 @@ def _page(chosen: argparse.Namespace) -> int:
     if numbers:
         html = html_of(chosen.file.name, [file.rows[number] for number in numbers], _showing(chosen, file))
         write_atomically(chosen.page, html.encode())
-        print(
+        say(
             f"wrote {chosen.page}: {len(numbers)} questions with their evidence. What it downloads is taken by: "
             f"rag-harness queries review {chosen.file}{f' --kb {chosen.kb}' if chosen.kb else ''} --take DOWNLOADED"
         )
@@ -82,9 +83,9 @@ def _take(chosen: argparse.Namespace) -> int:
     file = ReviewFile(chosen.file)
     found = taken(chosen.take, file.rows, _showing(chosen, file), _who(chosen.by))
     file.put(found.changed)
-    print("\n".join(found.problems), file=sys.stderr, end="\n" if found.problems else "")
+    say(*found.problems, to=sys.stderr)
     again = f", {found.before} were taken before" if found.before else ""
-    print(f"{chosen.file}: {len(found.changed)} decisions taken{again}, {len(found.problems)} not")
+    say(f"{chosen.file}: {len(found.changed)} decisions taken{again}, {len(found.problems)} not")
     return FOUND if found.problems else 0
 
 
@@ -96,7 +97,7 @@ def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
     file = ReviewFile(chosen.file)
     numbers = rows_chosen(file.rows, chosen.kind, chosen.only, chosen.sample, chosen.seed)
     if not numbers:
-        print(f"{chosen.file}: none of its {len(file.rows)} questions is {chosen.only}. There is nothing to review.")
+        say(f"{chosen.file}: none of its {len(file.rows)} questions is {chosen.only}. There is nothing to review.")
     return file, numbers
 
 
@@ -136,9 +137,9 @@ def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
             f"No page that {chosen.file} names is in {folder}: {min(named)}, say. Name their folder: --kb DIR"
         )
     for each in library.unread:
-        print(f"not read: {each.line}")
+        say(f"not read: {each.line}")
     if sys.stderr.isatty():
-        print(f"reading {len(library.documents)} documents of {folder} …", file=sys.stderr)
+        say(f"reading {len(library.documents)} documents of {folder} …", to=sys.stderr)
     showing = Showing(Collection(library.documents))
     showing.prepare()
     return showing

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from rag_harness.shown.terminal import say
+
 
 def init_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what ``init`` takes."""
@@ -25,5 +27,5 @@ def run_init(chosen: argparse.Namespace) -> int:
     done = begin(chosen.folder, chosen.kb)
     if chosen.ci:
         write_workflow(chosen.folder, done)
-    print("\n".join(done.lines()))
+    say(*done.lines())
     return 0

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rag_harness.errors import SettingsError
+from rag_harness.shown.logs import OneLine
 
 LOG_NAME = "e2_to_e4.log"
 
@@ -54,7 +55,7 @@ def open_log(folder: Path) -> None:
             f"No log can be written to {folder}: {error.strerror}. Name another folder: --rag-logs DIR or RAG_LOGS."
         ) from error
     process = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    handler.setFormatter(logging.Formatter(f"%(asctime)s {process} %(levelname)s %(message)s"))
+    handler.setFormatter(OneLine(f"%(asctime)s {process} %(levelname)s %(message)s"))
     log.addHandler(handler)
     _files.append(handler)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 DECIDES_NOTHING: Mapping[str, str] = {
     "rag_harness": "passes the public names on",
     "rag_harness.errors": "what is said when something fails",
+    "rag_harness.shown": "how text looks where it is shown",
     "rag_harness.types": "nouns: values and their accessors",
     "rag_harness.protocols": "declares what parts look like",
     "rag_harness.settings": "options count by their values",

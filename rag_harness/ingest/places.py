@@ -48,10 +48,5 @@ def read_bytes(file: Path) -> bytes:
     return data
 
 
-def shown(name: str) -> str:
-    """Return a name that is safe to print: control characters and what is no Unicode are written out."""
-    return name.encode("unicode_escape").decode() if not name.isprintable() else name
-
-
 def _said(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error).partition("\n")[0]

@@ -16,6 +16,7 @@ from rag_harness.charts import stylesheet
 from rag_harness.page.content import Section
 from rag_harness.page.payload.index import Payload
 from rag_harness.page.payload.packed import packed, plain
+from rag_harness.shown.html import visible
 
 _STYLES = ("page.css", "trials.css")
 _SCRIPT = "page.js"
@@ -78,11 +79,17 @@ def _asset(name: str) -> str:
     return files("rag_harness.page").joinpath("assets", name).read_text(encoding="utf-8")
 
 
+def _shown(value: object) -> object:
+    """Return what the page shows of a value; markup of ours is no text of others."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("rag_harness.page", "assets"),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from rag_harness.page.content import Block, Cell, Code, Facts, Failures, Figure, More, Prose, Section, Table
+from rag_harness.shown.markdown import code, code_block, in_html, plain
 
 MOST = 60_000
 """Bytes; a comment on GitHub holds 65,536 characters."""
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#])")
-_MENTION = re.compile(r"(?<![\w`])@(?=\w)")
 _SIGNS = {"good": "✅ ", "bad": "❌ ", "unsure": "❔ "}
 _FEW_FAILURES = 3
 
 
 def markdown_of(title: str, sections: Sequence[Section], most: int = MOST) -> str:
     """Return the report; blocks that would make it longer than ``most`` bytes are left out from the end, and named."""
-    parts, left, room = [f"# {_plain(title)}\n"], list[str](), most - 400
+    parts, left, room = [f"# {plain(title)}\n"], list[str](), most - 400
     for section in sections:
-        parts.append(f"\n## {_plain(section.title)}\n")
+        parts.append(f"\n## {plain(section.title)}\n")
         for block in section.blocks:
             text = "\n" + "\n".join(_block(block)) + "\n"
             if len("".join([*parts, text]).encode()) <= room:
                 parts.append(text)
             elif section.title not in left:
                 left.append(section.title)
-    note = f"\n*Cut short: {_plain(', '.join(left))}. The whole report: `rag-harness report`.*\n" if left else ""
+    note = f"\n*Cut short: {plain(', '.join(left))}. The whole report: `rag-harness report`.*\n" if left else ""
     return "".join(parts) + note
 
 
@@ -40,23 +38,23 @@ def _block(block: Block) -> Iterator[str]:
     elif isinstance(block, Failures):
         yield from _failures(block)
     elif isinstance(block, Facts):
-        yield from (f"- {_plain(name)}: {_plain(value)}" for name, value in block.pairs)
+        yield from (f"- {plain(name)}: {plain(value)}" for name, value in block.pairs)
     elif isinstance(block, Prose):
-        yield f"{_SIGNS.get(block.tone, '')}{_plain(block.text)}"
+        yield f"{_SIGNS.get(block.tone, '')}{plain(block.text)}"
     elif isinstance(block, Code):
-        yield from ("```", *(line.replace("```", "` ` `") for line in block.lines), "```")
+        yield from code_block(block.lines)
 
 
 def _table(table: Table) -> Iterator[str]:
     if table.caption:
-        yield f"{_plain(table.caption)}\n"
+        yield f"{plain(table.caption)}\n"
     shown = [n for n in range(len(table.head)) if any(row[n].text for row in table.rows) or not table.rows]
-    yield _row([_plain(table.head[n]) for n in shown])
+    yield _row([plain(table.head[n]) for n in shown])
     yield _row(["---"] * len(shown))
     yield from (_row([_cell(row[n]) for n in shown]) for row in table.rows)
     if table.notes:
         yield ""
-        yield from (f"<sub>{_plain(note)}</sub>" for note in table.notes)
+        yield from (f"<sub>{plain(note)}</sub>" for note in table.notes)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -64,13 +62,13 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = _plain(cell.text)
+    text = plain(cell.text)
     return f"**{text}** ★" if cell.is_best else f"{_SIGNS.get(cell.tone, '')}{text}"
 
 
 def _folded(title: str, blocks: Sequence[Block]) -> Iterator[str]:
     """Yield what GitHub folds; the empty lines are what makes it read Markdown inside."""
-    yield from (f"<details><summary>{_plain(title)}</summary>", "")
+    yield from (f"<details><summary>{in_html(title)}</summary>", "")
     for block in blocks:
         yield from (*_block(block), "")
     yield "</details>"
@@ -78,15 +76,10 @@ def _folded(title: str, blocks: Sequence[Block]) -> Iterator[str]:
 
 def _failures(block: Failures) -> Iterator[str]:
     shown = block.shown[:_FEW_FAILURES]
-    yield f"**{_plain(block.experiment)}**: the worst {len(shown)} of {block.total}\n"
+    yield f"**{plain(block.experiment)}**: the worst {len(shown)} of {block.total}\n"
     for failure in shown:
-        yield f"- `{failure.trial}` {_plain(failure.query)}  "
-        yield f"  **{_plain(failure.cause)}**. {_plain(failure.evidence)}  "
+        yield f"- {code(failure.trial)} {plain(failure.query)}  "
+        yield f"  **{plain(failure.cause)}**. {plain(failure.evidence)}  "
         if failure.apart:
-            yield f"  Kind of answer: {_plain(failure.category)}. {_plain(failure.apart)}  "
-        yield f"  → {_plain(failure.remedy)}"
-
-
-def _plain(text: str) -> str:
-    """Return text that stands as it is: on one line, no markup of its own, and nobody is notified of it."""
-    return _MENTION.sub("@\N{WORD JOINER}", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
+            yield f"  Kind of answer: {plain(failure.category)}. {plain(failure.apart)}  "
+        yield f"  → {plain(failure.remedy)}"

@@ -23,8 +23,11 @@ from rag_harness.plugin.fixtures import (
     rag_settings,
     rag_trial,
 )
+from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SESSION, SHIPPED, TRIALS
 from rag_harness.plugin.options import add_options, is_used
+from rag_harness.plugin.screen import make_inert, stop, usage_error
+from rag_harness.shown.terminal import block, line
 
 if TYPE_CHECKING:
     from rag_harness.types import TrialId
@@ -78,7 +81,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return []
     from rag_harness.installed import strangers
 
-    return [f"rag: WARNING: {line}" for line in strangers()]
+    return [line(f"rag: WARNING: {each}") for each in strangers()]
 
 
 def _share_cores(config: pytest.Config) -> None:
@@ -102,7 +105,7 @@ def _check_usage(config: pytest.Config) -> None:
 
             check_place(settings.path(settings.report))
     except PrerequisiteError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise usage_error(error) from None
 
 
 def _check_workers(config: pytest.Config, concurrency: int, stop_early: bool) -> None:
@@ -204,6 +207,8 @@ def pytest_runtest_makereport(
         from rag_harness.plugin import golden
 
         golden.judge_report(item, call, report)
+    if trial_id_of(item) is not None:
+        make_inert(report)
     return report
 
 
@@ -215,7 +220,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
         again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
-        item.session.shouldstop = f"rag_harness: {error}"
+        stop(item.session, error)
         return
     except CancelledError:
         return  # the run was stopped; what came back is in the journal
@@ -235,7 +240,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 
     session = config.stash[SESSION]
     said = announcement(session, items) or hint_without_tests(config, items)
-    return [line for line in (brought_line(session.brought), said) if line]
+    return [block(each) for each in (brought_line(session.brought), said) if each]
 
 
 @pytest.hookimpl(tryfirst=True)

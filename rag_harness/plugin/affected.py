@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.plugin.items import trial_id_of
+from rag_harness.plugin.screen import usage_error, write_section
+from rag_harness.shown.terminal import line
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class Affected:
                 is_kept = trial is None or trial.query_id in self.of_suite(trial.experiment)
                 (kept if is_kept else left).append(item)
         except PrerequisiteError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise usage_error(error) from None
         return kept, left
 
     def pytest_report_collectionfinish(self) -> list[str]:
@@ -125,7 +127,7 @@ class Affected:
             except PrerequisiteError as error:
                 first = first or error
         if not self._found and first is not None:
-            raise pytest.UsageError(str(first))
+            raise usage_error(first)
         node.workerinput[_SHIPPED] = {key: dict(found) for key, found in self._found.items()}
 
     @pytest.hookimpl(optionalhook=True)
@@ -149,15 +151,14 @@ class Affected:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say under xdist, where nobody has said it at the beginning, what is affected."""
         if not self._is_said and (lines := self._lines()):
-            terminalreporter.section(f"rag affected by {self.revision}", sep="=")
-            terminalreporter.line("\n".join(lines))
+            write_section(terminalreporter, f"rag affected by {self.revision}", lines)
 
     def _lines(self) -> list[str]:
         from rag_harness.plugin.affected_lines import lines_of
 
         self._is_said = True
         found = [(key, self._found[key], changes) for key, changes in self._changes.items() if key in self._found]
-        return lines_of(self.revision, found) if found else []
+        return [line(each) for each in lines_of(self.revision, found)] if found else []
 
     def is_all_of(self, suite: str, selected: Some) -> bool:
         """Whether the cases that were selected of a suite are all that are affected: nobody has left out more."""

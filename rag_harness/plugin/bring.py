@@ -15,6 +15,7 @@ import pytest
 from rag_harness.plugin.items import trial_id_of
 from rag_harness.plugin.markers import markers_in
 from rag_harness.plugin.options import command_line, names_in
+from rag_harness.plugin.screen import usage_error
 from rag_harness.plugin.selection import is_everywhere
 from rag_harness.types import GOLDEN
 
@@ -54,7 +55,7 @@ def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) ->
     known = {*known_experiments(session.settings), *asked} if named else set()
     for name in named:
         if name not in known:
-            raise pytest.UsageError(f"--rag-run: {unknown('experiment', name, known)}")
+            raise usage_error(f"--rag-run: {unknown('experiment', name, known)}")
 
 
 def _typed_services(session: RagSession) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.plugin.bring import brought_in, brought_line
 from rag_harness.plugin.items import is_skipped, own_fixture, trial_id_of
+from rag_harness.plugin.screen import write_lines
 from rag_harness.plugin.trial_ids import trial_ids
 from rag_harness.types import GOLDEN
 
@@ -102,7 +103,7 @@ class Collection:
         terminal = self._session.config.pluginmanager.get_plugin("terminalreporter")
         if experiments and terminal is not None:
             terminal.ensure_newline()
-            terminal.line(brought_line(experiments))
+            write_lines(terminal, [brought_line(experiments)])
 
     def _tell(self, selected: Collected) -> None:
         self._told = True

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rag_harness.plugin.screen import write_lines, write_section
+
 if TYPE_CHECKING:
     import pytest
 
@@ -43,9 +45,7 @@ def print_section(
 ) -> None:
     """Print a section: the problem where there is one, else the lines; None is nothing to print."""
     if problem:
-        reporter.section(title, sep="=")
-        reporter.line(problem, red=True)
+        write_section(reporter, title)
+        write_lines(reporter, problem.split("\n"), red=True)
     elif lines is not None:
-        found = lines()
-        reporter.section(title, sep="=")
-        reporter.line("\n".join(found))
+        write_section(reporter, title, lines())

@@ -13,6 +13,8 @@ import pytest
 from rag_harness.errors import CriticalError, PrerequisiteError
 from rag_harness.files.log import log
 from rag_harness.plugin.items import trial_id_of, trial_of
+from rag_harness.plugin.screen import usage_error
+from rag_harness.shown.terminal import line
 
 if TYPE_CHECKING:
     from rag_harness.engine.rows import Trial
@@ -53,7 +55,7 @@ class EarlyStopping:
             if trials and self._session.settings.stop_early:
                 items[:] = self._planned(items, trials)
         except PrerequisiteError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise usage_error(error) from None
         return result
 
     def _planned(self, items: Sequence[pytest.Item], trials: Mapping[pytest.Item, TrialId]) -> list[pytest.Item]:
@@ -93,7 +95,8 @@ class EarlyStopping:
             f"about these cases and no others, as with --rag-population=finite"
             for name in self._watches
         ]
-        return watched + [f"rag: {name} is asked in full: {why}" for name, why in self._refused.items()]
+        in_full = [f"rag: {name} is asked in full: {why}" for name, why in self._refused.items()]
+        return [line(each) for each in (*watched, *in_full)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

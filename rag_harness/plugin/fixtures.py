@@ -8,6 +8,7 @@ import pytest
 
 from rag_harness.plugin.activation import wake
 from rag_harness.plugin.keys import NOT_RUN, RETRIEVAL, SHIPPED, TRIALS
+from rag_harness.plugin.screen import failed, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ def rag_result(
         experiment = rag_session.experiment(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
-        request.session.shouldstop = f"rag_harness: {shipped.row.why}"
+        stop(request.session, shipped.row.why)
     if shipped.error is not None:
         raise shipped.error
     return shipped.row
@@ -136,7 +137,7 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
             raise CriticalError(shipped.row.why)
     except (CriticalError, PrerequisiteError) as error:
         golden.broken = str(error)
-        raise pytest.fail.Exception(golden.broken, pytrace=False) from None
+        raise failed(golden.broken) from None
     result = request.node.stash[RETRIEVAL] = golden.result(shipped.row)
     return result
 
@@ -178,5 +179,5 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
         from rag_harness.errors import CriticalError, PrerequisiteError
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
-            self._request.session.shouldstop = f"rag_harness: {error}"
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+            stop(self._request.session, error)
+            raise failed(error) from None

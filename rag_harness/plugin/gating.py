@@ -10,6 +10,8 @@ import pytest
 from rag_harness.plugin.afterwards import after_tests
 from rag_harness.plugin.left_behind import leave_behind
 from rag_harness.plugin.options import is_used
+from rag_harness.plugin.screen import make_inert, usage_error, write_lines, write_section
+from rag_harness.shown.terminal import block
 
 if TYPE_CHECKING:
     from rag_harness.gates import Verdict
@@ -61,7 +63,7 @@ class GateKeeper:
             check_clusters(gates, self._session)
             self._session.wanted.check_judge(experiments)
         except PrerequisiteError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise usage_error(error) from None
         for gate in gates:
             self._record.want(gate.suite, gate.measure)
             if isinstance(gate.right, Reference):
@@ -135,16 +137,14 @@ class GateKeeper:
         """Print the comparison, and a line a gate below everything else."""
         yield
         if self.comparison:
-            terminalreporter.section("rag comparison", sep="=")
-            terminalreporter.line("\n".join(self.comparison))
+            write_section(terminalreporter, "rag comparison", self.comparison)
         origins = self._origins()
         if self.verdicts or origins:
-            terminalreporter.section("rag gates" if self.verdicts else "rag answers", sep="=")
-            for line in origins:
-                terminalreporter.line(line)
+            write_section(terminalreporter, "rag gates" if self.verdicts else "rag answers", origins)
             self._write_verdicts(terminalreporter)
         if self._unselected:
-            terminalreporter.line(f"rag: not judged, for nothing was selected of {self._unselected}", yellow=True)
+            said = f"rag: not judged, for nothing was selected of {self._unselected}"
+            write_lines(terminalreporter, [said], yellow=True)
 
     def _origins(self) -> list[str]:
         """Say where the figures come from that gates are judged by."""
@@ -162,9 +162,8 @@ class GateKeeper:
         alone = [verdict for verdict in self.verdicts if not self._is_grouped(verdict)]
         for verdict, line in zip(alone, verdict_lines(alone), strict=True):
             colour = "red" if self._is_red(verdict) else _COLOURS.get(verdict.state, "yellow")
-            terminal.line(line, **{colour: True})
-        for line in together([verdict for verdict in self.verdicts if self._is_grouped(verdict)]):
-            terminal.line(line, yellow=True)
+            write_lines(terminal, [line], **{colour: True})
+        write_lines(terminal, together([each for each in self.verdicts if self._is_grouped(each)]), yellow=True)
 
     def _is_grouped(self, verdict: Verdict) -> bool:
         """Whether a line says no more of a gate than its reason, which others have too."""
@@ -186,10 +185,11 @@ def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.
         outcome=outcome,
         longrepr={"passed": None, "failed": text, "skipped": (NODE, 0, f"{state}: {text}")}[outcome],
         when="call",
-        user_properties=[("rag_gate", text)],
+        user_properties=[("rag_gate", block(text))],
         rag_gate=name,
         rag_gate_state=state,
     )
     if state == "xfailed":
         report.wasxfail = text  # as JUnit XML tells an expected failure from what was skipped
+    make_inert(report)
     return report

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rag_harness.plugin.screen import write_section
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -33,12 +34,11 @@ class GoldenSection:
         from rag_harness.report.drafts import draft_lines
         from rag_harness.report.golden_summary import golden_lines
 
-        terminal.section("rag golden", sep="=")
-        terminal.line(self._about_retrieval())
+        lines = [self._about_retrieval()]
         if GOLDEN in self._record.tables:
             table = self._record.tables[GOLDEN]
-            lines = [*golden_lines(table, self._record.retrievals), *draft_lines({GOLDEN: table})]
-            terminal.line("\n".join(lines))
+            lines += [*golden_lines(table, self._record.retrievals), *draft_lines({GOLDEN: table})]
+        write_section(terminal, "rag golden", lines)
 
     def _about_retrieval(self) -> str:
         """Name the retriever under test, its model and cutoff."""

@@ -14,6 +14,7 @@ import pytest
 
 from rag_harness.errors import PrerequisiteError
 from rag_harness.local_work import is_harness_at_work
+from rag_harness.plugin.screen import failed, stop
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.network_guard import LOOPBACK
 from rag_harness.recording.playback import Playback
@@ -113,5 +114,5 @@ def _is_qdrant(url: Any, settings: Settings) -> bool:
 
 
 def _stop(request: pytest.FixtureRequest, error: Exception) -> NoReturn:
-    request.session.shouldstop = f"rag_harness: {error}"
-    raise pytest.fail.Exception(str(error), pytrace=False) from None
+    stop(request.session, error)
+    raise failed(error) from None

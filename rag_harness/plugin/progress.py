@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rag_harness.shown.terminal import line as inert
 from rag_harness.work import listening
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Progress:
 
         tally, bar = self._tally, next(bar for least, bar in _BARS if columns >= least)
         room = columns - 1 - len("rag ") - (bar + 1 if bar else 0)
-        work, now = self._work.text(), monotonic()
+        work, now = inert(self._work.text()), monotonic()
         parts = tally.parts(now, self._in_flight())
         said = _fitting([*parts[:1], *([work] if work else []), *parts[1:]], room)
         style = "red" if tally.errors else "none"

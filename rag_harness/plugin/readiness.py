@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import pytest
+from rag_harness.plugin.screen import usage_error
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
@@ -38,7 +38,7 @@ class Readiness:
         try:
             self._check(selected)
         except PrerequisiteError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise usage_error(error) from None
 
     def _check(self, selected: Collected) -> None:
         from rag_harness.pipelines import built_in

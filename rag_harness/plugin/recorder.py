@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.files.full_disk import naming, unwritable
+from rag_harness.plugin.screen import usage_error
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Recorder:
         except PrerequisiteError:
             return  # a setting that cannot be used: collection says so
         except OSError as error:
-            raise pytest.UsageError(f"What an earlier run left behind cannot be taken over: {error}") from None
+            raise usage_error(f"What an earlier run left behind cannot be taken over: {error}") from None
 
     def _be_alone(self) -> None:
         """Keep other runs out of the output folder: two would ask, and pay for, the same trials."""
@@ -97,12 +98,12 @@ class Recorder:
             output.mkdir(parents=True, exist_ok=True)
             self._alone.enter_context(alone(output / _LOCK))
         except HeldError as error:
-            raise pytest.UsageError(
+            raise usage_error(
                 f"Another run is writing to {output}: {error.by}. Both would ask the same questions. Start this one "
                 f"again when that has ended, and it takes its answers over; or give it a folder: --rag-output=DIR"
             ) from None
         except OSError as error:
-            raise pytest.UsageError(
+            raise usage_error(
                 f"Results cannot be written to {output}: {error.strerror or error}. Choose a folder that can be "
                 f"written: --rag-output=DIR"
             ) from None

@@ -9,6 +9,7 @@ import pytest
 
 from rag_harness.files.log import log
 from rag_harness.plugin.readiness import to_run
+from rag_harness.plugin.screen import write_lines
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class RecordingReport:
             line = _forecast(session, self._trials, selected)
             if line:
                 terminal.ensure_newline()
-                terminal.line(line)
+                write_lines(terminal, [line])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

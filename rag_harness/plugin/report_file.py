@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rag_harness.plugin.afterwards import after_tests, tried
+from rag_harness.plugin.screen import write_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,4 +54,4 @@ class ReportFile:
         """Say where the report is, below everything else."""
         yield
         if self._said:
-            terminalreporter.line(self._said)
+            write_lines(terminalreporter, [self._said])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
+from rag_harness.plugin.screen import usage_error
 
 if TYPE_CHECKING:
     from rag_harness.plugin.collected import Collected
@@ -35,7 +35,7 @@ class Slices:
         try:
             measures = self._read(experiments)
         except PrerequisiteError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise usage_error(error) from None
         for measure in measures:
             for experiment in experiments:
                 self._record.want(experiment, measure)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rag_harness.plugin.screen import write_section
+
 if TYPE_CHECKING:
     import pytest
 
@@ -43,9 +45,8 @@ class SummarySection:
         from rag_harness.report.scorecard import scorecard_lines
         from rag_harness.settings.prices import prices_of
 
-        terminal.section("rag scorecard", sep="=")
         lines = scorecard_lines(self._record.tables, suites, prices_of(self._session.settings))
-        terminal.line("\n".join(lines))
+        write_section(terminal, "rag scorecard", lines)
 
     def _write_pairwise(self, terminal: pytest.TerminalReporter) -> None:
         """Print how the experiments differ, where two or more were judged on the same cases."""
@@ -53,8 +54,7 @@ class SummarySection:
             return
         from rag_harness.report.pairwise_lines import pairwise_lines
 
-        terminal.section("rag pairwise", sep="=")
-        terminal.line("\n".join(pairwise_lines(self._record.pairwise)))
+        write_section(terminal, "rag pairwise", pairwise_lines(self._record.pairwise))
 
     def _write_slices(self, terminal: pytest.TerminalReporter) -> None:
         """Print which experiment wins on which slice, where that was asked for and two ran on the same data."""
@@ -63,8 +63,7 @@ class SummarySection:
         from rag_harness.report.standing_lines import standing_lines
 
         if lines := standing_lines(self._record.standings):
-            terminal.section("rag slices", sep="=")
-            terminal.line("\n".join(lines))
+            write_section(terminal, "rag slices", lines)
 
     def _write_abstention(self, terminal: pytest.TerminalReporter) -> None:
         """Print what confidence is worth, where a pipeline states one."""
@@ -72,8 +71,7 @@ class SummarySection:
             return
         from rag_harness.report.abstention import abstention_lines
 
-        terminal.section("rag abstention", sep="=")
-        terminal.line("\n".join(abstention_lines(self._record.abstentions)))
+        write_section(terminal, "rag abstention", abstention_lines(self._record.abstentions))
 
     def _write_noise(self, terminal: pytest.TerminalReporter) -> None:
         """Print where the noise is, where queries were to be answered again."""
@@ -81,12 +79,10 @@ class SummarySection:
             return
         from rag_harness.report.noise_lines import noise_lines
 
-        terminal.section("rag noise", sep="=")
-        terminal.line("\n".join(noise_lines(self._record.noises)))
+        write_section(terminal, "rag noise", noise_lines(self._record.noises))
 
     def _write_own(self, terminal: pytest.TerminalReporter) -> None:
         from rag_harness.report.sections import own_sections
 
         for name, lines in own_sections(self._record.tables):
-            terminal.section(f"rag {name}", sep="=")
-            terminal.line("\n".join(lines))
+            write_section(terminal, f"rag {name}", [part for line in lines for part in line.split("\n")])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rag_harness.plugin.collected import Collected, of_items
+from rag_harness.plugin.screen import write_lines, write_section
 from rag_harness.plugin.session import RagSession
 from rag_harness.types import GOLDEN
 
@@ -111,14 +112,11 @@ def write_summary(
 
     settings = session.settings
     tables = {name: table for name, table in record.tables.items() if name != GOLDEN}
-    terminal.section("rag", sep="=")
-    terminal.line(f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}")
+    about = f"profile {settings.profile}, mode {settings.mode}, {answers_by(tables)}"
     lines = [*summary_lines(summarise(tables)), *stage_lines(tables), *speed_lines(tables, settings.concurrency)]
     lines += [*draft_lines(tables), *_placed(tables), *_settled(record)]
-    for line in [*lines, *_became_of_rows(recorder, tables, session), *more]:
-        terminal.line(line)
-    for line in _errors(tables, settings):
-        terminal.line(line, red=True)
+    write_section(terminal, "rag", [about, *lines, *_became_of_rows(recorder, tables, session), *more])
+    write_lines(terminal, _errors(tables, settings), red=True)
 
 
 def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:

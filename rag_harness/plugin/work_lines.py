@@ -8,6 +8,8 @@ from contextlib import suppress
 from threading import Event, Thread
 from typing import Any
 
+from rag_harness.shown.terminal import line
+
 
 class WorkLines:
     """Writes while the block lasts.
@@ -43,13 +45,13 @@ class WorkLines:
         while not self._ended.wait(self.seconds):
             text = self._text()
             if text:
-                self._write(f"rag: {text}\n")
+                self._write(f"rag: {line(text)}\n")
 
-    def _write(self, line: str) -> None:
+    def _write(self, text: str) -> None:
         # Dots of pytest's may stand in the row; it does not know that a line of ours has ended it.
         written = self._writer.width_of_current_line
         begun = "\n" if written not in (0, self._ended_at) else ""
         self._ended_at = written
         # A reader that has gone is no reason for a run to fail.
         with suppress(OSError):
-            os.write(self._file, f"{begun}{line}".encode("utf-8", "replace"))
+            os.write(self._file, f"{begun}{text}".encode("utf-8", "replace"))

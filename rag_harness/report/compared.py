@@ -12,6 +12,7 @@ from rag_harness.report.comparison import Change, Comparison, compare, on_common
 from rag_harness.report.pairwise_lines import FIGURES, cut, figures, measure_said
 from rag_harness.report.saved_runs import read_run
 from rag_harness.report.summary import table
+from rag_harness.shown.terminal import say
 from rag_harness.stats import holm
 from rag_harness.stats.paired import Paired
 
@@ -49,7 +50,7 @@ def baselines_argument(parser: argparse.ArgumentParser) -> None:
 def run_compare(chosen: argparse.Namespace) -> int:
     """Print how B differs from A."""
     before, now = (read_run(named, chosen.baselines) for named in (chosen.first, chosen.second))
-    print("\n".join(compared_lines(before, now, chosen.measure)))
+    say(*compared_lines(before, now, chosen.measure))
     return 0
 
 

@@ -17,6 +17,7 @@ from rag_harness.report.comparison import lower_is_better
 from rag_harness.report.pairwise_lines import cut, measure_said
 from rag_harness.report.saved_runs import read_run
 from rag_harness.report.summary import table
+from rag_harness.shown.terminal import say
 from rag_harness.stats.inputs import UndefinedError
 from rag_harness.stats.paired import spread_of
 from rag_harness.stats.settling import Reach
@@ -64,7 +65,7 @@ def power_arguments(parser: argparse.ArgumentParser) -> None:
 def run_power(chosen: argparse.Namespace) -> int:
     """Print what the run can tell."""
     run = read_run(chosen.run_named, chosen.baselines)
-    print("\n".join(power_lines(run, chosen.difference, chosen.measure, chosen.slice)))
+    say(*power_lines(run, chosen.difference, chosen.measure, chosen.slice))
     return 0
 
 

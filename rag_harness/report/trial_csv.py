@@ -9,10 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from rag_harness.report.trial_records import Trials
+from rag_harness.shown.cells import cell
 
-_RUNS = tuple("=+-@\t\r\n＝＋－＠")
-"""How text begins that spreadsheets take for a formula: OWASP, CSV injection, and ASVS 1.2.10."""
-_MARK = "'"
 _NO_DOCUMENT = "-"
 _TO_QUOTE = re.compile(r"[\s%]|^-$")
 
@@ -27,7 +25,7 @@ class _Echo:
 def csv_lines(trials: Trials) -> Iterator[bytes]:
     """Yield the names of the columns and a line a trial, in UTF-8."""
     writer: Any = csv.writer(_Echo(), lineterminator="\r\n")
-    yield writer.writerow([_text(name) for name in trials.columns]).encode()
+    yield writer.writerow([cell(name) for name in trials.columns]).encode()
     for record in trials:
         yield writer.writerow([_cell(record[name]) for name in trials.columns]).encode()
 
@@ -39,13 +37,7 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
-    return _text(value if isinstance(value, str) else _joined(value))
-
-
-def _text(text: str) -> str:
-    """Return text with an apostrophe before what would run; one that is there gets another, so that none is lost."""
-    safe = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return _MARK + safe if safe.startswith((_MARK, *_RUNS)) else safe
+    return cell(value if isinstance(value, str) else _joined(value))
 
 
 def _joined(values: Sequence[str | int | None]) -> str:

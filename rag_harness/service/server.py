@@ -35,6 +35,7 @@ from rag_harness.service.starting import Starting
 from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
+from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
     import uvicorn
@@ -87,7 +88,7 @@ def _run(
 
     def loaded(error: BaseException | None) -> None:
         if error is None:
-            print(f"{options.experiment} answers at {url_of(options.host, port)}", flush=True)
+            say(f"{options.experiment} answers at {url_of(options.host, port)}")
         else:
             failures.append(error)
             server.should_exit = True

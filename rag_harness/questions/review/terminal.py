@@ -16,6 +16,7 @@ from typing import Any
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.questions.review.fields import changes_of, text_of
 from rag_harness.questions.review.rows import Row
+from rag_harness.shown.terminal import ask
 
 _SEQUENCE = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]")
 _NAMED = {"A": "up", "B": "down", "C": "right", "D": "left", "5~": "pageup", "6~": "pagedown"}
@@ -90,7 +91,7 @@ class Keyboard:
         """Return a line that somebody writes; empty where they interrupt it."""
         with self.lines():
             try:
-                return input(question)
+                return ask(question)
             except (EOFError, KeyboardInterrupt):
                 return ""
 
@@ -127,7 +128,7 @@ class Keyboard:
 
 def _key_of_line() -> str:
     try:
-        return input("a key, then enter: ")[:1] or "n"
+        return ask("a key, then enter: ")[:1] or "n"
     except (EOFError, KeyboardInterrupt):
         return "q"
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rag_harness.questions.marks import AFFECTED
 from rag_harness.questions.review.rows import ACCEPTED, REJECTED, Row, said_of, state_of
-from rag_harness.questions.review.safe import safe
 from rag_harness.questions.review.session import Session, told
 from rag_harness.questions.review.shown import Place, Shown
+from rag_harness.shown.terminal import block
 from rag_harness.types import NEGATIVE
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ LEAST = 3
 FEW_BEFORE, FEW_BEHIND = 6, 4
 """Lines of a page around a quote, where more of them are not asked for."""
 _COLOURS = {ACCEPTED: "green", REJECTED: "red"}
+_TAB = 4
 _LABELS = ("difficulty", "made_of", "kind", "hops", "linked", "overlap", "version_pair")
 
 
@@ -129,6 +130,11 @@ def _text(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(text, style, overflow="fold")
+
+
+def safe(text: str) -> str:
+    """Return a text that prints itself and does nothing else; its lines are kept."""
+    return block(text.expandtabs(_TAB))
 
 
 def _lines(console: Console, *shown: RenderableType) -> list[list[Segment]]:

@@ -6,7 +6,6 @@ One way for all: the harness's own log, uvicorn's, every library's, and Python's
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
@@ -17,6 +16,8 @@ import structlog
 from rag_harness.files.log import log as harness_log
 from rag_harness.service.observing.log_lines import Lines
 from rag_harness.service.observing.secrets_out import without_secrets
+from rag_harness.shown.logs import traceback
+from rag_harness.shown.terminal import line
 
 Format = Literal["json", "text"]
 Event = MutableMapping[str, Any]
@@ -25,7 +26,6 @@ _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
 _ACCESS = "uvicorn.access"
 _TALKATIVE = ("httpx", "httpx2", "httpcore", "openai", "urllib3")
 """Each of their requests is a line at level info; the trace has them."""
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @contextmanager
@@ -98,10 +98,10 @@ def _no_secrets(_: Any, __: str, event: Event) -> Mapping[str, Any]:
 
 
 def _one_line(_: Any, __: str, event: Event) -> Event:
-    """Escape what would move the cursor or begin a line of its own, tracebacks aside: JSON does so anyway."""
+    """Escape what would move the cursor or begin a line of its own: JSON does so anyway."""
     for name, value in event.items():
-        if isinstance(value, str) and name != "exception":
-            event[name] = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+        if isinstance(value, str):
+            event[name] = traceback(value) if name == "exception" else line(value)
     return event
 
 

@@ -42,8 +42,8 @@ def test_every_level_and_tracebacks_go_to_the_file_alone(
         "main INFO Indexed 512 chunks",
         "main ERROR e2-q2: failed",
     ]
-    assert written[3] == "Traceback (most recent call last):"
-    assert written[-1] == "ValueError: lost"
+    assert written[3] == "    Traceback (most recent call last):"
+    assert written[-1] == "    ValueError: lost"
     assert (caplog.records, capfd.readouterr()) == ([], ("", ""))
 
 

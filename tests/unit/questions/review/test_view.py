@@ -10,9 +10,8 @@ from rich.console import Console
 
 from rag_harness.questions.review.chosen import chosen
 from rag_harness.questions.review.rows import accepted
-from rag_harness.questions.review.safe import safe
 from rag_harness.questions.review.session import Session
-from rag_harness.questions.review.view import show
+from rag_harness.questions.review.view import safe, show
 from tests.unit.questions.review.drafts import HELD, ROWS, drafted, row, session
 from tests.unit.questions.shop import PAGES
 
@@ -57,7 +56,7 @@ def test_what_would_steer_the_terminal_is_written_out(tmp_path: Path) -> None:
     assert "\u202e" not in shown
     assert "\x9b" not in shown
     assert shown.count("\x1b[2J") == 1, "our own"
-    assert "a<1b>]0;owned<07>b<1b>[2J c" in shown
+    assert r"a\x1b]0;owned\x07b\x1b[2J \u202ec" in shown
     assert "[bold]d[/bold]" in shown
 
 

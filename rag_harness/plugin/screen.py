@@ -1,0 +1,63 @@
+"""What pytest prints of ours, in its terminal, its JUnit XML and the log of a CI job: others' text in it does nothing.
+
+``tests/unit/shown/test_no_way_around.py`` fails where a module of the plugin hands pytest a text in another way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from rag_harness.shown.terminal import block, line
+
+
+def write_section(terminal: pytest.TerminalReporter, title: str, lines: Iterable[str] = ()) -> None:
+    """Print a section of the summary."""
+    terminal.section(line(title), sep="=")
+    write_lines(terminal, lines)
+
+
+def write_lines(terminal: pytest.TerminalReporter, lines: Iterable[str], **markup: bool) -> None:
+    """Print lines; ``markup`` is pytest's: ``red=True``."""
+    for each in lines:
+        terminal.line(line(each), **markup)
+
+
+def usage_error(why: object) -> pytest.UsageError:
+    """Return what ends a run that cannot be as it was asked for."""
+    return pytest.UsageError(block(str(why)))
+
+
+def failed(why: object) -> BaseException:
+    """Return what fails a test, without a traceback."""
+    return pytest.fail.Exception(block(str(why)), pytrace=False)
+
+
+def stop(session: pytest.Session, why: object) -> None:
+    """Let no test follow."""
+    session.shouldstop = f"rag_harness: {block(str(why))}"
+
+
+def make_inert(report: pytest.TestReport) -> None:
+    """Make inert why a test failed or was skipped: its message, and what its assertion shows, have texts of others.
+
+    What a test itself has printed is its own, and stays as it is.
+    """
+    report.longrepr = _inert(report.longrepr)
+    if hasattr(report, "wasxfail"):
+        report.wasxfail = block(report.wasxfail)
+
+
+def _inert(found: Any) -> Any:
+    """Return what pytest shows of an exception with each text in it made inert; its own objects are changed."""
+    if isinstance(found, str):
+        return block(found)
+    if isinstance(found, (list, tuple)):
+        return type(found)(map(_inert, found))
+    if dataclasses.is_dataclass(found) and not isinstance(found, type):
+        for name, value in vars(found).items():
+            setattr(found, name, _inert(value))
+    return found

@@ -1,0 +1,69 @@
+r"""Text on a terminal, and in the log of a CI job: it prints itself and does nothing else.
+
+A terminal takes ``\x1b`` and C1 for commands. A runner of GitHub, Azure or TeamCity takes ``::error::`` at the start of
+a line, and ``##[error]`` anywhere in it, for commands. Here alone is printed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TextIO
+
+from rag_harness.shown.hidden import escaped, with_escapes
+
+_STARTS = re.compile(r"^(\s*)(?=::)")
+_BRACKET = re.compile(r"(##\w*)(?=\[)")
+_JSON_BRACKET = re.compile(r"#(#\w*)(?=\[)")
+_REDRAW = "\r\x1b[K"
+
+
+def line(text: str) -> str:
+    r"""Return text that is one line: a line break of its own is shown as ``\n``."""
+    return _BRACKET.sub(r"\1\\", _STARTS.sub(r"\1\\", escaped(text, kept="\t")))
+
+
+def block(text: str) -> str:
+    """Return text whose lines stay lines."""
+    return "\n".join(map(line, text.replace("\r\n", "\n").split("\n")))
+
+
+def json_block(text: str) -> str:
+    r"""Return JSON that means the same: what would act is written in JSON's own way, as ``\u001b``."""
+    safe = with_escapes(text, _json_escape, kept="\t\n")
+    return _JSON_BRACKET.sub(lambda found: rf"\u0023{found[1]}", safe)
+
+
+def say(*lines: str, to: TextIO | None = None) -> None:
+    """Print each text as a line; ``to`` is standard output where none is named."""
+    _write("".join(f"{line(each)}\n" for each in lines), to or sys.stdout)
+
+
+def say_block(text: str, to: TextIO | None = None) -> None:
+    """Print a text whose line breaks are ours: an error that says where it was found, say."""
+    say(*text.split("\n"), to=to)
+
+
+def say_json(text: str) -> None:
+    """Print JSON."""
+    _write(f"{json_block(text)}\n", sys.stdout)
+
+
+def ask(question: str) -> str:
+    """Return the line that somebody writes in answer; the question may have lines."""
+    return input(block(question))
+
+
+def redraw(text: str, to: TextIO) -> None:
+    """Write a text in place of the line that the cursor is in; an empty one clears it."""
+    _write(f"{_REDRAW}{line(text)}", to)
+
+
+def _write(text: str, to: TextIO) -> None:
+    to.write(text)
+    to.flush()
+
+
+def _json_escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(rf"\u{units[place : place + 4]}" for place in range(0, len(units), 4))
