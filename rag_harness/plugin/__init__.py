@@ -212,6 +212,17 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Make inert why questions could not become tests: the message may quote them."""
+    report = yield
+    if report.failed and is_used(collector.config):
+        make_inert(report)
+    return report
+
+
 def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
     """Let the report carry what judges said; where nothing can be kept any more, no test follows."""
     from rag_harness.errors import CriticalError

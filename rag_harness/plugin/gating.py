@@ -160,9 +160,9 @@ class GateKeeper:
         from rag_harness.gates import together, verdict_lines
 
         alone = [verdict for verdict in self.verdicts if not self._is_grouped(verdict)]
-        for verdict, line in zip(alone, verdict_lines(alone), strict=True):
+        for verdict, text in zip(alone, verdict_lines(alone), strict=True):
             colour = "red" if self._is_red(verdict) else _COLOURS.get(verdict.state, "yellow")
-            write_lines(terminal, [line], **{colour: True})
+            write_lines(terminal, text.split("\n"), **{colour: True})
         write_lines(terminal, together([each for each in self.verdicts if self._is_grouped(each)]), yellow=True)
 
     def _is_grouped(self, verdict: Verdict) -> bool:

@@ -41,14 +41,14 @@ def stop(session: pytest.Session, why: object) -> None:
     session.shouldstop = f"rag_harness: {block(str(why))}"
 
 
-def make_inert(report: pytest.TestReport) -> None:
+def make_inert(report: pytest.TestReport | pytest.CollectReport) -> None:
     """Make inert why a test failed or was skipped: its message, and what its assertion shows, have texts of others.
 
     What a test itself has printed is its own, and stays as it is.
     """
     report.longrepr = _inert(report.longrepr)
-    if hasattr(report, "wasxfail"):
-        report.wasxfail = block(report.wasxfail)
+    if (why := getattr(report, "wasxfail", None)) is not None:
+        vars(report).update(wasxfail=block(why))
 
 
 def _inert(found: Any) -> Any:

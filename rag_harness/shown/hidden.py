@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 # Controls, soft hyphen, marks of direction, fillers, joiners, ends of lines and paragraphs, invisible operators,
 # halves of characters, notes, shorthand, music, tags and selectors of variants beyond the first sixteen.
@@ -40,6 +41,7 @@ def with_escapes(text: str, escape: Callable[[str], str], kept: str = "") -> str
     return _FOUND.sub(lambda found: found[0] if found[1] or found[0] in kept else escape(found[0]), text)
 
 
+@lru_cache(4096)
 def python_escape(letter: str) -> str:
     r"""Return a character as Python writes it: ``\n``, ``\x1b``, ``\u202e``."""
     return letter.encode("unicode_escape").decode("ascii")

@@ -22,9 +22,8 @@ _ACTS = re.compile(
             r"@(?!(?<=[A-Za-z]@)\d{1,4}(?![\w.-]))",  # @octocat, me@example.com; recall@5 is neither
             r"#(?=\w)",  # #12, owner/repository#12
             r"(?<=[A-Za-z])-(?=\d)|(?<=\b[Gg][Hh][Ss][Aa])-",  # GH-12, TICKET-12, GHSA-xxxx-xxxx-xxxx
-            r":(?=/)",  # https://example.com
+            r":(?=[/a-z0-9+_-])",  # https://example.com, :tada:, whose end may be a colon of ours
             r"(?<=\b[Ww]{3})(?=\.)",  # www.example.com
-            r":(?=[a-z0-9+_-]+:)",  # :tada:
         )
     )
 )

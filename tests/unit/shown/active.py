@@ -45,7 +45,9 @@ def unseen(text: str, kept: str = "\n\t") -> list[str]:
     ]
 
 
-class _Read(HTMLParser):
+class Page(HTMLParser):
+    """What a browser makes of a page: its elements, their attributes, and the texts that are no code."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.tags: list[str] = []
@@ -82,9 +84,9 @@ class _Read(HTMLParser):
         self.others.append(decl)
 
 
-def read_html(text: str) -> _Read:
+def read_html(text: str) -> Page:
     """Return what a browser makes of a page."""
-    reader = _Read()
+    reader = Page()
     reader.feed(text)
     reader.close()
     return reader

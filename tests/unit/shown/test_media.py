@@ -8,7 +8,7 @@ import json
 import logging
 import sys
 from html import unescape
-from time import perf_counter
+from time import process_time
 
 import pytest
 from markdown_it import MarkdownIt
@@ -118,7 +118,7 @@ def test_what_is_said_goes_where_it_is_told(capsys: pytest.CaptureFixture[str]) 
 def test_a_long_text_takes_no_longer_a_letter_than_a_short_one(unit: str) -> None:
     """Two hundred kilobytes, the longest answer: a pattern that looks at each letter twice would take minutes."""
     text = unit * (200_000 // len(unit))
-    began = perf_counter()
+    began = process_time()
     shows = (
         terminal.line,
         terminal.block,
@@ -130,4 +130,4 @@ def test_a_long_text_takes_no_longer_a_letter_than_a_short_one(unit: str) -> Non
     )
     for show in (*shows, lambda it: [*markdown.code_block([it])]):
         show(text)
-    assert perf_counter() - began < 10
+    assert process_time() - began < 10
