@@ -101,16 +101,17 @@ def parsed(line: dict[str, str], trials: Trials) -> dict[str, Any]:
 def test_csv_says_all_that_records_say(output: Path, tmp_path: Path) -> None:
     write_csv(output, tmp_path / "t.csv")
     trials = read_trials(output)
-    # An empty list is an empty cell, and NUL, which many readers stop at, the replacement character.
+    # An empty list is an empty cell; NUL, which many readers stop at, is the replacement character, and what nobody sees
+    # is written out.
     expected = [
-        {name: value.replace("\0", "\ufffd") if isinstance(value, str) else value or None if value == [] else value
+        {name: is_kept(value).replace("\0", "\ufffd").replace("\u202e", r"\u202e") if isinstance(value, str) else value or None if value == [] else value
          for name, value in record.items()}
         for record in trials
     ]  # fmt: skip
     found = [parsed(line, trials) for line in read_back(tmp_path / "t.csv")]
     assert found == expected
     assert [line["answer"] for line in found[: len(ANSWERS)]] == [
-        is_kept(text).replace("\0", "\ufffd") for text in ANSWERS
+        is_kept(text).replace("\0", "\ufffd").replace("\u202e", r"\u202e") for text in ANSWERS
     ]
 
 
