@@ -163,7 +163,8 @@ class GateKeeper:
         for verdict, text in zip(alone, verdict_lines(alone), strict=True):
             colour = "red" if self._is_red(verdict) else _COLOURS.get(verdict.state, "yellow")
             write_lines(terminal, text.split("\n"), **{colour: True})
-        write_lines(terminal, together([each for each in self.verdicts if self._is_grouped(each)]), yellow=True)
+        for text in together([each for each in self.verdicts if self._is_grouped(each)]):
+            write_lines(terminal, text.split("\n"), yellow=True)
 
     def _is_grouped(self, verdict: Verdict) -> bool:
         """Whether a line says no more of a gate than its reason, which others have too."""

@@ -1,6 +1,6 @@
 "use strict";
 // Every trial: a list, one opened, two side by side; the fragment says which.
-// Strangers' texts become text nodes, never markup; direction marks stay within a <bdi>.
+// Strangers' texts become text nodes, never markup; direction marks are written out, and directions stay within a <bdi>.
 (() => {
 const STEP = 100, LONG = 20_000, MOST_WORDS = 2_000, MOST_VALUES = 200, SUPPORTED = 0.5;
 const { entries, keys } = Object;
@@ -8,12 +8,16 @@ const app = document.getElementById("app"), pick = (what) => app.querySelector(w
 const search = pick("#trials-q"), count = pick("[data-count]"), list = pick(".list"), panel = pick("[data-panel]"), headline = pick("#opened");
 app.hidden = false;
 
+/** What would turn the text around, or is no sign, is written out: \u202e. */
+const seen = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (one) => "\\u" + one.charCodeAt().toString(16).padStart(4, "0"));
+
 /** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
 	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
 	node.classList.add(...classes);
 	for (const one of inside.flat(Infinity)) {
-		if (one?.constructor !== Object) node.append(one || "");
+		if (typeof one === "string") node.append(seen(one));
+		else if (one?.constructor !== Object) node.append(one || "");
 		else for (const [name, value] of entries(one))
 			if (name.startsWith("on")) node[name] = value;
 			else if (value != null) node.setAttribute(name, value);
@@ -43,9 +47,10 @@ function fold(title, make) {
 /** One that would choke the page is cut. */
 function long(text, draw = Array.of, tag = "div") {
 	const box = el(tag + ".text", { dir: "auto", tabindex: -1 });
-	const all = () => { box.replaceChildren(...draw(text)); box.focus(); };
-	if (text.length <= LONG) box.append(...draw(text));
-	else box.append(...draw(text.slice(0, LONG)), "… ", button(`Show all ${whole(text.length)} characters`, all));
+	const drawn = (part) => draw(part).map((one) => typeof one === "string" ? seen(one) : one);
+	const all = () => { box.replaceChildren(...drawn(text)); box.focus(); };
+	if (text.length <= LONG) box.append(...drawn(text));
+	else box.append(...drawn(text.slice(0, LONG)), "… ", button(`Show all ${whole(text.length)} characters`, all));
 	return box;
 }
 const plain = (text) => long(text, undefined, "pre");

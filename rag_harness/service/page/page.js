@@ -8,12 +8,16 @@ const question = $("question"), file = $("file");
 
 // Elements
 
+/** What would turn the text around, or is no sign, is written out: \u202e. */
+const seen = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (one) => "\\u" + one.charCodeAt().toString(16).padStart(4, "0"));
+
 /** el("p.note", { title }, "text", [nodes]): plain objects are attributes, what is empty is left out. */
 function el(what, ...inside) {
 	const [tag, ...classes] = what.split("."), node = document.createElement(tag);
 	node.classList.add(...classes);
 	for (const one of inside.flat(Infinity)) {
-		if (one?.constructor !== Object) node.append(one || "");
+		if (typeof one === "string") node.append(seen(one));
+		else if (one?.constructor !== Object) node.append(one || "");
 		else for (const [name, value] of Object.entries(one))
 			if (name.startsWith("on")) node[name] = value;
 			else if (value != null) node.setAttribute(name, value);
@@ -241,15 +245,15 @@ class Turn {
 	append(piece) {
 		const last = this.answer.lastChild;
 		if (/^\[\s*source/i.test(piece)) this.answer.append(...this.marks(piece));
-		else if (last?.nodeType === Node.TEXT_NODE) last.appendData(piece);
-		else if (piece) this.answer.append(piece);
+		else if (last?.nodeType === Node.TEXT_NODE) last.appendData(seen(piece));
+		else if (piece) this.answer.append(seen(piece));
 	}
 
 	/** [Source 1] is one button, [Sources 1, 3] has one for each number; the letters stay as they are. */
 	marks(piece) {
 		const numbers = piece.match(/\b\d{1,6}\b/g) ?? [];
 		if (numbers.length === 1) return [this.mark(piece, Number(numbers[0]))];
-		return piece.split(/\b(\d{1,6})\b/).map((part, n) => n % 2 ? this.mark(part, Number(part)) : part);
+		return piece.split(/\b(\d{1,6})\b/).map((part, n) => n % 2 ? this.mark(part, Number(part)) : seen(part));
 	}
 
 	mark(text, number) {
