@@ -70,7 +70,8 @@ def test_nothing_of_it_acts_in_what_a_run_leaves(suite: Suite, asked: list[dict[
     assert [on_terminal(file.read_text(encoding="utf-8")) for file in (suite.path / "logs").glob("*.log")] == [[]]
     lines = (suite.path / "output" / "mine.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     rows = {str(row["query_id"]): row for row in map(json.loads, lines)}
-    assert [rows[f"q{number}"]["query"] for number in range(len(WHOLE))] == [text.strip() for text in WHOLE], "kept as they are"
+    asked_as = [rows[f"q{number}"]["query"] for number in range(len(WHOLE))]
+    assert asked_as == [text.strip() for text in WHOLE], "kept as they are"
     summary = (suite.path / "output" / "summary.json").read_text(encoding="utf-8")
     assert unseen(summary) == []
     json.loads(summary)
