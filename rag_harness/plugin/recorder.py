@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rag_harness.files.log import log
 from rag_harness.files.full_disk import naming, unwritable
+from rag_harness.files.log import log
 from rag_harness.plugin.screen import usage_error
 from rag_harness.types import GOLDEN, TrialId
 

@@ -12,7 +12,6 @@ from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, UnreadableError
 from rag_harness.files.log import log
 from rag_harness.identity import Made, code_digest, is_noting, note, noting
-from rag_harness.ingest.places import shown
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
@@ -28,6 +27,7 @@ from rag_harness.retrieval.shared import SharedReranker, SharedRetriever
 from rag_harness.retrieval.windows import WindowedRetriever, chunk_of_window, windows_of
 from rag_harness.retrieval.windows import source as windows_source
 from rag_harness.settings import Settings, access_of, affecting
+from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.files.room import naming, unwritable
+from rag_harness.files.full_disk import naming, unwritable
 
 
 @pytest.mark.parametrize(
