@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import BinaryIO
 
@@ -33,9 +34,10 @@ def serve() -> None:
     while question := questions.readline(200):
         kind, size = question.split()
         limit_next_file()
-        try:
+        answer = None
+        with suppress(MemoryError):
             answer = _answer(kind.decode(), questions.read(int(size)))
-        except MemoryError:
+        if answer is None:  # only here is what took the memory free again
             fault = Passing(f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut. Split it")
             _send(answers, fault.packed(), b"last")
             return

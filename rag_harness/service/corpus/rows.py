@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from rag_harness.ingest.parsed import GUESSED
+from rag_harness.ingest.parsed import GUESSED, read_in
 from rag_harness.retrieval.cuts import chunks_from, cuts_of
 from rag_harness.service.corpus.contents import Held
 from rag_harness.service.corpus.preparing import Prepared
@@ -22,10 +22,7 @@ from rag_harness.service.state.folder import DATABASE
 from rag_harness.service.state.problems import StateError
 from rag_harness.types import Document, Matrix
 
-_SHOWN = (
-    "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created, "
-    f"CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.{GUESSED}') END AS charset"
-)
+_SHOWN = "id, public_id, name, status, why, chunks, dropped, coverage, bytes, created"
 _WORDS = "id, name, text, title, metadata, pages, cuts, windows"
 
 
@@ -62,7 +59,7 @@ def fill(connection: sqlite3.Connection, row: int, prepared: Prepared, dropped: 
     own = prepared.indexed != prepared.chunks
     connection.execute(
         "UPDATE documents SET text = ?, title = ?, metadata = ?, pages = ?, cuts = ?, windows = ?, chunks = ?, "
-        "dropped = ?, coverage = ? WHERE id = ?",
+        "dropped = ?, coverage = ?, why = ? WHERE id = ?",
         (
             document.text,
             document.title,
@@ -73,11 +70,17 @@ def fill(connection: sqlite3.Connection, row: int, prepared: Prepared, dropped: 
             len(prepared.chunks),
             json.dumps(dropped),
             prepared.coverage,
+            _remark(document),
             row,
         ),
     )
     connection.execute("DELETE FROM points WHERE document_id = ?", (row,))
     return tuple(_add_point(connection, row, vector) for vector in prepared.vectors)
+
+
+def _remark(document: Document) -> str:
+    charset = document.metadata.get(GUESSED)
+    return f"It was {read_in(str(charset))}." if charset else ""
 
 
 def _add_point(connection: sqlite3.Connection, row: int, vector: Any) -> int:
@@ -162,7 +165,6 @@ def _info(row: sqlite3.Row) -> DocumentInfo:
         coverage=row["coverage"],
         bytes=row["bytes"],
         created=row["created"],
-        charset=str(row["charset"] or ""),
     )
 
 

@@ -39,9 +39,9 @@ class Serving:
 class DocumentInfo:
     """What is known of a document, without its text.
 
-    ``status`` is ``pending``, ``ready`` or ``failed`` (``why`` says why); ``dropped`` counts what was left out, by
-    reason; ``coverage`` is the share of the text's characters, blanks aside, that lie in chunks; ``charset`` is
-    what the file was read in where it does not say so itself.
+    ``status`` is ``pending``, ``ready`` or ``failed``; ``why`` says why it failed, or which charset was guessed;
+    ``dropped`` counts what was left out, by reason; ``coverage`` is the share of the text's characters, blanks aside,
+    that lie in chunks.
     """
 
     doc_id: str
@@ -53,4 +53,3 @@ class DocumentInfo:
     coverage: float | None
     bytes: int
     created: str
-    charset: str = ""

@@ -123,5 +123,4 @@ def _doc(info: DocumentInfo) -> Doc:
         coverage=info.coverage,
         bytes=info.bytes,
         created=info.created,
-        charset=info.charset,
     )

@@ -375,15 +375,16 @@ def test_a_charset_that_was_guessed_is_named_and_one_that_cannot_be_is_refused(t
         async with opened(tmp_path) as corpora:
             collection = corpora.get(DEFAULT)
             info = await collection.ingest("cafe.txt", german)
-            assert info.charset.startswith("cp125")
-            assert (await collection.ingest("a.txt", b"plain")).charset == ""
+            assert info.why.startswith("It was read as cp125")
+            assert collection.serving.document("cafe.txt").metadata["guessed_charset"].startswith("cp125")
+            assert (await collection.ingest("a.txt", b"plain")).why == ""
             with pytest.raises(ProblemError) as refused:
                 await collection.ingest("menu.txt", menu)
             assert "charset cannot be told: cp1250 fits as well as cp1252" in refused.value.detail
         async with opened(tmp_path, charset="latin-1") as corpora:
             collection = corpora.get(DEFAULT)
             info = await collection.ingest("menu.txt", menu)
-            assert info.charset == "latin-1"
+            assert info.why.startswith("It was read as latin-1, which the file does not say")
             assert "crème brûlée" in collection.serving.document("menu.txt").text
 
     asyncio.run(scenario())
