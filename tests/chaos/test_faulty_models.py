@@ -17,7 +17,6 @@ from tests.chaos.runs import Suite
 from tests.plugin.counting_server import running
 
 pytestmark = [pytest.mark.chaos, pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")]
-SHORT = {"bomb"}
 MOST_MB = 500
 """Of the process of a run: a run without faults takes 160."""
 
@@ -38,7 +37,7 @@ def memory_mb(process: int) -> float:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_run_ends_and_says_why(tmp_path: Path, model: FaultyModel, fault: str, is_long: bool) -> None:
-    if not is_long and fault not in SHORT:
+    if not is_long:
         pytest.skip("the unit tests of models have a short version of each")
     suite = Suite(tmp_path, model.url, 2)
     (tmp_path / "conftest.py").write_text("from rag_harness.models.chat import failures\nfailures._FIRST_WAIT = 0.01\n")
