@@ -150,3 +150,7 @@ ORDINARY = (
     "a\\b",
 )
 """Texts that mean nothing but what they say."""
+
+
+BATCHES = [list(CORPUS[n::8]) for n in range(8)]
+"""The corpus in parts: a test for each text would take longer than what it tests."""

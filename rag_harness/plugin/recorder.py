@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.files.full_disk import naming, unwritable
 from rag_harness.files.log import log
-from rag_harness.plugin.screen import usage_error
+from rag_harness.plugin.screen import stop_run, usage_error
 from rag_harness.types import GOLDEN, TrialId
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Recorder:
             self._take(report)
         except OSError as error:
             self.broken = error
-            stop(self._session.config, f"rag_harness: {self.told(error)}")
+            stop_run(self._session.config, self.told(error))
 
     def _take(self, report: pytest.TestReport) -> None:
         if hasattr(report, "rag_missed"):
@@ -301,14 +301,6 @@ class Recorder:
         """Damaged lines and rows that stood twice, moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
         return damaged + sum(file.repaired for file in self._files.values())
-
-
-def stop(config: pytest.Config, why: str) -> None:
-    """Have no test follow, in this process or in workers."""
-    for name in ("session", "dsession"):
-        runs = config.pluginmanager.get_plugin(name)
-        if runs is not None:
-            runs.shouldstop = why
 
 
 def stopped_by_us(config: pytest.Config) -> bool:

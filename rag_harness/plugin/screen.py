@@ -41,6 +41,14 @@ def stop(session: pytest.Session, why: object) -> None:
     session.shouldstop = f"rag_harness: {block(str(why))}"
 
 
+def stop_run(config: pytest.Config, why: object) -> None:
+    """Let no test follow, in this process or in workers."""
+    for name in ("session", "dsession"):
+        runs = config.pluginmanager.get_plugin(name)
+        if runs is not None:
+            runs.shouldstop = f"rag_harness: {block(str(why))}"
+
+
 def make_inert(report: pytest.TestReport | pytest.CollectReport) -> None:
     """Make inert why a test failed or was skipped: its message, and what its assertion shows, have texts of others.
 

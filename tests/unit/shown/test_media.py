@@ -14,73 +14,79 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rag_harness.shown import cells, html, logs, markdown, terminal
-from tests.hostile import CORPUS, ORDINARY
+from tests.hostile import BATCHES, ORDINARY
 from tests.unit.shown.active import in_csv, in_markdown, on_terminal, read_html, unseen
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_a_terminal_and_a_ci_job_obey_nothing(text: str) -> None:
-    assert on_terminal(terminal.line(text), kept="\t") == []
-    assert on_terminal(terminal.block(text)) == []
-    assert terminal.line(terminal.line(text)) == terminal.line(text)
+@pytest.mark.parametrize("texts", BATCHES)
+def test_a_terminal_and_a_ci_job_obey_nothing(texts: list[str]) -> None:
+    for text in texts:
+        assert on_terminal(terminal.line(text), kept="\t") == []
+        assert on_terminal(terminal.block(text)) == []
+        assert terminal.line(terminal.line(text)) == terminal.line(text)
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_json_on_a_terminal_obeys_nothing_and_means_the_same(text: str) -> None:
-    for shown in (json.dumps([text], ensure_ascii=False, indent=1), json.dumps([text])):
-        safe = terminal.json_block(shown)
-        assert on_terminal(safe) == []
-        assert json.loads(safe) == [text]
+@pytest.mark.parametrize("texts", BATCHES)
+def test_json_on_a_terminal_obeys_nothing_and_means_the_same(texts: list[str]) -> None:
+    for text in texts:
+        for shown in (json.dumps([text], ensure_ascii=False, indent=1), json.dumps([text])):
+            safe = terminal.json_block(shown)
+            assert on_terminal(safe) == []
+            assert json.loads(safe) == [text]
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_a_pull_request_links_fetches_runs_and_notifies_nothing(text: str) -> None:
-    plain, code = markdown.plain(text), markdown.code(text)
-    fenced = "\n".join(markdown.code_block([text, text]))
-    for page in (
-        plain,
-        f"# {plain}",
-        f"- {plain}  \n  **{plain}**. {plain}",
-        f"| {plain} | b |\n| --- | --- |\n| {plain} | b |\n\n<sub>{plain}</sub>",
-        f"<details><summary>{markdown.in_html(text)}</summary>\n\nin\n\n</details>",
-        f"- {code} after",
-        f"{fenced}\n\nafter",
-    ):
-        assert in_markdown(page) == [], page
-    assert MarkdownIt().render(plain).count("<") == 2, "a paragraph and nothing else"
-    assert MarkdownIt().enable("table").render(f"| a |\n| - |\n| {plain} |").count("<td") == 1
-    assert MarkdownIt().render(fenced).count("<pre>") == 1
+@pytest.mark.parametrize("texts", BATCHES)
+def test_a_pull_request_links_fetches_runs_and_notifies_nothing(texts: list[str]) -> None:
+    for text in texts:
+        plain, code = markdown.plain(text), markdown.code(text)
+        fenced = "\n".join(markdown.code_block([text, text]))
+        for page in (
+            plain,
+            f"# {plain}",
+            f"- {plain}  \n  **{plain}**. {plain}",
+            f"| {plain} | b |\n| --- | --- |\n| {plain} | b |\n\n<sub>{plain}</sub>",
+            f"<details><summary>{markdown.in_html(text)}</summary>\n\nin\n\n</details>",
+            f"- {code} after",
+            f"{fenced}\n\nafter",
+        ):
+            assert in_markdown(page) == [], page
+        assert MarkdownIt().render(plain).count("<") == 2, "a paragraph and nothing else"
+        assert MarkdownIt().enable("table").render(f"| a |\n| - |\n| {plain} |").count("<td") == 1
+        assert MarkdownIt().render(fenced).count("<pre>") == 1
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_a_spreadsheet_runs_nothing(text: str) -> None:
-    file = io.StringIO(newline="")
-    csv.writer(file, lineterminator="\r\n").writerows([["a", cells.cell(text), "b"]] * 2)
-    assert in_csv(file.getvalue()) == []
-    assert [len(row) for row in csv.reader(io.StringIO(file.getvalue(), newline=""))] == [3, 3]
+@pytest.mark.parametrize("texts", BATCHES)
+def test_a_spreadsheet_runs_nothing(texts: list[str]) -> None:
+    for text in texts:
+        file = io.StringIO(newline="")
+        csv.writer(file, lineterminator="\r\n").writerows([["a", cells.cell(text), "b"]] * 2)
+        assert in_csv(file.getvalue()) == []
+        assert [len(row) for row in csv.reader(io.StringIO(file.getvalue(), newline=""))] == [3, 3]
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_a_log_has_as_many_lines_as_records(text: str) -> None:
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(logs.OneLine("%(levelname)s %(message)s"))
-    logger = logging.Logger("own")
-    logger.addHandler(handler)
-    logger.error("said %s", text)
-    try:
-        raise ValueError(text)
-    except ValueError:
-        logger.error(text, exc_info=sys.exc_info())
-    said = stream.getvalue()
-    assert on_terminal(said) == []
-    assert [line.startswith("ERROR ") for line in said.splitlines() if not line.startswith("    ")] == [True, True]
+@pytest.mark.parametrize("texts", BATCHES)
+def test_a_log_has_as_many_lines_as_records(texts: list[str]) -> None:
+    for text in texts:
+        stream = io.StringIO()
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(logs.OneLine("%(levelname)s %(message)s"))
+        logger = logging.Logger("own")
+        logger.addHandler(handler)
+        logger.error("said %s", text)
+        try:
+            raise ValueError(text)
+        except ValueError:
+            logger.error(text, exc_info=sys.exc_info())
+        said = stream.getvalue()
+        assert on_terminal(said) == []
+        assert [line.startswith("ERROR ") for line in said.splitlines() if not line.startswith("    ")] == [True, True]
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_text_of_a_page_turns_nothing(text: str) -> None:
-    seen = html.visible(text)
-    assert unseen(seen, "\t\n\r") == []
+@pytest.mark.parametrize("texts", BATCHES)
+def test_text_of_a_page_turns_nothing(texts: list[str]) -> None:
+    for text in texts:
+        seen = html.visible(text)
+        assert unseen(seen, "\t\n\r") == []
 
 
 @pytest.mark.parametrize("text", ORDINARY)

@@ -39,7 +39,7 @@ from rag_harness.questions.review.view import show
 from rag_harness.results.causes import CauseLine, write_causes
 from rag_harness.service.observing.logs import logging_to
 from rag_harness.types import Case, Evidence, Query
-from tests.hostile import CORPUS, WHOLE
+from tests.hostile import BATCHES, CORPUS, WHOLE
 from tests.unit.questions.review.drafts import drafted, row, session
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.server import Reply, as_json, serving
@@ -123,12 +123,13 @@ def everywhere(text: str) -> list[Section]:
     return [Section("one", text, [*blocks, *more])]
 
 
-@pytest.mark.parametrize("text", CORPUS)
-def test_every_block_of_a_report_in_markdown(text: str) -> None:
-    page = markdown_of(text, everywhere(text))
-    usual = markdown_of("usual", everywhere("usual"))
-    assert in_markdown(page) == []
-    assert tags(page) == tags(usual)
+@pytest.mark.parametrize("texts", BATCHES)
+def test_every_block_of_a_report_in_markdown(texts: list[str]) -> None:
+    for text in texts:
+        page = markdown_of(text, everywhere(text))
+        usual = markdown_of("usual", everywhere("usual"))
+        assert in_markdown(page) == []
+        assert tags(page) == tags(usual)
 
 
 def tags(page: str) -> list[str]:
