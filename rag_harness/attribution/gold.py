@@ -185,8 +185,9 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
     """Yield how long each given chunk is, and the chunk of the index that it is a part of: by its id, or its text."""
     for chunk in given:
         for whole in holders:
-            is_part = len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text))
-            if whole.chunk_id == chunk.chunk_id or is_part:
+            is_same = whole.chunk_id == chunk.chunk_id
+            # Of a chunk that is known by its id a few words are enough, and none at all.
+            if len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text), 0 if is_same else None):
                 yield len(folded(chunk.text)), len(folded(whole.text))
 
 

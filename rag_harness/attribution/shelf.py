@@ -122,14 +122,16 @@ def bare(text: str) -> str:
     return " ".join(_WORDS.findall(_TAG.sub(" ", text).lower()))
 
 
-def is_part_of(text: str, whole: str) -> bool:
+def is_part_of(text: str, whole: str, least: int | None = None) -> bool:
     """Return whether a text, or what stands between its ellipses, is a part of ``whole``, which is bare.
 
-    A service may take marks off, or add some at an end: most of the characters are enough. A few are a part of much.
+    A service may take marks off, or add some at an end: most of the characters are enough. A few are a part of much,
+    so ``least`` of them must be.
     """
     for piece in map(bare, _ELLIPSIS.split(text)):
         most = int(len(piece) * _SAME_TEXT)
-        if most >= _LEAST_SAME and (piece[:most] in whole or piece[-most:] in whole):
+        is_enough = most >= (_LEAST_SAME if least is None else least)
+        if is_enough and (piece[:most] in whole or piece[len(piece) - most :] in whole):
             return True
     return False
 

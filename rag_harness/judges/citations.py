@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rag_harness.files.sources import text_digest
 from rag_harness.identity import code_digest
 from rag_harness.measures.judged import (
     Ask,
@@ -156,8 +155,8 @@ class CitationsOff:
 
     @cached_property
     def revision(self) -> str:
-        """Digest of the judge's own revision and of what is taken off before it is asked."""
-        return text_digest("\0".join([self._judge.revision, code_digest(__name__)]))
+        """The judge's own revision, and a digest of what is taken off before it is asked."""
+        return f"{self._judge.revision}+{code_digest(__name__)[:8]}"
 
     def opinion(self, material: Material, asks: Collection[Ask]) -> Opinion:
         plain = unmarked(material.answer, len(material.contexts))

@@ -97,7 +97,7 @@ def test_long_query_is_a_row(suite: Suite) -> None:
     suite.write_queries([{"query_id": "long", "query": "return " * 3000}, {"query_id": "short", "query": "lamp"}])
     result = suite.run("--rag-profile=embedded")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*retrieve: ModelCallError: The query 'return return*has 3002 tokens*"])
+    result.stdout.fnmatch_lines(["*retrieve: QueryTooLongError: The query 'return return*has 3002 tokens*"])
     _assert_clean(result)
     assert {row["query_id"]: row["status"] for row in suite.rows()} == {"long": "error", "short": "ok"}
 

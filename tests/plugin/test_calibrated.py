@@ -44,4 +44,6 @@ def test_another_judge_than_the_calibrated_one_fails_it(suite: Suite, monkeypatc
     suite.pytester.makeconftest('from rag_harness.judges import mock\nmock.MockJudge.revision = "2"\n')
     result = suite.run(GATE)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*mock-faithfulness.json is of another judge: revision*", "*, here 2. Hold this one*"])
+    result.stdout.fnmatch_lines(
+        ["*mock-faithfulness.json is of another judge: revision*", "*, here 2+*. Hold this one*"]
+    )

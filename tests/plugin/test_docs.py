@@ -43,7 +43,8 @@ def test_readme_pipeline(suite: Suite) -> None:
 def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
     (code,) = _blocks("docs/judging.md")
     suite.pytester.makepyfile("import pytest\npytestmark = pytest.mark.e3\n\n" + code)
-    suite.run().assert_outcomes(passed=4)
+    # The placeholder that the mock profile answers stands in no source.
+    suite.run().assert_outcomes(failed=4)
 
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has

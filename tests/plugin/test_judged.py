@@ -124,7 +124,7 @@ def test_another_judge_judges_again_without_answering_again(judged: Suite) -> No
     result = judged.run(MEASURES)
     result.stdout.fnmatch_lines(["answers: 4 resumed from the run of * UTC; 0 new"])
     assert len(asked(judged)) == 8
-    assert {line["revision"] for line in scores(judged)} == {MockJudge.revision, "2"}
+    assert {line["revision"].partition("+")[0] for line in scores(judged)} == {MockJudge.revision, "2"}
     judged.run(MEASURES)  # what is stored of the second judge is found, too
     assert len(asked(judged)) == 8
 
@@ -139,20 +139,20 @@ def test_a_changed_answer_is_judged_anew_and_its_old_scores_are_set_aside(judged
 
 
 def test_a_measure_that_a_gate_names_is_judged_without_being_listed(judged: Suite) -> None:
-    result = judged.run("--rag-gate=e3: faithfulness >= 0.1", "--rag-gate=e3: g_mean >= 0.99")
-    result.stdout.fnmatch_lines(["passed      e3: faithfulness >= 0.1*", "failed      e3: g_mean >= 0.99*"])
+    result = judged.run("--rag-gate=e3: faithfulness >= 0", "--rag-gate=e3: g_mean >= 0.99")
+    result.stdout.fnmatch_lines(["passed      e3: faithfulness >= 0*", "failed      e3: g_mean >= 0.99*"])
     assert {line["measure"] for line in scores(judged)} == {"faithfulness", "context_precision", "answer_relevancy"}
 
 
 def test_a_judge_that_fails_fails_no_trial_and_the_gate_says_why(judged: Suite) -> None:
     fail_with(judged, f'if "lamp" in self._material.question: raise RuntimeError("the judge is away")\n    {REAL}')
-    gate = "--rag-gate=e3: faithfulness >= 0.1"
+    gate = "--rag-gate=e3: faithfulness >= 0"
     result = judged.run(gate)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
             "e3: faithfulness: 1 of 4 have no verdict: RuntimeError: the judge is away",
-            "failed      e3: faithfulness >= 0.1*",
+            "failed      e3: faithfulness >= 0*",
             "*25.0% of 4 cases could not be measured, more than 5.0% (--rag-max-unmeasured)*",
         ]
     )
@@ -277,7 +277,7 @@ def test_scores_of_two_judges_are_not_compared(judged: Suite) -> None:
         conftest.write('\nmock.MockJudge.revision = "2"\n')
     result = judged.run(MEASURES, "--rag-compare=main", gate)
     first = f"mock/word-overlap (mock, {MockJudge.revision[:8]})"
-    said = f"the baseline was judged by {first}, this run by mock/word-overlap (mock, 2)"
+    said = f"the baseline was judged by {first}, this run by mock/word-overlap (mock, 2+"
     result.stdout.fnmatch_lines(["*e3: judged measures are not compared: the baseline was judged by mock*"])
     assert said in " ".join(result.stdout.str().split())
     result.stdout.no_fnmatch_line("  faithfulness *")
@@ -288,7 +288,7 @@ def test_a_disk_that_is_full_while_judging_ends_the_run(judged: Suite) -> None:
     with (judged.path / "conftest.py").open("a") as conftest:
         conftest.write(FULL)
     result = judged.run("--rag-measures=faithfulness", "--rag-concurrency=1")
-    result.stdout.fnmatch_lines(["*rag_harness: The journal*cannot be written*"])
+    result.stdout.fnmatch_lines(["*rag_harness: Answers that were paid for would be lost*the journal*cannot be written*"])
     assert "INTERNALERROR" not in result.stdout.str()
 
 

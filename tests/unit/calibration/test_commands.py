@@ -11,6 +11,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from rag_harness.calibration.saved import read_calibrations
+from rag_harness.judges.citations import CitationsOff
 from rag_harness.judges.mock import MockJudge
 from rag_harness.results.score import Author
 from tests.unit.calibration.runs import JUDGE, human_of, write_judged, write_lines
@@ -222,7 +223,7 @@ def test_answers_from_anywhere(
     write_lines(Path("labels.jsonl"), labels)
     assert main(["judge", "calibrate", "labels.jsonl", "--scores", str(scores)]) == 0
     (calibration,) = read_calibrations(Path("judges"))
-    assert calibration.judge.author == Author("mock", "mock/word-overlap", MockJudge.revision)
+    assert calibration.judge.author == Author("mock", "mock/word-overlap", CitationsOff(MockJudge()).revision)
     assert [label.score for label in calibration.labels] == [1.0, 0.0, 0.5]
     assert calibration.agreement["spearman"].value == pytest.approx(1)
     assert "the first says 0 of everything" in " ".join(capsys.readouterr().out.split())

@@ -52,7 +52,7 @@ def told_once(monkeypatch: pytest.MonkeyPatch, act: Callable[[str], None]) -> li
         lines.append(line)
         threading.Thread(target=act, args=(line,)).start()
 
-    monkeypatch.setattr(server, "print", said, raising=False)
+    monkeypatch.setattr(server, "say", said)
     return lines
 
 
