@@ -6,7 +6,7 @@ import re
 
 FEWEST = 4
 """Words that say where a text is from: "45 days" stands anywhere."""
-_LINK = re.compile(r"!?\[([^\]\n]{0,500})\]\([^)\n]{0,500}\)")
+_LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\n]{0,200}\)")
 _TAG = re.compile(r"<[^<>\n]{1,200}>")
 _NUMBER = re.compile(r"(?m)(?:^[ \t>]*|(?<=[.:;!?]\s))\d{1,2}[.)](?=\s)")
 """Of an item of a list: at the begin of a line, or of a sentence where lines have been joined."""

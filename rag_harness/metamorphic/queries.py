@@ -21,12 +21,12 @@ _POLITE = (
     ("Hello, please help me with this: ", " Thanks in advance!"),
     ("Excuse me, I would like to know: ", " Many thanks!"),
 )
-_WORD = r"[^\W\d_][\w’'-]{0,60}"
+_WORD = r"[^\W\d_][\w’'-]{0,30}"
 _ITEM = rf"{_WORD}(?: {_WORD}){{0,2}}"
 _LISTS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?<![\w’'-])(?P<items>{_WORD}(?:, {_ITEM}){{1,20}}?)(?P<comma>,?) (?P<word>and|or) (?P<last>{_WORD})",
+        rf"(?<![\w’'-])(?P<items>{_WORD}(?:, {_ITEM}){{1,10}}?)(?P<comma>,?) (?P<word>and|or) (?P<last>{_WORD})",
         rf"\b(?:both|between|either) (?P<items>{_WORD})(?P<comma>) (?P<word>and|or) (?P<last>{_WORD})",
         rf"\b(?P<items>[A-Z]{_WORD})(?P<comma>) (?P<word>and|or) (?P<last>[A-Z]{_WORD})",
     )

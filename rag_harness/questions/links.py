@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from rag_harness.questions.collection import Collection
 from rag_harness.types import Document
 
-_TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,300})?>?(?:\s[^)]{0,200})?\)")
+_TARGET = re.compile(r"\]\(<?([^)<>#?\s]{1,300})(?:[#?][^)\s]{0,100})?>?(?:\s[^)]{0,200})?\)")
 _FOUND = 3
 """Pages that a search adds."""
 

@@ -288,7 +288,9 @@ def test_a_disk_that_is_full_while_judging_ends_the_run(judged: Suite) -> None:
     with (judged.path / "conftest.py").open("a") as conftest:
         conftest.write(FULL)
     result = judged.run("--rag-measures=faithfulness", "--rag-concurrency=1")
-    result.stdout.fnmatch_lines(["*rag_harness: Answers that were paid for would be lost*the journal*cannot be written*"])
+    result.stdout.fnmatch_lines(
+        ["*rag_harness: Answers that were paid for would be lost*the journal*cannot be written*"]
+    )
     assert "INTERNALERROR" not in result.stdout.str()
 
 

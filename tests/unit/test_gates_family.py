@@ -81,9 +81,9 @@ def test_ten_gates_at_their_thresholds_are_rarely_wrong_together() -> None:
     def judged(gate: Gate) -> Verdict:
         return judge(gate, suites)
 
-    for _ in range(25):
+    for _ in range(12):
         suites = {f"s{n}": of(*(rng.random(100) < 0.8).astype(float)) for n in range(10)}
         wrong["alone"] += any(judged(gate).state != "inconclusive" for gate in gates)
         wrong["together"] += any(each.state != "inconclusive" for each in judged_together(gates, 0.95, judged))
-    assert wrong["alone"] >= 8
-    assert wrong["together"] <= 3
+    assert wrong["alone"] >= 4
+    assert wrong["together"] <= 1
