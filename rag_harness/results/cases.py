@@ -19,6 +19,12 @@ from rag_harness.types import Case, Evidence, Query
 CASES = "cases"
 """Folder beside the result files."""
 _KEYS = {"case_id", "query", "inputs", "query_type", "labels", "answerable", "ground_truth", "qrels", "evidence"}
+_TYPES: Mapping[str, type] = {
+    **dict.fromkeys(("case_id", "query", "query_type", "ground_truth", "justification", "passage"), str),
+    **dict.fromkeys(("inputs", "labels", "qrels"), dict),
+    **dict.fromkeys(("evidence", "expected"), list),
+    "answerable": bool,
+}
 _NO_CASE = (ValueError, KeyError, TypeError, AttributeError)
 
 
@@ -107,6 +113,8 @@ class CaseFile:
             content = read_json(line)
             if not content.keys() >= _KEYS:
                 _case(content)  # says what is missing
+            if not isinstance(content["case_id"], str) or not isinstance(content["labels"], dict):
+                _check_types(content)  # says which
             return content["case_id"], content["labels"]
         except _NO_CASE as error:
             raise self._damaged(number, error) from error
@@ -139,7 +147,20 @@ def _line(kept: KeptCase) -> bytes:
     return json.dumps(storable({**content, **more}), ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
+def _check_types(content: Mapping[str, Any]) -> None:
+    for key, kind in _TYPES.items():
+        if key in content and not isinstance(content[key], kind):
+            raise TypeError(f"{key} is {content[key]!r:.40}")
+    numbers, texts = content["qrels"].values(), [*content["labels"].values()]
+    texts += [quote[key] for quote in content["evidence"] for key in ("filename", "quote")]
+    if any(isinstance(each, bool) or not isinstance(each, int | float) for each in numbers):
+        raise TypeError("a value of qrels is no number")
+    if not all(isinstance(each, str) for each in texts):
+        raise TypeError("a label, or a part of the evidence, is no text")
+
+
 def _case(content: Mapping[str, Any]) -> KeptCase:
+    _check_types(content)
     case = Case(
         query=Query(content["case_id"], content["query"], content["inputs"]),
         query_type=content["query_type"],

@@ -106,21 +106,27 @@ def parse_score(line: bytes | str) -> ScoreLine | None:
     try:
         said = read_json(line)
         return ScoreLine(
-            measure=said["measure"],
+            measure=_text(said["measure"]),
             version=int(said["version"]),
-            experiment=said["experiment"],
-            query_id=said["query_id"],
-            row=said["row"],
-            gold=said.get("gold", ""),
-            author=Author(said["judge"], said["model"], said["revision"]),
+            experiment=_text(said["experiment"]),
+            query_id=_text(said["query_id"]),
+            row=_text(said["row"]),
+            gold=_text(said.get("gold", "")),
+            author=Author(_text(said["judge"]), _text(said["model"]), _text(said["revision"])),
             value=None if said["value"] is None else _finite(said["value"]),
-            reason=said.get("reason", ""),
+            reason=_text(said.get("reason", "")),
             undefined=bool(said.get("undefined")),
-            detail=said.get("detail") or {},
+            detail=dict((said.get("detail") or {}).items()),
             repeat=int(said.get("repeat") or 0),
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
+
+
+def _text(said: Any) -> str:
+    if not isinstance(said, str):
+        raise TypeError(f"{said!r:.40} is no text")
+    return said
 
 
 def _finite(said: Any) -> float:

@@ -79,16 +79,32 @@ class _Sources:
     def __init__(self, context: Sequence[Hit], document_of: Callable[[str], Document]) -> None:
         self._context, self._document_of = context, document_of
         self._read: dict[int, tuple[Document | None, Passages | None]] = {}
+        self._words: dict[Span, frozenset[str]] = {}
+        self._best: dict[tuple[int, Span], Span] = {}
 
     def citation(self, n: int, answer: str, mark: Mark) -> Citation:
         chunk = self._context[n - 1].chunk
         document, passages = self._source(n)
-        claim = _claim(answer, mark, passages.words if passages else frozenset())
-        start, end = passages.best(answer[slice(*claim)]) if passages else (0, 0)
+        claim = self._claim(answer, mark, passages.words if passages else frozenset())
+        # Thousands of marks may stand for one claim, a long one: it is looked for once.
+        if (n, claim) not in self._best:
+            self._best[n, claim] = passages.best(answer[slice(*claim)]) if passages else (0, 0)
+        start, end = self._best[n, claim]
         quote = document.text[start:end] if document else ""
         page = page_of(document, start) if document and quote else None
         url = url_of(document) if document else None
         return Citation(*claim, n, chunk.doc_id, section_of(chunk), page, url, quote, start, end)
+
+    def _claim(self, answer: str, mark: Mark, known: frozenset[str]) -> Span:
+        if mark.before[0] == mark.before[1]:
+            return mark.behind
+        before, behind = (_share(self._terms(answer, span), known) for span in (mark.before, mark.behind))
+        return mark.behind if before < _ENOUGH and behind > before else mark.before
+
+    def _terms(self, answer: str, span: Span) -> frozenset[str]:
+        if span not in self._words:
+            self._words[span] = terms(answer[slice(*span)])
+        return self._words[span]
 
     def _source(self, n: int) -> tuple[Document | None, Passages | None]:
         if n not in self._read:
@@ -105,15 +121,7 @@ class _Sources:
         return document, Passages(document.text, place) if place else None
 
 
-def _claim(answer: str, mark: Mark, known: frozenset[str]) -> Span:
-    before, behind = (_share(answer[slice(*span)], known) for span in (mark.before, mark.behind))
-    if mark.before[0] == mark.before[1]:
-        return mark.behind
-    return mark.behind if before < _ENOUGH and behind > before else mark.before
-
-
-def _share(claim: str, known: frozenset[str]) -> float:
-    words = terms(claim)
+def _share(words: frozenset[str], known: frozenset[str]) -> float:
     return len(words & known) / len(words) if words else 0.0
 
 

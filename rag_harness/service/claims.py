@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from rag_harness.prompts.cited import cited_sources
 from rag_harness.prompts.marks import CITATION
@@ -66,4 +66,5 @@ def _borders(inside: Sequence[Span], length: int) -> list[int]:
 
 
 def _sentence(borders: Sequence[int], at: int) -> Span:
-    return next((span for span in pairwise(borders) if span[0] <= at < span[1]), (borders[-2], borders[-1]))
+    place = min(bisect_right(borders, at), len(borders) - 1)
+    return borders[place - 1], borders[place]

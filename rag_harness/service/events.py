@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.errors import RagHarnessError
+from rag_harness.local_work import in_a_thread
 from rag_harness.pipelines.watched import watching
 from rag_harness.service.telling import Event, Telling, retrieval
 from rag_harness.types import PipelineOutput
@@ -54,7 +55,7 @@ async def events(
     try:
         while (event := await telling.next()) is not None:
             yield event
-        for event in _ending(work, shows, telling, strict):
+        for event in await _ending(work, shows, telling, strict):
             yield event
     finally:
         await _ended(work)
@@ -67,16 +68,17 @@ async def _ended(work: asyncio.Future[PipelineOutput]) -> None:
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _ending(work: asyncio.Future[PipelineOutput], shows: Shows, telling: Telling, strict: bool) -> Iterator[Event]:
+async def _ending(
+    work: asyncio.Future[PipelineOutput], shows: Shows, telling: Telling, strict: bool
+) -> Sequence[Event]:
     try:
         output = _result(work)
-        body = shows.answer(output)
+        # Citations of a long answer take a while to open.
+        body = await in_a_thread(lambda: shows.answer(output))
     except Exception as error:
-        yield from [Event("replace", {"answer": ""})] if telling.words else []
-        yield Event("error", shows.failure(error))
-    else:
-        yield from [retrieval(output.context)] if telling.context != output.context else []
-        yield from _told(body, telling.words, strict)
+        return [*([Event("replace", {"answer": ""})] if telling.words else []), Event("error", shows.failure(error))]
+    found = [retrieval(output.context)] if telling.context != output.context else []
+    return [*found, *_told(body, telling.words, strict)]
 
 
 def _result(work: asyncio.Future[PipelineOutput]) -> PipelineOutput:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 Span = tuple[int, int]
+_BLANK = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""All blank characters of Unicode."""
 
 # Not behind a letter that stands alone, as in "e.g. Oslo", and not before a small letter.
 _END = re.compile(r"(?<![\s.][A-Za-z])[.!?…][\"'”’)\]*_]*\s+(?=[^\sa-z])|[。！？][”’」』）]*\s*")
@@ -28,9 +30,7 @@ def sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
 def stripped(text: str, start: int, end: int, off: str = "") -> Span:
     """Return the span without blank space at either end, and without the characters of ``off`` before."""
     piece = text[start:end].rstrip()
-    kept = piece
-    while (shorter := kept.lstrip().lstrip(off)) != kept:
-        kept = shorter
+    kept = piece.lstrip(_BLANK + off)
     return start + len(piece) - len(kept), start + len(piece)
 
 

@@ -21,6 +21,9 @@ from rag_harness.reader.terms import figures, terms
 from rag_harness.types import Answer, Call, Decision, Hit
 
 _ASKED = Support("answer", "contexts")
+_COMPARED = 200
+_Claim = tuple[frozenset[str], frozenset[str]]
+"""Words and figures."""
 _CITATION = re.compile(rf"(?<!\s)\s*{CITATION.pattern}", re.IGNORECASE)
 _CLAIM = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
 _REPLACED = ("outdated", "superseded", "archived")
@@ -133,9 +136,12 @@ def varied(context: Sequence[Hit], answer: Answer) -> list[Hit]:
 def agreement(one: str, other: str) -> float:
     """Return the share of the claims of both answers that the other makes, too, in [0, 1].
 
-    A claim is a sentence or a line. The same claim has most of its words and all of its figures.
+    A claim is a sentence or a line. The same claim has most of its words and all of its figures. Of each answer the
+    first 200 are compared: each is held against all of the other.
     """
-    first, second = claims_of(one), claims_of(other)
+    first, second = (
+        [(terms(claim), figures(claim)) for claim in claims_of(answer)[:_COMPARED]] for answer in (one, other)
+    )
     if not first or not second:
         return float(first == second)
     made = [*(_is_in(claim, second) for claim in first), *(_is_in(claim, first) for claim in second)]
@@ -147,9 +153,9 @@ def claims_of(answer: str) -> list[str]:
     return [found for found in map(str.strip, _CLAIM.findall(_CITATION.sub("", answer))) if terms(found)]
 
 
-def _is_in(claim: str, others: Sequence[str]) -> bool:
-    wanted, numbers = terms(claim), figures(claim)
-    return any(len(wanted & terms(o)) >= ALIKE * len(wanted) and numbers <= figures(o) for o in others)
+def _is_in(claim: _Claim, others: Sequence[_Claim]) -> bool:
+    wanted, numbers = claim
+    return any(len(wanted & said) >= ALIKE * len(wanted) and numbers <= figured for said, figured in others)
 
 
 def _listed(value: Any) -> list[str]:

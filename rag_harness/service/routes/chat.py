@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from rag_harness.local_work import in_a_thread
 from rag_harness.reader.wire import RequestError
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.errors import EXPECTED, PROBLEM, problem_of
@@ -90,7 +92,7 @@ async def completions(
     if asked.stream:
         return StreamingResponse(_lines(found, completion, asked.include_usage), media_type=EVENTS)
     output = await while_waited_for(request, found.output())
-    return JSONResponse(completion.whole(_Shape().body(found, output)))
+    return JSONResponse(completion.whole(await in_a_thread(partial(_Shape().body, found, output))))
 
 
 async def _lines(found: Asking, completion: Completion, include_usage: bool) -> AsyncGenerator[str, None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
+from rag_harness.local_work import in_a_thread
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
@@ -53,7 +55,8 @@ async def query(
     found = await asking(request, principal, question, asked.collection, asked.debug)
     if wants_events(request):
         return streamed(found.events(_Shape()))
-    answered = found.shown(await while_waited_for(request, found.output()))
+    output = await while_waited_for(request, found.output())
+    answered: Answered = await in_a_thread(partial(found.shown, output))
     # https://www.w3.org/TR/server-timing/
     response.headers["Server-Timing"] = f"pipeline;dur={found.pipeline_ms:.1f}"
     return answered

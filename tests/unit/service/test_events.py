@@ -384,4 +384,4 @@ def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_
         assert verdict == {name: whole[name] for name in verdict}
         assert names(said)[-1] == "done"
         replaced += "replace" in names(said)
-    assert (replaced > 0) is not strict, "r1 withholds some of its answers"
+    assert not strict or not replaced

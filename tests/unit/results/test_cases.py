@@ -1,0 +1,43 @@
+"""Cases that are kept beside rows, and what is damaged in them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rag_harness.errors import DataError
+from rag_harness.results.cases import CaseFile, kept, write_cases
+from rag_harness.results.score import parse_score
+from rag_harness.types import Case, Query
+from tests.unit.results.test_scores import LINE
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"labels": None},
+        {"labels": {"a": 1}},
+        {"qrels": {"a.md": "x"}},
+        {"qrels": {"a.md": True}},
+        {"answerable": {}},
+        {"case_id": {"a": 1}},
+        {"evidence": [{"filename": "a.md", "quote": 7}]},
+    ],
+)
+def test_a_field_of_another_type_is_a_damaged_case(tmp_path: Path, damage: dict[str, object]) -> None:
+    write_cases(tmp_path, "data", [kept(Case(Query("q1", "How long?"), qrels={"a.md": 1}))])
+    file = CaseFile.place(tmp_path, "data")
+    file.write_text(json.dumps({**json.loads(file.read_text()), **damage}) + "\n")
+    with (
+        pytest.raises(DataError, match=r"data.jsonl:1: no case: TypeError"),
+        closing(CaseFile(tmp_path, "data")) as cases,
+    ):
+        _ = cases[0]
+
+
+@pytest.mark.parametrize("damage", [{"query_id": []}, {"detail": [1]}, {"row": None}, {"reason": {}}, {"judge": 3}])
+def test_a_score_with_a_field_of_another_type_is_none(damage: dict[str, object]) -> None:
+    assert parse_score(json.dumps({**json.loads(LINE.line()), **damage})) is None
