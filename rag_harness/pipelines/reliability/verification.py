@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 from rag_harness.calibration.told import FROM_ANSWER
@@ -140,7 +140,7 @@ def agreement(one: str, other: str) -> float:
     first 200 are compared: each is held against all of the other.
     """
     first, second = (
-        [(terms(claim), figures(claim)) for claim in claims_of(answer)[:_COMPARED]] for answer in (one, other)
+        [(terms(claim), figures(claim)) for claim in islice(_claims(answer), _COMPARED)] for answer in (one, other)
     )
     if not first or not second:
         return float(first == second)
@@ -148,9 +148,10 @@ def agreement(one: str, other: str) -> float:
     return sum(made) / len(made)
 
 
-def claims_of(answer: str) -> list[str]:
-    """Return the sentences and lines of an answer that say something, without citations."""
-    return [found for found in map(str.strip, _CLAIM.findall(_CITATION.sub("", answer))) if terms(found)]
+def _claims(answer: str) -> Iterator[str]:
+    """Yield the sentences and lines of an answer that say something, without citations."""
+    said = (found[0].strip() for found in _CLAIM.finditer(_CITATION.sub("", answer)))
+    return (claim for claim in said if terms(claim))
 
 
 def _is_in(claim: _Claim, others: Sequence[_Claim]) -> bool:
