@@ -26,22 +26,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
-from rag_harness.attribution.bench import Bench
-from rag_harness.attribution.commands import running
-from rag_harness.attribution.explain import Explainer
+from planted import explained
+
 from rag_harness.attribution.right import figures_of, needed_quotes, rightness
 from rag_harness.attribution.shelf import Shelf, says
-from rag_harness.engine.places import result_path
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
 from rag_harness.pipelines.generation import Generator, abstains
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Experiment
-from rag_harness.results.cases import kept, write_cases
-from rag_harness.results.causes import CauseLine
-from rag_harness.results.file import ResultFile
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
@@ -297,19 +291,6 @@ async def answered(study: Study, experiment: Experiment) -> list[ExperimentResul
     settings = study.parts.settings
     outcomes = [await run_trial(Trial("x1", case), experiment.pipeline, settings, "f") for case in study.cases]
     return [outcome.row for outcome in outcomes if outcome.row is not None]
-
-
-def explained(study: Study, experiment: Experiment, rows: Sequence[ExperimentResult], output: Path) -> list[CauseLine]:
-    file = ResultFile(result_path(output, "x1"))
-    for row in rows:
-        file.append(row)
-    file.close()
-    write_cases(output, QUERIES, map(kept, study.cases))
-    suite = SuiteRecord(data=QUERIES, file="x1.jsonl", fingerprints=["f"], total=len(rows), selected="all")
-    write_manifest(output, RunManifest(date=now(), settings={}, suites={"x1": suite}))
-    bench = Bench(lambda _: experiment, lambda _: "f", lambda _: study.data)
-    with running(output, study.parts) as runs:
-        return Explainer(output, bench, runs, worst=len(rows)).every()
 
 
 def main() -> None:

@@ -21,24 +21,15 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from rag_harness.attribution.bench import Bench
-from rag_harness.attribution.commands import running
-from rag_harness.attribution.explain import Explainer
+from planted import answered, explained, with_gold
+
 from rag_harness.attribution.right import needed_quotes, rightness
-from rag_harness.engine.places import result_path
-from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import run_trial
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel, Experiment
-from rag_harness.results.cases import kept, write_cases
 from rag_harness.results.causes import CauseLine
-from rag_harness.results.file import ResultFile
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
-from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Completion, Hit, Message, PipelineOutput, Query
@@ -406,38 +397,12 @@ def is_good(case: Case, answer: str) -> bool:
     return figures[0] <= figures[1] and len(words[0] & words[1]) >= 0.6 * len(words[0])
 
 
-async def answered(suite: Suite, experiment: Experiment, output: Path) -> dict[str, ExperimentResult]:
-    keep = PromptFiles(output).keep
-    rows: dict[str, ExperimentResult] = {}
-    for case in suite.cases:
-        outcome = await run_trial(Trial("x1", case), experiment.pipeline, suite.parts.settings, "f", keep)
-        assert outcome.row is not None
-        assert outcome.row.ok, outcome.row.why
-        rows[case.query.query_id] = outcome.row
-    return rows
-
-
-def explained(
-    suite: Suite, experiment: Experiment, rows: Mapping[str, ExperimentResult], output: Path
-) -> dict[str, CauseLine]:
-    file = ResultFile(result_path(output, "x1"))
-    for row in rows.values():
-        file.append(row)
-    file.close()
-    write_cases(output, QUERIES, map(kept, suite.cases))
-    record = SuiteRecord(data=QUERIES, file="x1.jsonl", fingerprints=["f"], total=len(rows), selected="all")
-    write_manifest(output, RunManifest(date=now(), settings={}, suites={"x1": record}))
-    bench = Bench(lambda _: experiment, lambda _: "f", lambda _: suite.data)
-    with running(output, suite.parts) as runs:
-        return {line.query_id: line for line in Explainer(output, bench, runs, worst=len(rows)).every()}
-
-
 def healthy(suite: Suite) -> dict[str, str]:
     """Run without a fault, print the causes of what failed, and return every answer."""
     with tempfile.TemporaryDirectory() as folder:
         output, experiment = Path(folder), suite.experiment("")
         rows = asyncio.run(answered(suite, experiment, output))
-        lines = explained(suite, experiment, rows, output)
+        lines = {line.query_id: line for line in explained(suite, experiment, list(rows.values()), output)}
     good = sum(case.answerable and is_good(case, rows[case.query.query_id].llm_answer) for case in suite.cases)
     counts = Counter((line.cause, line.detail) for line in lines.values())
     false = {id_: line for id_, line in lines.items() if any(_is(line, cause, fine) for cause, fine in NEW_KINDS)}
@@ -465,10 +430,10 @@ def planted(suite: Suite, fault: str, before: Mapping[str, str], shown: int, log
             new = {id_: altered(fault, was[id_], other) for id_, other in others.items()}
             acted = {id_ for id_ in good if new[id_] != was[id_]}
             suite.cases = [new.get(case.query.query_id, case) for case in suite.cases]
-            rows = {id_: _with_gold(row, new[id_]) if id_ in new else row for id_, row in rows.items()}
+            rows = {id_: with_gold(row, new[id_]) if id_ in new else row for id_, row in rows.items()}
         else:
             acted = {id_ for id_ in good if not is_good(was[id_], rows[id_].llm_answer)}
-        lines = explained(suite, experiment, rows, Path(folder))
+        lines = {line.query_id: line for line in explained(suite, experiment, list(rows.values()), Path(folder))}
     now_has = {case.query.query_id: case for case in suite.cases}
     counts, wrong, examples = Counter[str](acted=len(acted)), Counter[str](), dict[str, str]()
     for id_ in sorted(acted):
@@ -491,11 +456,6 @@ def planted(suite: Suite, fault: str, before: Mapping[str, str], shown: int, log
     for name, example in list(examples.items())[:shown]:
         print(f"        {name} <- {example}")
     return counts
-
-
-def _with_gold(row: ExperimentResult, case: Case) -> ExperimentResult:
-    said = {"ground_truth": case.ground_truth, "context_reference": case.context_reference}
-    return row.model_copy(update=said)
 
 
 def main() -> None:

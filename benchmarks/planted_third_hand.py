@@ -23,24 +23,15 @@ from pathlib import Path
 from typing import Any, TextIO
 from zlib import crc32
 
-from rag_harness.attribution.bench import Bench
-from rag_harness.attribution.commands import running
-from rag_harness.attribution.explain import Explainer
+from planted import answered, explained, with_gold
+
 from rag_harness.attribution.right import needed_quotes, rightness
-from rag_harness.engine.places import result_path
-from rag_harness.engine.rows import Trial
-from rag_harness.engine.trial import run_trial
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import Experiment
-from rag_harness.results.cases import kept, write_cases
 from rag_harness.results.causes import CauseLine
-from rag_harness.results.file import ResultFile
-from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
-from rag_harness.results.prompts import PromptFiles
-from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.lexical import Bm25Index
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Chunk, Completion, Hit, Message, PipelineOutput, Query, Usage
@@ -451,32 +442,6 @@ def _stems(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower())}
 
 
-async def answered(suite: Suite, experiment: Experiment, output: Path) -> dict[str, ExperimentResult]:
-    keep = PromptFiles(output).keep
-    rows: dict[str, ExperimentResult] = {}
-    for case in suite.cases:
-        outcome = await run_trial(Trial("x1", case), experiment.pipeline, suite.parts.settings, "f", keep)
-        assert outcome.row is not None
-        assert outcome.row.ok, outcome.row.why
-        rows[case.query.query_id] = outcome.row
-    return rows
-
-
-def explained(
-    suite: Suite, experiment: Experiment, rows: Mapping[str, ExperimentResult], output: Path
-) -> dict[str, CauseLine]:
-    file = ResultFile(result_path(output, "x1"))
-    for row in rows.values():
-        file.append(row)
-    file.close()
-    write_cases(output, QUERIES, map(kept, suite.cases))
-    record = SuiteRecord(data=QUERIES, file="x1.jsonl", fingerprints=["f"], total=len(rows), selected="all")
-    write_manifest(output, RunManifest(date=now(), settings={}, suites={"x1": record}))
-    bench = Bench(lambda _: experiment, lambda _: "f", lambda _: suite.data)
-    with running(output, suite.parts) as runs:
-        return {line.query_id: line for line in Explainer(output, bench, runs, worst=len(rows)).every()}
-
-
 def _title(line: CauseLine) -> str:
     return f"{line.cause}: {line.detail}" if line.detail else str(line.cause)
 
@@ -487,7 +452,7 @@ def healthy(fault: str = "") -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         experiment = suite.experiment(fault)
         rows = asyncio.run(answered(suite, experiment, Path(folder)))
-        lines = explained(suite, experiment, rows, Path(folder))
+        lines = {line.query_id: line for line in explained(suite, experiment, list(rows.values()), Path(folder))}
     good = {case.query.query_id for case in suite.cases if is_good(case, rows[case.query.query_id].llm_answer)}
     asked = sum(case.answerable for case in suite.cases)
     print(f"healthy{f' ({fault} box)' * bool(fault)}: {len(good)} of {asked} answerable are good; ", end="")
@@ -510,10 +475,10 @@ def planted(fault: str, before: Mapping[str, str], log: TextIO | None) -> Counte
             new = altered(fault, [case for case in suite.cases if case.answerable])
             acted = {id_ for id_ in good if new[id_] != was[id_]}
             suite.with_gold(new)
-            rows = {id_: _with_gold(row, new[id_]) if id_ in new else row for id_, row in rows.items()}
+            rows = {id_: with_gold(row, new[id_]) if id_ in new else row for id_, row in rows.items()}
         else:
             acted = {id_ for id_ in good if not is_good(was[id_], rows[id_].llm_answer)}
-        lines = explained(suite, experiment, rows, Path(folder))
+        lines = {line.query_id: line for line in explained(suite, experiment, list(rows.values()), Path(folder))}
     cases = {case.query.query_id: case for case in suite.cases}
     counts, wrong, examples = Counter[str](acted=len(acted)), Counter[str](), dict[str, str]()
     for id_ in sorted(acted):
@@ -541,11 +506,6 @@ def planted(fault: str, before: Mapping[str, str], log: TextIO | None) -> Counte
     if elsewhere:
         print(f"        of good answers that it left good: {dict(elsewhere)}")
     return counts
-
-
-def _with_gold(row: ExperimentResult, case: Case) -> ExperimentResult:
-    said = {"ground_truth": case.ground_truth, "context_reference": case.context_reference}
-    return row.model_copy(update=said)
 
 
 def _share(name: str, counts: Sequence[Counter[str]]) -> None:

@@ -2,9 +2,8 @@
 
 It does where a figure of the ground truth stands in no passage of the evidence, the answer has one of the evidence in
 its place, and would be right if the ground truth had that one too: a figure that is computed from the evidence stands
-in no passage either. Names of months and weekdays count as figures. The same
-figure in another unit contradicts it too. A figure's place is told by the words beside it, in
-the answer or in the evidence: "31 days" against "44 days".
+in no passage either. Names of months and weekdays count as figures. A figure's place is told by the words beside it, in
+the answer or in the evidence: "31 days" against "44 days". The same figure in another unit contradicts it, too.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _UNITS = {
 }  # fmt: skip
 """A unit by each of its names. "Pounds" are money and weight: one name, so that they never differ."""
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%‰°]|\$(?=\s?\d)")
-_MOST_FIGURES, _PERCENT = 12, 100
+_MOST_FIGURES = 12
 _SAYS_THE_SAME = 0.5
 """Share of the ground truth's words from which a sentence of a page is about the same."""
 
@@ -120,9 +119,8 @@ def _measured(text: str) -> Mapping[str, frozenset[str]]:
     tokens = [token.lower() for token in _TOKEN.findall(CITATION.sub(" ", text).replace("per mille", "‰"))]
     found: dict[str, set[str]] = {}
     for n, token in enumerate(tokens):
-        behind = [_UNITS.get(each, "") for each in tokens[n + 1 : n + 2]]
-        sign = _UNITS.get(tokens[n - 1]) if n and tokens[n - 1] in _SIGNS else ""
-        unit = sign or next(filter(None, behind), "")
+        before, behind = tokens[n - 1] if n else "", "".join(tokens[n + 1 : n + 2])
+        unit = _UNITS.get(before if before in _SIGNS else behind, "")
         for figure in figures_of(token) if unit else ():
             found.setdefault(figure, set()).add(unit)
     return {figure: frozenset(units) for figure, units in found.items()}
@@ -139,10 +137,11 @@ def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_
     wrong = [each for each in truth if each.figure not in {each.figure for each in said} | known | asked]
     # Of the only figure against one other there is nothing to mix up, whatever stands beside them.
     is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
+    given = asked | (known if len(case.evidence) > 1 else frozenset())
     for mine in wrong:
         summed = mine.figure in _summed({each.figure for each in truth} - {mine.figure})
         for its in right:
-            computed = _computed(its.figure, asked | (known if len(case.evidence) > 1 else frozenset()))
+            computed = _computed(its.figure, given)
             if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed and not summed:
                 yield mine, its
 
@@ -158,7 +157,7 @@ def _summed(figures: Iterable[str]) -> set[str]:
     """Return what the figures of one ground truth come to: "€87: €39, €19 and €29", or €45 less 15 %."""
     given = [value for value in map(_number, sorted(figures)) if value is not None][:_MOST_FIGURES]
     sums = [sum(some) for count in (2, 3, 4) for some in combinations(given, count)]
-    return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part <= _PERCENT)])
+    return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part <= 100)])
 
 
 def _written(values: Iterable[float]) -> set[str]:

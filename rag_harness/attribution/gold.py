@@ -8,7 +8,7 @@ from typing import Literal
 
 from rag_harness.attribution.contradicted import contradiction
 from rag_harness.attribution.right import carries, figures_of, needed_quotes, plain_terms, share
-from rag_harness.attribution.shelf import Shelf, bare, folded, is_part_of, says
+from rag_harness.attribution.shelf import LEAST_SAME, Shelf, bare, folded, is_part_of, says
 from rag_harness.measures.quotes import as_shown
 from rag_harness.reader.prompt import Source
 from rag_harness.reader.versions import SAME_THING, versions
@@ -187,7 +187,8 @@ def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Ite
         for whole in holders:
             is_same = whole.chunk_id == chunk.chunk_id
             # Of a chunk that is known by its id a few words are enough, and none at all.
-            if len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text), 0 if is_same else None):
+            least = 0 if is_same else LEAST_SAME
+            if len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text), least):
                 yield len(folded(chunk.text)), len(folded(whole.text))
 
 
@@ -200,7 +201,7 @@ def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> Quo
 
 def _of_page(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> list[RetrievedChunk]:
     """Return what came of a page: by its name, or by its text where a service has names of its own."""
-    page = bare(shelf.page_text(doc_id)) if shelf is not None else ""
+    page = shelf.bare_page(doc_id) if shelf is not None else ""
     known = shelf.documents if shelf is not None else {}
     return [
         chunk

@@ -9,7 +9,7 @@ from functools import cached_property
 from rag_harness.types import Chunk, Document
 
 _TAG, _WORDS, _ELLIPSIS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>"), re.compile(r"\w+"), re.compile(r"…|\.\.\.")
-_SAME_TEXT, _LEAST_SAME = 0.8, 24
+_SAME_TEXT, LEAST_SAME = 0.8, 24
 """Share of a text from its beginning or its end that is as the whole has it; so many characters of it at least."""
 _OUTDATED = ("outdated", "superseded", "archived", "deprecated")
 
@@ -27,6 +27,7 @@ class Shelf:
         self.chunks = {chunk.chunk_id: chunk for chunk in chunks or ()}
         self.documents = {document.doc_id: document for document in documents}
         self._folded: dict[str, str] = {}
+        self._bare: dict[str, str] = {}
 
     def holding(self, quote: str) -> list[Chunk]:
         """Return the chunks that say ``quote`` in one piece, white space folded."""
@@ -75,6 +76,12 @@ class Shelf:
             return self.documents[doc_id].text
         return "\n".join(chunk.text for chunk in self.of_page(doc_id))
 
+    def bare_page(self, doc_id: str) -> str:
+        """Return the words of a page's text alone; each page is read for it once."""
+        if doc_id not in self._bare:
+            self._bare[doc_id] = bare(self.page_text(doc_id))
+        return self._bare[doc_id]
+
     @cached_property
     def superseded(self) -> Mapping[str, str]:
         """Each outdated page, and the one that replaced it; empty where none is named."""
@@ -122,7 +129,7 @@ def bare(text: str) -> str:
     return " ".join(_WORDS.findall(_TAG.sub(" ", text).lower()))
 
 
-def is_part_of(text: str, whole: str, least: int | None = None) -> bool:
+def is_part_of(text: str, whole: str, least: int = LEAST_SAME) -> bool:
     """Return whether a text, or what stands between its ellipses, is a part of ``whole``, which is bare.
 
     A service may take marks off, or add some at an end: most of the characters are enough. A few are a part of much,
@@ -130,8 +137,7 @@ def is_part_of(text: str, whole: str, least: int | None = None) -> bool:
     """
     for piece in map(bare, _ELLIPSIS.split(text)):
         most = int(len(piece) * _SAME_TEXT)
-        is_enough = most >= (_LEAST_SAME if least is None else least)
-        if is_enough and (piece[:most] in whole or piece[len(piece) - most :] in whole):
+        if most >= least and (piece[:most] in whole or piece[len(piece) - most :] in whole):
             return True
     return False
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from rag_harness.errors import NoRoomError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says of a disk, or of a quota, that is full."""
 _BLOCK = 512
 _MIB = 1 << 20
 
@@ -69,7 +70,7 @@ def _reserve(file: Path, ahead: int) -> None:
         if hole < size:
             os.posix_fallocate(descriptor, hole, min(ahead, size - hole))
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in NO_ROOM:
             raise NoRoomError(f"There is no room for {file.name} ({error.strerror}). Make room on the disk.") from error
         # A file system that sets nothing aside, or knows no holes.
     finally:

@@ -231,7 +231,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         judged = item.config.stash[TRIALS].judged(trial, item.nodeid)
         again = item.config.stash[TRIALS].answered_again(trial)
     except CriticalError as error:
-        stop(item.session, error)
+        stop(item.config, error)
         return
     except CancelledError:
         return  # the run was stopped; what came back is in the journal

@@ -85,7 +85,7 @@ def rag_result(
         experiment = rag_session.experiment(rag_trial.experiment, rag_pipeline, module)
         shipped = _shipped(request, rag_trial, experiment)
     if shipped.critical:
-        stop(request.session, shipped.row.why)
+        stop(request.config, shipped.row.why)
     if shipped.error is not None:
         raise shipped.error
     return shipped.row
@@ -179,5 +179,5 @@ class _halting:  # noqa: N801 - a context manager reads as a verb
         from rag_harness.errors import CriticalError, PrerequisiteError
 
         if isinstance(error, (CriticalError, PrerequisiteError)):
-            stop(self._request.session, error)
+            stop(self._request.config, error)
             raise failed(error) from None

@@ -114,5 +114,5 @@ def _is_qdrant(url: Any, settings: Settings) -> bool:
 
 
 def _stop(request: pytest.FixtureRequest, error: Exception) -> NoReturn:
-    stop(request.session, error)
+    stop(request.config, error)
     raise failed(error) from None

@@ -36,12 +36,7 @@ def failed(why: object) -> BaseException:
     return pytest.fail.Exception(block(str(why)), pytrace=False)
 
 
-def stop(session: pytest.Session, why: object) -> None:
-    """Let no test follow."""
-    session.shouldstop = f"rag_harness: {block(str(why))}"
-
-
-def stop_run(config: pytest.Config, why: object) -> None:
+def stop(config: pytest.Config, why: object) -> None:
     """Let no test follow, in this process or in workers."""
     for name in ("session", "dsession"):
         runs = config.pluginmanager.get_plugin(name)

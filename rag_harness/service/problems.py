@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says where a disk is full."""
 _MOST_CHARACTERS = 200
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}

@@ -7,34 +7,21 @@ import json
 import socket
 import struct
 import time
-from collections import Counter
 from contextlib import suppress
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
-from typing import Any
+from http.server import BaseHTTPRequestHandler
+
+from tests.model_server import ModelServer
 
 MIB = 2**20
 
 
-class FaultyModel(ThreadingHTTPServer):
+class FaultyModel(ModelServer):
     """Answers as ``fault`` says; "" is as it should be."""
 
-    daemon_threads = True
-    request_queue_size = 128
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.fault, self.lock = "", Lock()
-        self.calls: Counter[str] = Counter()
-        self.sent = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that have left."""
+        super().__init__(_Handler)
+        self.fault, self.sent = "", 0
 
 
 class _Handler(BaseHTTPRequestHandler):

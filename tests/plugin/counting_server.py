@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import sleep
 from typing import Any, TypeVar
 
+from tests.model_server import ModelServer
 from tests.plugin.conftest import Suite
 
 Reply = Callable[[Any], str]
 """A request's body -> what the model says."""
 
 
-class CountingServer(ThreadingHTTPServer):
+class CountingServer(ModelServer):
     """Answers every question after ``delay`` seconds, with what ``reply`` says."""
 
-    daemon_threads = True
-    request_queue_size = 128
-
     def __init__(self, delay: float, reply: Reply) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.delay, self.reply = delay, reply
-        self.calls: Counter[str] = Counter()
         self.in_flight = self.most = 0
-        self.lock = threading.Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that were killed."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -11,10 +11,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.chaos.processes import members
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import CountingServer, counting_server, let_ask
 
@@ -42,19 +42,6 @@ def start(suite: Suite, *args: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "pytest", *ARGS, *args]
     with (suite.path / "out.txt").open("ab") as out:
         return subprocess.Popen(command, cwd=suite.path, stdout=out, stderr=out, start_new_session=True)
-
-
-def members(group: int) -> list[int]:
-    """Return the processes of a group, the youngest last."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[2]) == group and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return sorted(found)
 
 
 def kept(suite: Suite) -> set[str]:

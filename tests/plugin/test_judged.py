@@ -139,20 +139,20 @@ def test_a_changed_answer_is_judged_anew_and_its_old_scores_are_set_aside(judged
 
 
 def test_a_measure_that_a_gate_names_is_judged_without_being_listed(judged: Suite) -> None:
-    result = judged.run("--rag-gate=e3: faithfulness >= 0", "--rag-gate=e3: g_mean >= 0.99")
-    result.stdout.fnmatch_lines(["passed      e3: faithfulness >= 0*", "failed      e3: g_mean >= 0.99*"])
+    result = judged.run("--rag-gate=e3: faithfulness <= 0.5", "--rag-gate=e3: g_mean >= 0.99")
+    result.stdout.fnmatch_lines(["passed      e3: faithfulness <= 0.5*", "failed      e3: g_mean >= 0.99*"])
     assert {line["measure"] for line in scores(judged)} == {"faithfulness", "context_precision", "answer_relevancy"}
 
 
 def test_a_judge_that_fails_fails_no_trial_and_the_gate_says_why(judged: Suite) -> None:
     fail_with(judged, f'if "lamp" in self._material.question: raise RuntimeError("the judge is away")\n    {REAL}')
-    gate = "--rag-gate=e3: faithfulness >= 0"
+    gate = "--rag-gate=e3: faithfulness <= 0.5"
     result = judged.run(gate)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
             "e3: faithfulness: 1 of 4 have no verdict: RuntimeError: the judge is away",
-            "failed      e3: faithfulness >= 0*",
+            "failed      e3: faithfulness <= 0.5*",
             "*25.0% of 4 cases could not be measured, more than 5.0% (--rag-max-unmeasured)*",
         ]
     )

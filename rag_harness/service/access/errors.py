@@ -11,7 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from rag_harness.service.problems import NO_ROOM, ProblemError, no_room, shortened
+from rag_harness.files.room import NO_ROOM
+from rag_harness.service.problems import ProblemError, no_room, shortened
 from rag_harness.service.state.problems import StateError
 
 PROBLEM = "application/problem+json"

@@ -12,8 +12,9 @@ from rag_harness.errors import (
     UnreadableError,
 )
 from rag_harness.files.log import log
+from rag_harness.files.room import NO_ROOM
 from rag_harness.retrieval.indexes.live import LiveIndexError
-from rag_harness.service.problems import NO_ROOM, ProblemError, no_room
+from rag_harness.service.problems import ProblemError, no_room
 from rag_harness.service.state.problems import StateError
 
 

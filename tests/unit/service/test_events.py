@@ -357,11 +357,11 @@ def test_when_the_client_leaves_at_the_first_token_the_model_server_stops(
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_path: Path) -> None:
     parts = shipped_parts(tmp_path)
-    queries = [case.query for case in parts.data().cases][:40]
+    queries = [case.query for case in parts.data().cases][120:160]
     by_id = {document.doc_id: document for document in parts.data().documents}
-    r1 = experiment("r1", parts)
-    assert r1.prepare is not None
-    r1.prepare(queries)
+    r6 = experiment("r6", parts)
+    assert r6.prepare is not None
+    r6.prepare(queries)
 
     def shown(output: PipelineOutput) -> dict[str, Any]:
         said = output.answer
@@ -369,8 +369,8 @@ def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_
         return {**body(replace(output, context=())), "citations": [asdict(each) for each in found]}
 
     async def both(query: Query) -> tuple[dict[str, Any], list[Event]]:
-        whole = shown(await r1.pipeline.answer(query))
-        stream = events(lambda: r1.pipeline.answer(query), Shows(shown, SHOWS.failure), strict=strict)
+        whole = shown(await r6.pipeline.answer(query))
+        stream = events(lambda: r6.pipeline.answer(query), Shows(shown, SHOWS.failure), strict=strict)
         return whole, [event async for event in stream]
 
     async def all_of() -> list[tuple[dict[str, Any], list[Event]]]:
@@ -384,4 +384,4 @@ def test_the_shipped_answers_streamed_are_the_shipped_answers(strict: bool, tmp_
         assert verdict == {name: whole[name] for name in verdict}
         assert names(said)[-1] == "done"
         replaced += "replace" in names(said)
-    assert not strict or not replaced
+    assert (replaced > 0) is not strict, "r6 withholds some of its answers"

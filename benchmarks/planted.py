@@ -1,0 +1,64 @@
+"""What programs that plant faults share: trials are answered, written as a run, and explained like one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from rag_harness.attribution.bench import Bench
+from rag_harness.attribution.commands import running
+from rag_harness.attribution.explain import Explainer
+from rag_harness.dataset.data import Data
+from rag_harness.engine.places import result_path
+from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial import run_trial
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.results.cases import kept, write_cases
+from rag_harness.results.causes import CauseLine
+from rag_harness.results.file import ResultFile
+from rag_harness.results.manifest import QUERIES, RunManifest, SuiteRecord, now, write_manifest
+from rag_harness.results.prompts import PromptFiles
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Case
+
+
+class Asked(Protocol):
+    """What is asked of whom: the cases as they are now, their data, and the parts of a run."""
+
+    parts: RunParts
+    data: Data
+    cases: list[Case]
+
+
+async def answered(suite: Asked, experiment: Experiment, output: Path) -> dict[str, ExperimentResult]:
+    """Return the row of each case, by its id; what was sent to the model is kept in ``output``."""
+    keep = PromptFiles(output).keep
+    rows: dict[str, ExperimentResult] = {}
+    for case in suite.cases:
+        outcome = await run_trial(Trial("x1", case), experiment.pipeline, suite.parts.settings, "f", keep)
+        assert outcome.row is not None
+        assert outcome.row.ok, outcome.row.why
+        rows[case.query.query_id] = outcome.row
+    return rows
+
+
+def explained(suite: Asked, experiment: Experiment, rows: Sequence[ExperimentResult], output: Path) -> list[CauseLine]:
+    """Write rows as those of a run, and explain it as ``rag-harness explain`` does: nobody says what was planted."""
+    file = ResultFile(result_path(output, "x1"))
+    for row in rows:
+        file.append(row)
+    file.close()
+    write_cases(output, QUERIES, map(kept, suite.cases))
+    record = SuiteRecord(data=QUERIES, file="x1.jsonl", fingerprints=["f"], total=len(rows), selected="all")
+    write_manifest(output, RunManifest(date=now(), settings={}, suites={"x1": record}))
+    bench = Bench(lambda _: experiment, lambda _: "f", lambda _: suite.data)
+    with running(output, suite.parts) as runs:
+        return Explainer(output, bench, runs, worst=len(rows)).every()
+
+
+def with_gold(row: ExperimentResult, case: Case) -> ExperimentResult:
+    """Return a row as it would be of a case with other gold."""
+    said = {"ground_truth": case.ground_truth, "context_reference": case.context_reference}
+    return row.model_copy(update=said)
