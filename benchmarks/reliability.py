@@ -29,8 +29,6 @@ from rag_harness.calibration.confidence import brier, calibrated, expected_calib
 from rag_harness.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
 from rag_harness.kb.superseded import mark_superseded
 from rag_harness.measures.rot import StaleAnswer
-from rag_harness.pipelines.reliability.confidence import formula
-from rag_harness.pipelines.reliability.verification import Checked
 from rag_harness.prompts import load_prompts
 from rag_harness.reader.reader import read
 from rag_harness.results.cases import CaseFile
@@ -41,6 +39,8 @@ from rag_harness.stats.agreement import auroc
 from rag_harness.stats.estimate import Estimate, estimate
 from rag_harness.stats.inputs import Floats
 from rag_harness.stats.selective import promise, risk_coverage
+from rag_harness.studies.reliability.confidence import formula
+from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Case, Chunk, Hit
 
 KB = Path(__file__).parents[1] / "data" / "kb"

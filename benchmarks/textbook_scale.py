@@ -27,12 +27,12 @@ from side_by_side import show
 from rag_harness.dataset.queries import read_queries
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.textbook.assembly import Design
-from rag_harness.pipelines.textbook.assistant import CANDIDATES
 from rag_harness.protocols import Index
 from rag_harness.registry import resolve
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.settings.loading import load_settings
+from rag_harness.studies.textbook.assembly import Design
+from rag_harness.studies.textbook.assistant import CANDIDATES
 from rag_harness.types import Chunk, Query
 
 ROOT = Path(__file__).parents[1]

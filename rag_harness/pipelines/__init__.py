@@ -1,9 +1,9 @@
-"""One short file an experiment: ``e3_filtered_rag.py`` is experiment ``e3`` and writes ``e3_filtered_rag.jsonl``.
+"""What every pipeline is made of, and where experiments are found by their names.
 
-It lies here, or in a folder here for experiments that share more, as ``textbook/t1_headings.py`` does. Two underlines
-make the id of a variant: ``textbook/t1__boost0.py`` is ``t1-boost0``. Such a file has a function
-``build(parts) -> Experiment``. Other packages register theirs under the entry point ``rag_harness.pipelines``, e.g.
-``mine = my_package.my_pipeline:build``.
+The shipped experiments are files of ``studies/``. Other packages register theirs under the entry point
+``rag_harness.pipelines``: ``mine = my_package.my_pipeline:build``. A service is an experiment by its description
+(``endpoint/``). Studies, plugin, commands and service call this room; it imports no study, measure or judge.
+Public: the functions below, and ``parts.RunParts``. Begin reading with ``parts``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Suites that do not use the plugin import this file for the names of the experiments: what else it needs, it imports
 # where it needs it.
+STUDIES = Path(__file__).parents[1] / "studies"
 _FILE = r"([a-z]\d+)(?:__([a-z0-9]+)(?:_\w+)?|_[^\W_]\w*)"
 
 
@@ -35,10 +36,9 @@ def _experiment_of(stem: str) -> str:
 
 @lru_cache
 def _modules() -> dict[str, str]:
-    """Return the module of each experiment, below this one, from the names of the files; imports none of them."""
-    here = Path(__file__).parent
-    files = sorted([*here.glob("*.py"), *here.glob("*/*.py")])
-    found = {_experiment_of(file.stem): ".".join(file.relative_to(here).with_suffix("").parts) for file in files}
+    """Return the module of each experiment of ``studies/``, from the names of the files; imports none of them."""
+    files = sorted(STUDIES.glob("*/*.py"))
+    found = {_experiment_of(file.stem): f"rag_harness.studies.{file.parent.name}.{file.stem}" for file in files}
     return {name: module for name, module in found.items() if name}
 
 
@@ -90,7 +90,7 @@ def builder(experiment: str, settings: Settings | None = None) -> Callable[[Any]
         )
         return of_a_service
     if experiment in built_in():
-        build: Callable[[Any], Any] = import_module(f"{__name__}.{_modules()[experiment]}").build
+        build: Callable[[Any], Any] = import_module(_modules()[experiment]).build
         return build
     if experiment in _registered():
         registered_build: Callable[[Any], Any] = _registered()[experiment].load()

@@ -18,13 +18,13 @@ from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.meter import Meter
 from rag_harness.models.names import chat_name, embedder_name, reranker_name
 from rag_harness.once import Once
-from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import ChatModel
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import module_of, resolve
+from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import Settings, access_of, affecting
 from rag_harness.types import IndexSpec, Query

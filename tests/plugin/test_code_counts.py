@@ -62,7 +62,7 @@ def test_bm25_with_other_constants_answers_anew(tmp_path: Path, copy: Path) -> N
 
 def test_the_code_of_another_experiment_and_a_comment_leave_rows_alone(tmp_path: Path, copy: Path) -> None:
     ran(tmp_path, "e3")
-    with (copy / "pipelines/reliability/scales.py").open("a") as stream:
+    with (copy / "studies/reliability/scales.py").open("a") as stream:
         stream.write("\nANOTHER = 1\n")
     assert ran(tmp_path, "e3")[0] == 5
     with (copy / "models/rerankers/late_interaction.py").open("a") as stream:

@@ -52,7 +52,7 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
     pipeline, test, _ = _blocks("docs/add-an-experiment.md")
     # A copy of the package stands before the installed one, as if the file had been added to a clone.
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
-    (suite.path / "clone" / "rag_harness" / "pipelines" / "e5_short_context.py").write_text(pipeline)
+    (suite.path / "clone" / "rag_harness" / "studies" / "retail" / "e5_short_context.py").write_text(pipeline)
     monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
     suite.pytester.makepyfile(test_e5_short_context=test)
     suite.run("-m", "e5").assert_outcomes(passed=4, deselected=4)
@@ -63,7 +63,7 @@ def test_add_an_experiment(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_one_more_of_the_textbook_is_one_file(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, pipeline = _blocks("docs/add-an-experiment.md")
     shutil.copytree(ROOT / "rag_harness", suite.path / "clone" / "rag_harness")
-    (suite.path / "clone" / "rag_harness/pipelines/textbook/t6_short_sections.py").write_text(pipeline)
+    (suite.path / "clone" / "rag_harness/studies/textbook/t6_short_sections.py").write_text(pipeline)
     monkeypatch.setenv("PYTHONPATH", str(suite.path / "clone"))
     suite.pytester.makepyfile("import pytest\n@pytest.mark.t6\ndef test_t6(rag_result):\n    assert rag_result.ok")
     suite.run("-m", "t6").assert_outcomes(passed=4)

@@ -54,7 +54,7 @@ PARTS = {
     "short": """
         from dataclasses import replace
 
-        from rag_harness.pipelines.e3_filtered_rag import FilteredRag
+        from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
         from rag_harness.pipelines.generation import Generator
         from rag_harness.protocols import Experiment
         from rag_harness.retrieval.retrieval import spec_of

@@ -10,7 +10,7 @@ import pytest
 from rag_harness.results.row import parse_row
 from tests.plugin.conftest import Suite
 from tests.plugin.counting_server import counting_server
-from tests.unit.pipelines.textbook.book import PAGES
+from tests.unit.studies.textbook.book import PAGES
 
 TEST = """
 import pytest

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.reader.terms import terms
+from rag_harness.retrieval.rarity import Rarity
 from rag_harness.types import Chunk
 
 

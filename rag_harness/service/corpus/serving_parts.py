@@ -11,10 +11,10 @@ from rag_harness.errors import SettingsError
 from rag_harness.identity import note
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.pipelines.reliability.quality import Rarity
 from rag_harness.recording.cassettes import Cassettes
 from rag_harness.retrieval.indexes.live import LivePoints
 from rag_harness.retrieval.live_words import LiveWords
+from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.service.corpus.contents import Contents
 from rag_harness.service.corpus.live_terms import LiveTerms

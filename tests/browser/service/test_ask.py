@@ -23,7 +23,8 @@ def test_an_answer_with_its_verdict_and_citations(visit: Visit, stub: Stub) -> N
 
 
 def test_it_grows_while_it_comes(visit: Visit, stub: Stub) -> None:
-    stub.says = [*events()[:6], 0.5, *events()[6:]]
+    # Long enough for what is looked at meanwhile, on a machine that is busy.
+    stub.says = [*events()[:6], 3.0, *events()[6:]]
     page = visit()
     answer = asked(page, state="growing")
     assert "not checked yet" in answer.locator(".verdict").inner_text()

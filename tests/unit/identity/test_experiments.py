@@ -35,7 +35,18 @@ from rag_harness.settings.profiles import BUILT_IN_PROFILES
 from rag_harness.types import Query
 
 PACKAGE = Path(rag_harness.__file__).parent
-ROOMS = ("retrieval", "models", "chunking", "reader", "prompts", "pipelines", "contradictions", "calibration", "judges")
+ROOMS = (
+    "retrieval",
+    "models",
+    "chunking",
+    "reader",
+    "prompts",
+    "pipelines",
+    "studies",
+    "contradictions",
+    "calibration",
+    "judges",
+)
 ALL = sorted([*built_in(), "golden"])
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days. Refunds take 5 working days.\n\n"
@@ -169,7 +180,7 @@ def _imported_past_rooms(_: str, roots: Collection[str]) -> frozenset[str]:
     [
         ("models.rerankers.late_interaction", {"e3", "e4", "e3-plain", "r1", "golden"}, {"e1", "e2", "t1", "t3"}),
         ("retrieval.lexical", {"e3", "t3", "t3-rrf", "r1", "golden"}, {"e1", "e2", "t1"}),
-        ("pipelines.reliability.scales", {"r1", "r6"}, {"e1", "e3", "t1", "golden"}),
+        ("studies.reliability.scales", {"r1", "r6"}, {"e1", "e3", "t1", "golden"}),
         ("chunking.headings", {"t1", "t3"}, {"e1", "e3", "golden"}),
         ("chunking.fixed", {"t2"}, {"t1", "e2"}),
         ("reader.scoring", {"e1", "e2", "t5", "r1"}, {"golden"}),

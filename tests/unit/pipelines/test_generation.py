@@ -13,8 +13,6 @@ import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
 from rag_harness.pipelines import experiment as build
-from rag_harness.pipelines.e2_standard_rag import StandardRag
-from rag_harness.pipelines.e3_filtered_rag import FilteredRag
 from rag_harness.pipelines.generation import Generator, abstains, read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
@@ -24,6 +22,8 @@ from rag_harness.registry import resolve
 from rag_harness.retrieval import retrieval as retrieval_room
 from rag_harness.retrieval.retrieval import spec_of
 from rag_harness.settings.loading import load_settings
+from rag_harness.studies.retail.e2_standard_rag import StandardRag
+from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
 from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb

@@ -18,20 +18,20 @@ from rag_harness.errors import ModelCallError
 from rag_harness.local_work import in_a_thread
 from rag_harness.models.heard import listening
 from rag_harness.pipelines import experiment
-from rag_harness.pipelines.e1_baseline import Baseline
 from rag_harness.pipelines.generation import Generator
-from rag_harness.pipelines.reliability import replies
-from rag_harness.pipelines.reliability.thresholds import NORMAL
 from rag_harness.pipelines.trace import Trace
 from rag_harness.prompts import Prompts
 from rag_harness.service.citing import cited
 from rag_harness.service.events import Shows, events
 from rag_harness.service.telling import Event
+from rag_harness.studies.reliability import replies
+from rag_harness.studies.reliability.thresholds import NORMAL
+from rag_harness.studies.retail.e1_baseline import Baseline
 from rag_harness.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
-from tests.unit.pipelines.reliability.test_engine import ANSWER, PAGES, Finds, made
 from tests.unit.service.shipped import shipped_parts
 from tests.unit.service.streaming_model import streaming_model
+from tests.unit.studies.reliability.test_engine import ANSWER, PAGES, Finds, made
 
 QUERY = Query("q", "How long may I return a lamp?")
 SPLIT = ['{"answer"', ': "You can return a lamp', " within 45 days", ' [Source 1]."', "}"]

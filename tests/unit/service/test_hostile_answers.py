@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from rag_harness.pipelines.reliability.verification import agreement
 from rag_harness.service.citing import cited
 from rag_harness.service.sentences import stripped
+from rag_harness.studies.reliability.verification import agreement
 from rag_harness.types import Chunk, Document, Hit
 
 TEXT = "Lamps can be returned within 45 days. Every lamp is made by hand."

@@ -22,8 +22,8 @@ from rag_harness.service.openai_asked import asked_of
 from rag_harness.service.openai_shape import WITHDRAWN, Completion, error_body, models, usage_of
 from rag_harness.service.telling import Event
 from rag_harness.types import Answer, Call, Hit, PipelineOutput, Stage, Usage
-from tests.unit.pipelines.reliability.test_engine import ANSWER
 from tests.unit.service.test_events import QUERY, SPLIT, Searches, Streams, Waits, body, reliable
+from tests.unit.studies.reliability.test_engine import ANSWER
 
 MADE = Completion("r1", "chatcmpl-1", 1_700_000_000)
 CITED = {

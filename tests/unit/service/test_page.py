@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.pipelines import reliability
 from rag_harness.service import answering
+from rag_harness.studies import reliability
 
 pytest.importorskip("fastapi", reason="fastapi is not installed: pip install '.[service]'")
 

@@ -25,7 +25,7 @@ def kill_once(root: Path, notes: Path, seed: int) -> None:
     """Start a server, let it work for a moment, kill it."""
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(
-        ["tests.unit.service.corpus.killed", "qdrant_edge", "rag_harness.pipelines.e2_standard_rag"]
+        ["tests.unit.service.corpus.killed", "qdrant_edge", "rag_harness.studies.retail.e2_standard_rag"]
     )
     opens = notes.read_text(encoding="utf-8").count("open\n") if notes.exists() else 0
     server = forks.Process(target=change_until_killed, args=(root, notes, seed), daemon=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_harness.pipelines.reliability.quality import Rarity
+from rag_harness.retrieval.rarity import Rarity
 from rag_harness.service.corpus.live_terms import LiveTerms
 from tests.unit.hits import chunks_of
 

@@ -1,0 +1,26 @@
+"""How much a word tells: rare words of an index weigh more."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from rag_harness.reader.terms import terms
+from rag_harness.types import Chunk
+
+
+class Rarity:
+    """How much a word of a question tells: its IDF over the chunks of an index.
+
+    ln(1 + (N - n + 0.5) / (n + 0.5)), where n of N chunks have the word (Robertson & Zaragoza 2009).
+    """
+
+    def __init__(self, chunks: Iterable[Chunk]) -> None:
+        held = [terms(chunk.text) for chunk in chunks]
+        self._count, self._having = len(held), Counter(word for words in held for word in words)
+
+    def of(self, word: str) -> float:
+        """Return the weight of a word; the highest for one that no chunk has."""
+        having = self._having[word]
+        return math.log(1 + (self._count - having + 0.5) / (having + 0.5))

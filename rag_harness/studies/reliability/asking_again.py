@@ -1,0 +1,49 @@
+"""The same question once more: would the answer be given again?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_harness.errors import ModelCallError, ModelOutputError
+from rag_harness.pipelines.generation import read_answer, response_format
+from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts import Prompts
+from rag_harness.protocols import ChatModel
+from rag_harness.studies.reliability.verification import agreement, varied
+from rag_harness.types import Answer, Query
+
+TEMPERATURE = 0.7
+"""Of the second answer, where the reader has one."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """Asks a second time.
+
+    Args:
+        chat: the model, at a temperature of its own.
+        prompts: the experiment's templates.
+        varies_sources: the reader says the same of the same sources, so their order is changed and one left out.
+    """
+
+    chat: ChatModel
+    prompts: Prompts
+    varies_sources: bool
+
+    async def agreement(self, query: Query, answer: Answer, trace: Trace) -> tuple[float | None, str]:
+        """Return the share of claims that both answers make, in [0, 1], or why there is none."""
+        context = varied(trace.context, answer) if self.varies_sources else list(trace.context)
+        if self.varies_sources and len(trace.context) < 2:
+            return None, "one source only, and the reader says the same of it each time"
+        messages = self.prompts.messages(query.text, context)
+        try:
+            said = await trace.complete(self.chat, messages, response_format(False), stage="again")
+        except ModelCallError as error:
+            # The trial goes on: what fails after this is no fault of this stage.
+            trace.failed_stage = ""
+            return None, f"there is no second answer: {error}"
+        try:
+            other = read_answer(said.text, len(context), False)
+        except ModelOutputError as error:
+            return None, f"the second answer cannot be read: {error}"
+        return (0.0 if other.abstained else agreement(answer.text, other.text)), ""

@@ -1,0 +1,115 @@
+"""How an experiment of the reliability engine is put together: what each sets, and the experiment that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+from rag_harness.calibration.confidence_file import read_confidence
+from rag_harness.files.sources import file_digest
+from rag_harness.identity import code_digest
+from rag_harness.judges.made import judge_of
+from rag_harness.measures.judged import Judge
+from rag_harness.pipelines import data_of
+from rag_harness.pipelines.generation import Generator
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.prompts import Prompts
+from rag_harness.protocols import Experiment, Reranker
+from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
+from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.studies.reliability.asking_again import TEMPERATURE, Again
+from rag_harness.studies.reliability.confidence import Confidence
+from rag_harness.studies.reliability.engine import Reliable, Steps
+from rag_harness.studies.reliability.fallback import Fallback
+from rag_harness.studies.reliability.searching import Searcher
+from rag_harness.studies.reliability.thresholds import MODES
+from rag_harness.studies.retail.subquestions import subquestions
+from rag_harness.types import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What an experiment sets, and another may set otherwise.
+
+    Attributes:
+        steps: which steps it has.
+        hybrid: search by words, too, and not by meaning alone.
+        mode: row of the table of thresholds.
+        original: rate retrieval as the first design did.
+    """
+
+    steps: Steps = Steps()
+    hybrid: bool = True
+    mode: str = "normal"
+    original: bool = False
+
+
+def reliable(name: str, parts: RunParts, design: Design) -> Experiment:
+    """Return the experiment ``name``: the engine under ``design``, on the data that it is asked about."""
+    data = data_of(name, parts.settings)
+    retrieval, prompts = parts.retrieval(data=data), parts.prompts("r1")
+    reranker, rewriter = retrieval.reranker(), parts.rewriter()
+    retrievers = [retrieval.dense, *([retrieval.words] if design.hybrid else [])]
+    rarity = parts.rarity(retrieval)
+    searcher = Searcher(retrievers, reranker, rarity, parts.settings.top_k, design.original)
+    file = parts.settings.path(parts.settings.reliability) / f"{name}.json"
+    judge = judge_of(parts)
+    pipeline = Reliable(
+        searcher,
+        Fallback(searcher, rewriter, rarity),
+        Generator(parts.chat(), prompts),
+        _again(parts, prompts),
+        judge,
+        rewriter,
+        Confidence(read_confidence(file), cache(lambda: _made_of(name, parts, retrieval, reranker, judge))),
+        MODES[design.mode],
+        parts.settings.candidates,
+        design.steps,
+    )
+    first = HybridRetriever(retrievers, depth=parts.settings.candidates) if design.hybrid else retrieval.dense
+    return Experiment(
+        name,
+        pipeline,
+        data=data,
+        ingredients={
+            "design": asdict(design),
+            "judged_by": [judge.name, judge.model, judge.revision],
+            "calibration": file_digest(file) if file.is_file() else "",
+        },
+        retriever=RerankedRetriever(first, reranker, parts.settings.candidates),
+        prepare=_prepared(retrieval, design),
+        chunks=lambda: retrieval.chunks,
+    )
+
+
+def _again(parts: RunParts, prompts: Prompts) -> Again:
+    """Return what asks a second time: at another temperature, or with other sources where the reader has none."""
+    varies = parts.settings.chat_base_url == EMBEDDED_URL
+    return Again(parts.chat() if varies else parts.chat(temperature=TEMPERATURE), prompts, varies)
+
+
+def _prepared(retrieval: Retrieval, design: Design) -> Callable[[Sequence[Query]], None]:
+    def prepare(queries: Sequence[Query]) -> None:
+        parted = [search for query in queries for search in subquestions(query.text)]
+        retrieval.prepare(parted if design.steps.decompose else [query.text for query in queries])
+
+    return prepare
+
+
+def _made_of(name: str, parts: RunParts, retrieval: Retrieval, reranker: Reranker, judge: Judge) -> Mapping[str, Any]:
+    """Return what signals hang on: with any of them changed, a calibration says nothing."""
+    return {
+        "experiment": name,
+        "embedder": f"{retrieval.embedder.model} {retrieval.embedder.revision}",
+        "reranker": f"{reranker.model} {reranker.revision}",
+        "index": retrieval.content_digest,
+        "answering model": parts.settings.chat_model,
+        "judge": f"{judge.name} {judge.model} {judge.revision}",
+        "top_k": parts.settings.top_k,
+        "candidates": parts.settings.candidates,
+        # With the scales, which it imports.
+        "code of the signals": code_digest("rag_harness.studies.reliability.quality"),
+    }

@@ -1,0 +1,84 @@
+"""How sure to be of an answer: by the formula of the first design, or by what was fitted to gold, where it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag_harness.calibration.confidence_file import SavedConfidence
+from rag_harness.studies.reliability.quality import Signals
+from rag_harness.studies.reliability.verification import Checked
+from rag_harness.types import Decision
+
+ALPHA, BETA, GAMMA = 0.5, 0.5, 0.5
+"""Of retrieval quality, groundedness and contradiction. Set and not fitted: a calibration has its own."""
+AGAIN = "rag-harness reliability calibrate OUTPUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A confidence in [0, 1], and the decisions that say how it came about."""
+
+    value: float
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """States how sure to be.
+
+    Args:
+        saved: what was fitted, or None.
+        made_of: says what the signals are made of, for the row and to compare it with what was fitted.
+    """
+
+    saved: SavedConfidence | None
+    made_of: Callable[[], Mapping[str, Any]]
+
+    def stated(self, quality: float, found: Signals, checked: Checked, declined: bool) -> Stated:
+        """Return how sure to be that an answer is right; of declining, that there was nothing to answer."""
+        why = self.refusal(declined)
+        model = None if self.saved is None else self.saved.model(declined)
+        if self.saved is None or model is None or why:
+            value = formula(quality, checked, declined)
+            return Stated(value, (Decision("confidence", "uncalibrated", value, reason=why),))
+        signals = {**found.items(), **checked.items()}
+        value = model.probability(signals)
+        return Stated(value, (Decision("confidence", "calibrated", value), _promise(self.saved, value, declined)))
+
+    def refusal(self, declined: bool) -> str:
+        """Return why no calibration is used, of an answer or of declining; empty where one is."""
+        if self.saved is None:
+            return f"nobody has calibrated it: {AGAIN}"
+        ours, theirs = self.made_of(), {**self.saved.made_of, "experiment": self.saved.experiment}
+        other = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
+        if other:
+            return f"it was calibrated with another {', '.join(other)}: {AGAIN}"
+        what = "declined questions" if declined else "answers"
+        return f"too few {what} to calibrate it on: {AGAIN}" if self.saved.model(declined) is None else ""
+
+
+def formula(quality: float, checked: Checked, declined: bool) -> float:
+    """Return α · RQ + β · groundedness - γ · contradiction, in [0, 1]; of declining 1 - RQ.
+
+    What was not measured has no weight.
+    """
+    if declined:
+        return 1 - quality
+    if checked.groundedness is None:
+        positive = quality
+    else:
+        positive = (ALPHA * quality + BETA * checked.groundedness) / (ALPHA + BETA)
+    return min(1.0, max(0.0, positive - GAMMA * (checked.contradiction or 0.0)))
+
+
+def _promise(saved: SavedConfidence, value: float, declined: bool) -> Decision:
+    """Say whether an answer is among those of which at most a known share is wrong."""
+    threshold = saved.promise.threshold
+    if threshold is None:
+        return Decision("promise", "none", reason=saved.promise.reason)
+    if declined:
+        return Decision("promise", "none", reason="nothing was answered")
+    said = f"at most {saved.promise.risk:.0%} of such answers are wrong, at 95 %"
+    return Decision("promise", "kept" if value >= threshold else "not kept", value, threshold, said)

@@ -1,0 +1,32 @@
+"""Other words for a question that found little: from the best hits where no model rewrites it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rag_harness.reader.terms import term, tokens
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.types import Hit
+
+FEEDBACK = 3
+"""Hits that are taken to be relevant."""
+WORDS = 5
+"""Words that are added."""
+
+
+def expanded(question: str, hits: Sequence[Hit], rarity: Rarity) -> str:
+    """Return the question with the words that tell most in its best hits: pseudo-relevance feedback (Rocchio 1971).
+
+    A word counts in how many of the hits it is, times its IDF; words of the question and figures are not added.
+    """
+    known = {term(token) for token in tokens(question)}
+    written: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for hit in hits[:FEEDBACK]:
+        forms = {term(token): token.lower() for token in tokens(hit.chunk.text)}
+        new = {key: token for key, token in forms.items() if key and key not in known and key[0].isalpha()}
+        counts.update(new.keys())
+        written = new | written
+    best = sorted(counts, key=lambda key: (-counts[key] * rarity.of(key), key))[:WORDS]
+    return " ".join([question, *(written[key] for key in best)])

@@ -1,0 +1,58 @@
+"""Search again, wider and with other words, and keep what is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rag_harness.pipelines.trace import Trace
+from rag_harness.protocols import ChatModel
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.studies.reliability.expansion import expanded
+from rag_harness.studies.reliability.searching import Found, Searcher
+from rag_harness.studies.retail.planning import FORMAT, searches_in
+from rag_harness.types import Decision, Message
+
+SYSTEM = (
+    "A search of a company's documents found little. Put the question into other words that its documents may use: one "
+    'or two searches, without answering. Reply as JSON: {"searches": ["..."]}'
+)
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """Searches again.
+
+    Args:
+        searcher: finds and rates.
+        rewriter: finds other words; None where the best hits give them.
+        rarity: makes the weights of words, on first use.
+    """
+
+    searcher: Searcher
+    rewriter: ChatModel | None
+    rarity: Callable[[], Rarity]
+
+    async def better(self, question: str, best: Found, k: int, tried: int, trace: Trace) -> Found:
+        """Return the better of ``best`` and a search of other words for twice as many hits, for the nth time."""
+        words, how = await self._other_words(question, best, tried, trace)
+        found = await self.searcher.search(question, [question, *words], k * 2**tried, trace)
+        is_better = found.quality > best.quality
+        outcome = "better" if is_better else "no better"
+        trace.decisions.append(Decision("fallback", outcome, found.quality, best.quality, f"{how}: {'; '.join(words)}"))
+        return found if is_better else best
+
+    async def _other_words(self, question: str, best: Found, tried: int, trace: Trace) -> tuple[list[str], str]:
+        if self.rewriter is not None:
+            asked = f"Question: {question}\nTry {tried}: found were {', '.join(_names(best))}"
+            messages = [Message("system", SYSTEM), Message("user", asked)]
+            said = await trace.complete(self.rewriter, messages, FORMAT, stage="rewrite", role="rewrite")
+            searches, why_not = searches_in(said.text)
+            if not why_not:
+                return searches, "by model"
+        with trace.stage("rewrite"):
+            return [expanded(question, best.retrieved, self.rarity())], "by words of the best hits"
+
+
+def _names(found: Found) -> list[str]:
+    return list(dict.fromkeys(hit.chunk.doc_id for hit in found.context))

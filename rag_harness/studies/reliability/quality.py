@@ -1,0 +1,143 @@
+"""How good is what was found? Four signals in [0, 1], and one number of them; as it should be, and as it once was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import pstdev
+
+from rag_harness.reader.terms import terms
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.studies.reliability.scales import Scale
+from rag_harness.studies.reliability.told import decisions_of
+from rag_harness.types import Chunk, Decision, Hit
+
+WEIGHTS: Mapping[str, float] = {"relevance": 0.4, "margin": 0.2, "coverage": 0.2, "dispersion": 0.2}
+"""Of the signals in the quality of retrieval. Set and not fitted: what fits labels is the calibrated confidence."""
+SAME = 0.7
+"""Share of the words of two chunks together that both have, from which on one is a near-duplicate of the other."""
+_TOP = 5
+_NO_WORDS = "the question has no content words"
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What retrieval tells about itself, each in [0, 1]; None where it could not be measured.
+
+    ``reasons`` say by name why, or what else there is to know of one.
+    """
+
+    relevance: float | None = None
+    margin: float | None = None
+    coverage: float | None = None
+    dispersion: float | None = None
+    reasons: tuple[tuple[str, str], ...] = ()
+
+    def items(self) -> dict[str, float | None]:
+        """Return them by name."""
+        return {name: getattr(self, name) for name in WEIGHTS}
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Return them for the row."""
+        return decisions_of(self.items(), self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Absolute scores of a search as they are: the best, its gap to the next that says something else, the spread.
+
+    ``spread`` is the standard deviation of the five best, None of one; ``gap`` is None where all of them say the same.
+    """
+
+    best: float
+    gap: float | None
+    spread: float | None
+
+
+def raw(hits: Sequence[Hit], signal: str) -> Raw | None:
+    """Return what the scores ``signal`` of the hits say; None where no hit has one."""
+    scored = sorted((hit for hit in hits if signal in hit.scores), key=lambda hit: -hit.scores[signal])
+    if not scored:
+        return None
+    values = [hit.scores[signal] for hit in scored]
+    other = next((hit.scores[signal] for hit in scored if not same_text(scored[0].chunk, hit.chunk)), None)
+    gap = None if other is None else values[0] - other
+    return Raw(values[0], gap, pstdev(values[:_TOP]) if len(values) > 1 else None)
+
+
+def signals(question: str, hits: Sequence[Hit], context: Sequence[Hit], rarity: Rarity, scale: Scale) -> Signals:
+    """Return the signals of ``hits``, whose score ``scale.signal`` is absolute, and of the ``context`` made of them."""
+    found, covered = raw(hits, scale.signal), coverage(question, context, rarity)
+    if found is None:
+        return Signals(coverage=covered, reasons=_unscored(covered, scale))
+    return Signals(
+        relevance=_sigmoid((found.best - scale.middle) / scale.spread),
+        margin=_of(found.gap, scale.margin),
+        coverage=covered,
+        dispersion=_of(found.spread, scale.dispersion),
+        reasons=tuple(_notes(found, covered, scale)),
+    )
+
+
+def _of(value: float | None, large: float) -> float | None:
+    return None if value is None else min(1.0, value / large)
+
+
+def _notes(found: Raw, covered: float | None, scale: Scale) -> Iterator[tuple[str, str]]:
+    if not scale.fitted:
+        yield "relevance", "scale not fitted"
+    if found.gap is None:
+        yield "margin", "no other hit says anything else"
+    if covered is None:
+        yield "coverage", _NO_WORDS
+    if found.spread is None:
+        yield "dispersion", "one hit only"
+
+
+def _unscored(covered: float | None, scale: Scale) -> tuple[tuple[str, str], ...]:
+    scored = tuple((name, f"no hit has a score {scale.signal}") for name in ("relevance", "margin", "dispersion"))
+    return scored if covered is not None else (*scored, ("coverage", _NO_WORDS))
+
+
+def coverage(question: str, context: Sequence[Hit], rarity: Rarity) -> float | None:
+    """Return the share, by IDF, of the question's content words that the context has; None where there are none."""
+    wanted = sorted(terms(question))
+    held = frozenset[str]().union(*(terms(hit.chunk.text) for hit in context))
+    total = sum(map(rarity.of, wanted))
+    return sum(rarity.of(word) for word in wanted if word in held) / total if total else None
+
+
+def quality(found: Signals) -> float:
+    """Return the weighted mean of the signals that were measured, in [0, 1]; 0 where none was."""
+    known = {name: value for name, value in found.items().items() if value is not None}
+    weight = sum(WEIGHTS[name] for name in known)
+    return sum(WEIGHTS[name] * value for name, value in known.items()) / weight if weight else 0.0
+
+
+def original(hits: Sequence[Hit]) -> Signals:
+    """Return the four signals as the first design had them, of reranked hits in their order.
+
+    Sigmoid of the top rerank score, its margin to the second, distinct documents among the top five, 1 - their spread.
+    What stands for coverage counts documents, and dispersion is "consistency" here.
+    """
+    scores = [hit.rerank_score for hit in hits if hit.rerank_score is not None][:_TOP]
+    if not scores:
+        return Signals(reasons=tuple((name, "no hit was reranked") for name in WEIGHTS))
+    documents = {hit.chunk.doc_id for hit in hits[:_TOP]}
+    return Signals(
+        relevance=_sigmoid(scores[0]),
+        margin=min(1.0, max(0.0, scores[0] - scores[1])) if len(scores) > 1 else 1.0,
+        coverage=len(documents) / _TOP,
+        dispersion=max(0.0, 1 - pstdev(scores)),
+    )
+
+
+def same_text(one: Chunk, other: Chunk) -> bool:
+    """Whether two chunks are near-duplicates: most of their words are the same."""
+    ours, theirs = terms(one.text), terms(other.text)
+    return len(ours & theirs) >= SAME * len(ours | theirs)
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, value))))

@@ -1,0 +1,12 @@
+"""R6: R1 with every threshold raised."""
+
+from __future__ import annotations
+
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.studies.reliability.assembly import Design, reliable
+
+
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    return reliable("r6", parts, Design(mode="strict"))

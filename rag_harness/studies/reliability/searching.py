@@ -1,0 +1,115 @@
+"""Find sources: the question and its parts, each by meaning and by words, fused; then reranked for the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rag_harness.pipelines.trace import Trace
+from rag_harness.protocols import Reranker, Retriever
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.retrieval.retrievers import fused
+from rag_harness.studies.reliability import quality
+from rag_harness.studies.reliability.quality import Raw, Signals
+from rag_harness.studies.reliability.scales import COSINE, Scale, scale_of
+from rag_harness.types import Hit
+
+SOURCE = "hybrid"
+"""Who found a chunk that several rankings were fused for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to: all hits, the context, the signals, the quality that they make, and the raw scores.
+
+    ``raw`` is by the name of the score, as it was before it was set against a scale.
+    """
+
+    retrieved: tuple[Hit, ...]
+    context: tuple[Hit, ...]
+    signals: Signals
+    quality: float
+    raw: Mapping[str, Raw]
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """Searches with every retriever for every sub-question.
+
+    Args:
+        retrievers: by meaning, by words.
+        reranker: puts the fused hits into the order of the question.
+        rarity: makes the weights of words, on first use.
+        top_k: hits of the context.
+        original: measure quality as the first design did.
+    """
+
+    retrievers: Sequence[Retriever]
+    reranker: Reranker
+    rarity: Callable[[], Rarity]
+    top_k: int
+    original: bool = False
+
+    async def search(self, question: str, searches: Sequence[str], k: int, trace: Trace) -> Found:
+        """Return the best ``k`` of all ``searches``, reranked for ``question``; ``trace`` has them, too."""
+        rankings = list[list[Hit]]()
+        for search in searches:
+            for retriever in self.retrievers:
+                await trace.retrieve(retriever, search, k)
+                rankings.append(trace.retrieved)
+        trace.retrieved = by_meaning(fused(rankings, k, SOURCE)) if len(rankings) > 1 else rankings[0]
+        await trace.rerank(self.reranker, question, self.top_k)
+        return await trace.off_loop("quality", self._rated, question, trace)
+
+    def _rated(self, question: str, trace: Trace) -> Found:
+        """Give the hits their absolute scores, and measure them."""
+        scale = self.scale
+        scores = absolute_scores(self.reranker, question, trace.retrieved)
+        trace.retrieved = _scored(trace.retrieved, scale.signal, scores)
+        by_id = {hit.chunk.chunk_id: hit for hit in trace.retrieved}
+        trace.context = [replace(hit, scores=by_id[hit.chunk.chunk_id].scores) for hit in trace.context]
+        if self.original:
+            found = quality.original(sorted(trace.retrieved, key=lambda hit: -(hit.rerank_score or 0.0)))
+        else:
+            found = quality.signals(question, trace.retrieved, trace.context, self.rarity(), scale)
+        raw = _raw(trace.retrieved, scale)
+        return Found(tuple(trace.retrieved), tuple(trace.context), found, quality.quality(found), raw)
+
+    @property
+    def scale(self) -> Scale:
+        """How the reranker's absolute score is read."""
+        return scale_of(self.reranker.model, _absolute(self.reranker) is not None)
+
+
+def by_meaning(hits: Sequence[Hit]) -> list[Hit]:
+    """Return fused hits that go by their cosine, and by the lowest one where only their words were found.
+
+    A reranker may weigh the score that it is given beside words of its own: the fused one would count them twice.
+    """
+    known = [hit.scores["dense"] for hit in hits if "dense" in hit.scores]
+    return [replace(hit, score=hit.scores.get("dense", min(known))) for hit in hits] if known else list(hits)
+
+
+def absolute_scores(reranker: Reranker, question: str, hits: Sequence[Hit]) -> Sequence[float]:
+    """Return a score of each hit that compares between questions; none where the reranker has no such score."""
+    scores = _absolute(reranker)
+    return list(scores(question, hits)) if scores and hits else []
+
+
+def _absolute(reranker: Reranker) -> Callable[[str, Sequence[Hit]], Sequence[float]] | None:
+    # What trials share wraps what reranks.
+    found: Any = getattr(getattr(reranker, "inner", reranker), "absolute", None)
+    return found if callable(found) else None
+
+
+def _raw(hits: Sequence[Hit], scale: Scale) -> dict[str, Raw]:
+    """Return what the absolute scores are, by the name of the score."""
+    found = {name: quality.raw(hits, name) for name in (scale.signal, COSINE.signal)}
+    return {name: raw for name, raw in found.items() if raw is not None}
+
+
+def _scored(hits: Sequence[Hit], signal: str, scores: Sequence[float]) -> list[Hit]:
+    if not scores:
+        return list(hits)
+    return [replace(hit, scores={**hit.scores, signal: score}) for hit, score in zip(hits, scores, strict=True)]

@@ -1,0 +1,163 @@
+"""Three checks of an answer: do the sources say it, do they contradict each other or it, would it be given again?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any
+
+from rag_harness.calibration.told import FROM_ANSWER
+from rag_harness.contradictions import against, contradictions
+from rag_harness.errors import ModelCallError, ModelOutputError
+from rag_harness.judges.spent import spending
+from rag_harness.measures.judged import Judge, Material, Support
+from rag_harness.measures.judged.measure import supported_share, values
+from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts.marks import CITATION
+from rag_harness.reader.terms import figures, terms
+from rag_harness.studies.reliability.told import decisions_of
+from rag_harness.types import Answer, Call, Decision, Hit
+
+_ASKED = Support("answer", "contexts")
+_COMPARED = 200
+_Claim = tuple[frozenset[str], frozenset[str]]
+"""Words and figures."""
+_CITATION = re.compile(rf"(?<!\s)\s*{CITATION.pattern}", re.IGNORECASE)
+_CLAIM = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
+_REPLACED = ("outdated", "superseded", "archived")
+"""What the metadata of a page call it where another has replaced it."""
+ALIKE = 0.6
+"""Share of a claim's words that a claim of the other answer must have, to be the same claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the checks of an answer found; a value is None where there was nothing to check, and ``reasons`` say why.
+
+    ``unsupported`` are claims with the probability that they are supported, ``conflicting`` pairs of file names,
+    ``against`` file names that the answer contradicts, ``outdated`` those that another page has replaced.
+    ``differences`` are the contradictions as the row's stage has them.
+    """
+
+    groundedness: float | None = None
+    contradiction: float | None = None
+    self_consistency: float | None = None
+    unsupported: tuple[tuple[str, float], ...] = ()
+    conflicting: tuple[tuple[str, str], ...] = ()
+    against: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+    differences: tuple[Mapping[str, Any], ...] = ()
+    reasons: tuple[tuple[str, str], ...] = ()
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Return them for the row."""
+        return decisions_of(self.items(), self.reasons)
+
+    def items(self) -> dict[str, float | None]:
+        """Return the signals by name."""
+        return {name: getattr(self, name) for name in FROM_ANSWER}
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """What the judge said of an answer: the supported share, why there is none, and each claim with its value."""
+
+    share: float | None
+    reason: str = ""
+    claims: tuple[tuple[str, float], ...] = ()
+
+
+async def grounded(judge: Judge, question: str, answer: Answer, context: Sequence[Hit], trace: Trace) -> Grounded:
+    """Ask the judge of the evaluation which claims the context supports; its calls are noted in ``trace``."""
+    material = Material(question, answer.text, tuple(hit.chunk.text for hit in context))
+    with trace.stage("verify"), spending() as spent:
+        try:
+            said = await judge.opinion(material, {_ASKED}).supported(*_ASKED)
+        except (ModelCallError, ModelOutputError) as error:
+            return Grounded(None, f"the judge cannot say: {error}")
+    if spent.usage.calls:
+        recorded = spent.recorded == spent.usage.calls
+        trace.calls.setdefault("verify", []).append(Call("judge", judge.model, spent.usage, recorded=recorded))
+    share = supported_share(said, "answer")
+    claims = zip((each.claim.text for each in said.each), values(said), strict=False) if not share.reason else ()
+    return Grounded(share.value, share.reason, tuple(claims))
+
+
+def conflicts(answer: Answer, context: Sequence[Hit]) -> Checked:
+    """Return what contradicts what: sources each other, where the answer cites one of the two, and it its sources.
+
+    The rate is the share of such pairs that conflict; an answer that cites nothing is held against all of them.
+    """
+    texts, names = [hit.chunk.text for hit in context], [hit.chunk.doc_id for hit in context]
+    used = sorted({n - 1 for n in answer.citations} or range(len(context)))
+    between = [one for one in contradictions(texts) if {one.first.text, one.second.text} & set(used)]
+    denied = against(answer.text, [texts[place] for place in used])
+    pairs = sorted({(one.first.text, one.second.text) for one in between})
+    sources = sorted({used[one.second.text] for one in denied})
+    possible = _pairs(len(context), used) + len(used)
+    return Checked(
+        contradiction=(len(pairs) + len(sources)) / possible if possible else 0.0,
+        conflicting=tuple(dict.fromkeys((names[i], names[j]) for i, j in pairs)),
+        against=tuple(dict.fromkeys(names[place] for place in sources)),
+        outdated=outdated(answer, context),
+        differences=tuple({"kind": one.kind, "differs": list(one.differs)} for one in [*between, *denied]),
+    )
+
+
+def _pairs(n: int, used: Collection[int]) -> int:
+    """Return how many pairs of ``n`` sources have one that is used."""
+    return sum(i in used or j in used for i, j in combinations(range(n), 2))
+
+
+def outdated(answer: Answer, context: Sequence[Hit]) -> tuple[str, ...]:
+    """Return the files that the answer cites and whose metadata, or those of another source, call replaced."""
+    replaced = {name for hit in context for name in _listed(hit.chunk.metadata.get("supersedes"))}
+    cited = [context[n - 1].chunk for n in answer.citations]
+    old = [
+        chunk.doc_id
+        for chunk in cited
+        if {chunk.doc_id, chunk.metadata.get("id")} & replaced or chunk.metadata.get("status") in _REPLACED
+    ]
+    return tuple(dict.fromkeys(old))
+
+
+def varied(context: Sequence[Hit], answer: Answer) -> list[Hit]:
+    """Return the context in the opposite order, without the last hit that the answer does not cite.
+
+    For a reader that says the same of the same sources: an answer that hangs on their order is none to rely on.
+    """
+    spare = [place for place in range(len(context)) if place + 1 not in answer.citations]
+    left_out = spare[-1] if spare and len(context) > 1 else None
+    return [hit for place, hit in enumerate(context) if place != left_out][::-1]
+
+
+def agreement(one: str, other: str) -> float:
+    """Return the share of the claims of both answers that the other makes, too, in [0, 1].
+
+    A claim is a sentence or a line. The same claim has most of its words and all of its figures. Of each answer the
+    first 200 are compared: each is held against all of the other.
+    """
+    first, second = (
+        [(terms(claim), figures(claim)) for claim in islice(_claims(answer), _COMPARED)] for answer in (one, other)
+    )
+    if not first or not second:
+        return float(first == second)
+    made = [*(_is_in(claim, second) for claim in first), *(_is_in(claim, first) for claim in second)]
+    return sum(made) / len(made)
+
+
+def _claims(answer: str) -> Iterator[str]:
+    """Yield the sentences and lines of an answer that say something, without citations."""
+    said = (found[0].strip() for found in _CLAIM.finditer(_CITATION.sub("", answer)))
+    return (claim for claim in said if terms(claim))
+
+
+def _is_in(claim: _Claim, others: Sequence[_Claim]) -> bool:
+    wanted, numbers = claim
+    return any(len(wanted & said) >= ALIKE * len(wanted) and numbers <= figured for said, figured in others)
+
+
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [str(each) for each in value or ()]

@@ -1,0 +1,19 @@
+"""E3 over the same chunks with the marks of Markdown taken off: does structured Markdown help?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.retrieval.retrieval import spec_of
+from rag_harness.studies.retail.e3_filtered_rag import filtered
+
+
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    spec = replace(spec_of(parts.settings), chunker="plain")
+    built = filtered("e3-plain", parts, spec=spec, prompted_as="e3")
+    # Its causes are read off rows and gold: the answers of failed trials that are run again would be the larger part of
+    # what has to be recorded, and E3's say as much.
+    return replace(built, answer_from=None)

@@ -1,0 +1,139 @@
+"""How the experiments of the textbook are put together: what each sets, and the experiment that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from rag_harness.pipelines import data_of
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment, Retriever
+from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.studies.textbook.assistant import CANDIDATES, TOP_K, Assistant, Rules
+from rag_harness.studies.textbook.expansion import EXTRACTIVE, SummariesFirst
+from rag_harness.studies.textbook.floors import floor_of
+from rag_harness.studies.textbook.fusion import Fuse, Fused
+from rag_harness.studies.textbook.written import PROMPTS, Writer, WrittenSummaries
+from rag_harness.types import Decision, IndexSpec, Query
+
+DATA = "textbook"
+TEMPERATURE, ANSWER_TOKENS = 0.3, 800
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What an experiment of the textbook sets, and another may set otherwise.
+
+    Attributes:
+        chunker: cuts the pages.
+        least: fewest tokens of a chunk; shorter ones are joined where the chunker can.
+        chunk_size: longest chunk in tokens. What the embedder cannot read whole it reads in windows.
+        overlap: tokens repeated between pieces of a section.
+        boost: what the score of a chunk with the selected text is multiplied by; 1 is no boost.
+        floor: calibrated, record, or a number; see ``floors.floor_of``.
+    """
+
+    chunker: str = "headings"
+    least: int = 500
+    chunk_size: int = 1_500
+    overlap: int = 200
+    boost: float = 2.0
+    floor: str = "calibrated"
+
+    def spec(self, parts: RunParts) -> IndexSpec:
+        """Return how the book becomes an index, with the run's embedder and index."""
+        settings = parts.settings
+        lengths = self.chunk_size, self.overlap
+        return IndexSpec(self.chunker, *lengths, settings.embed_model, settings.index, least=self.least, windows=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStage:
+    """What finds candidates: its name, the retriever, what it searches, and what every row should say of it.
+
+    ``made_of`` are ingredients of its own.
+    """
+
+    name: str
+    retriever: Retriever
+    searches: Sequence[Retrieval]
+    decisions: Callable[[], tuple[Decision, ...]] = tuple
+    made_of: Mapping[str, Any] = field(default_factory=dict)
+
+
+def nearest(_parts: RunParts, retrieval: Retrieval, _data: str) -> FirstStage:
+    """Return the first stage of ``t1``: the nearest chunks by cosine."""
+    return FirstStage("nearest", retrieval.dense, [retrieval])
+
+
+def fused(fuse: Fuse) -> Callable[[RunParts, Retrieval, str], FirstStage]:
+    """Return the first stage of ``t3``: nearest by cosine and best by words, fused."""
+    return lambda _parts, retrieval, _data: FirstStage(
+        fuse.__name__, Fused(retrieval.dense, retrieval.words, fuse), [retrieval]
+    )
+
+
+def summaries_first(parts: RunParts, retrieval: Retrieval, data: str) -> FirstStage:
+    """Return the first stage of ``t5``: summaries of the sections that ``retrieval`` holds, then those sections."""
+    if parts.settings.writer_model:
+        return _written_first(parts, retrieval)
+    summaries = parts.retrieval(replace(retrieval.spec, chunker="summaries"), data)
+    retriever = SummariesFirst(summaries.dense, retrieval.dense, lambda: retrieval.chunks)
+    return FirstStage("summaries first", retriever, [retrieval, summaries], lambda: (EXTRACTIVE,))
+
+
+def _written_first(parts: RunParts, retrieval: Retrieval) -> FirstStage:
+    settings, chat = parts.settings, parts.chat("writer", temperature=0.0)
+    writer = Writer(chat, parts.prompts(PROMPTS), settings.concurrency, parts.run)
+    summaries = WrittenSummaries(retrieval, writer)
+    retriever = SummariesFirst(summaries.dense, retrieval.dense, lambda: retrieval.chunks)
+    written = [settings.writer_model, settings.writer_base_url, settings.max_output_tokens, settings.seed]
+    made_of = {"summaries_by": [*written, writer.identity]}
+    return FirstStage("summaries first", retriever, [retrieval, summaries], lambda: (summaries.decided(),), made_of)
+
+
+def textbook(
+    name: str,
+    parts: RunParts,
+    design: Design,
+    first_stage: Callable[[RunParts, Retrieval, str], FirstStage] = nearest,
+) -> Experiment:
+    """Return the experiment ``name``: the assistant under ``design``, on the data that it is asked about."""
+    data = data_of(name, parts.settings)
+    retrieval, prompts = parts.retrieval(design.spec(parts), data), parts.prompts("t1")
+    floor, chosen = floor_of(retrieval.embedder.model, design.floor)
+    first = first_stage(parts, retrieval, data)
+    assistant = Assistant(
+        first.retriever,
+        parts.chat(temperature=TEMPERATURE, max_output_tokens=ANSWER_TOKENS),
+        prompts,
+        Rules(design.boost, floor, lambda: (*first.decisions(), chosen)),
+        parts.rewriter(),
+        lambda: retrieval.chunks,
+    )
+    return Experiment(
+        name,
+        assistant,
+        data=data,
+        ingredients={
+            "design": asdict(design),
+            "floor": floor,
+            "top_k": TOP_K,
+            "candidates": CANDIDATES,
+            "first_stage": first.name,
+            **first.made_of,
+        },
+        retriever=first.retriever,
+        prepare=_prepared(parts, first.searches),
+        answer_from=assistant.answer_from,
+        chunks=lambda: retrieval.chunks,
+    )
+
+
+def _prepared(parts: RunParts, searches: Sequence[Retrieval]) -> Callable[[Sequence[Query]], None]:
+    def prepare(queries: Sequence[Query]) -> None:
+        for search in searches:
+            parts.prepared(search)(queries)
+
+    return prepare

@@ -1,0 +1,125 @@
+"""The teaching assistant: retrieve, boost, floor, confidence, then answer or decline; citations, disclaimer.
+
+Each step leaves a decision in the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rag_harness.pipelines.generation import read_answer, response_format
+from rag_harness.pipelines.trace import Trace
+from rag_harness.prompts import Prompts
+from rag_harness.protocols import ChatModel, Retriever
+from rag_harness.studies.textbook import ordering, replies
+from rag_harness.studies.textbook.citations import cited
+from rag_harness.studies.textbook.history import standalone
+from rag_harness.studies.textbook.places import different_titles, place_of
+from rag_harness.studies.textbook.selection import selected_text
+from rag_harness.types import Answer, Chunk, Decision, Hit, PipelineOutput, Query
+
+CANDIDATES, TOP_K = 10, 5
+SHOWN_SELECTION = 2_000
+"""Characters of a selection that the model is shown: what is longer is a page, and the sources are there for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an experiment sets; ``chosen`` returns its choices as each row is to say them, asked after retrieval."""
+
+    boost: float
+    floor: float
+    chosen: Callable[[], tuple[Decision, ...]] = tuple
+    candidates: int = CANDIDATES
+    top_k: int = TOP_K
+
+
+@dataclass(frozen=True)
+class Assistant:
+    """Answers students' questions from the sections of a book.
+
+    Args:
+        retriever: finds candidates; their score ``dense`` is the raw cosine.
+        chat: answers.
+        prompts: its templates.
+        rules: boost, floor and counts.
+        rewriter: makes a question out of a conversation; None where there is none.
+        chunks: all of the book, for titles where nothing was retrieved.
+    """
+
+    retriever: Retriever
+    chat: ChatModel
+    prompts: Prompts
+    rules: Rules
+    rewriter: ChatModel | None
+    chunks: Callable[[], Sequence[Chunk]]
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        trace = Trace()
+        asked = await standalone(query, self.rewriter, trace)
+        await trace.retrieve(self.retriever, asked, self.rules.candidates)
+        with trace.stage("quality"):
+            self._choose(query, trace)
+        return await self._reply(query, asked, trace)
+
+    async def answer_from(self, query: Query, hits: Sequence[Hit]) -> PipelineOutput:
+        """Answer from ``hits`` alone, in their order: neither boost nor floor is asked."""
+        trace = Trace(retrieved=list(hits), context=list(hits))
+        return await self._reply(query, await standalone(query, self.rewriter, trace), trace)
+
+    def _choose(self, query: Query, trace: Trace) -> None:
+        rules = self.rules
+        trace.retrieved, boosted = ordering.boost(trace.retrieved, query.inputs, rules.boost)
+        trace.context, kept = ordering.above_floor(trace.retrieved, rules.floor, rules.top_k)
+        trace.decisions += [*rules.chosen(), boosted, kept]
+
+    async def _reply(self, query: Query, asked: str, trace: Trace) -> PipelineOutput:
+        confidence = ordering.confidence_of(trace.retrieved, self.rules.top_k)
+        low = confidence < self.rules.floor
+        trace.decisions.append(
+            Decision("confidence", "low" if low else "enough", confidence, self.rules.floor, "mean cosine of the best")
+        )
+        if not trace.context:
+            return trace.output(self._declined(trace), confidence)
+        answer = await self._generated(query, asked, trace)
+        return trace.output(self._finished(answer, trace, confidence), confidence)
+
+    def _declined(self, trace: Trace) -> Answer:
+        near = [hit.chunk for hit in trace.retrieved]
+        titles = different_titles([*near, *(self.chunks() if len(near) < replies.TITLES else ())], replies.TITLES)
+        trace.decisions.append(Decision("answer", "declined", reason="no section to answer from: no model was asked"))
+        return replies.nothing_found(titles)
+
+    async def _generated(self, query: Query, asked: str, trace: Trace) -> Answer:
+        with trace.stage("prompt"):
+            messages = self.prompts.messages(_question(query, asked), trace.context, source_label)
+        said = await trace.complete(self.chat, messages, response_format(False))
+        with trace.stage("parse"):
+            return read_answer(said.text, len(trace.context), False)
+
+    def _finished(self, answer: Answer, trace: Trace, confidence: float) -> Answer:
+        found = cited(answer, trace.context)
+        trace.note("parse", links=[{"source": one.source, "title": one.title, "url": one.url} for one in found.links])
+        titles = different_titles((hit.chunk for hit in trace.retrieved), replies.TITLES)
+        below, decision = replies.disclaimer(found.answer, confidence, self.rules.floor, titles)
+        outcome = "abstained" if answer.abstained else "answered"
+        trace.decisions += [Decision("answer", outcome), found.decision, decision]
+        return replace(found.answer, text=f"{found.answer.text}\n\n{below}") if below else found.answer
+
+
+def source_label(hit: Hit) -> str:
+    """Return what stands behind a source's number: file, ``Section: Module > Chapter > Heading``, raw cosine."""
+    # A bracket would end the label.
+    path = " > ".join(place_of(hit.chunk).path).replace("[", "(").replace("]", ")")
+    return f"{hit.chunk.doc_id} | Section: {path} | Relevance: {ordering.cosine_of(hit):.2f}"
+
+
+def _question(query: Query, asked: str) -> str:
+    """Return the question with what was selected before it, on one line: a selection cannot open a question."""
+    selection = selected_text(query.inputs)
+    if selection is None or not selection.text:
+        return asked
+    text = selection.text
+    shown = text if len(text) <= SHOWN_SELECTION else f"{text[:SHOWN_SELECTION]} …"
+    return f"The student has selected this text: «{shown}». {asked}"

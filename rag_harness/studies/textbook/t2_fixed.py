@@ -1,0 +1,14 @@
+"""T2, alternative A: windows of 512 tokens with 128 of overlap, wherever a section begins."""
+
+from __future__ import annotations
+
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.studies.textbook.assembly import DATA, Design, textbook
+
+__all__ = ["DATA", "build"]
+
+
+def build(parts: RunParts) -> Experiment:
+    """Return this experiment."""
+    return textbook("t2", parts, Design(chunker="fixed", least=0, chunk_size=512, overlap=128))

@@ -1,0 +1,131 @@
+"""Summaries of sections that a chat model of role ``writer`` writes before the first question; ``t5`` searches them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from rag_harness.chunking.summaries import summary_of
+from rag_harness.errors import ModelOutputError, RagHarnessError
+from rag_harness.files.sources import json_digest
+from rag_harness.prompts import Prompts
+from rag_harness.protocols import ChatModel
+from rag_harness.retrieval.building import alone
+from rag_harness.retrieval.retrieval import Retrieval
+from rag_harness.studies.textbook.places import place_of
+from rag_harness.types import Chunk, Decision, Hit, Message
+
+PROMPTS = "t5.summary"
+EMPTY, TOO_LONG = "empty", "longer than the section"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Asks a model for the summary of each section, many at once.
+
+    Args:
+        chat: the model.
+        prompts: its templates; ``{question}`` is where the section stands, ``{context}`` its text.
+        at_once: most calls in flight; the run's limiter may allow fewer.
+        run: waits for the calls.
+    """
+
+    chat: ChatModel
+    prompts: Prompts
+    at_once: int
+    run: Callable[[Coroutine[Any, Any, list[str]]], list[str]]
+
+    def written(self, sections: Sequence[Chunk]) -> list[str]:
+        """Return what the model says of each section; empty where it says nothing.
+
+        Raises:
+            RagHarnessError: a call failed for good; those under way are given up.
+        """
+        return self.run(self._all(sections))
+
+    @property
+    def identity(self) -> str:
+        """Digest of what it is asked."""
+        return json_digest([self.prompts.system, self.prompts.user])
+
+    async def _all(self, sections: Sequence[Chunk]) -> list[str]:
+        turns = asyncio.Semaphore(self.at_once)
+        calls = [asyncio.ensure_future(self._one(section, turns)) for section in sections]
+        try:
+            return await asyncio.gather(*calls)
+        finally:
+            for call in calls:
+                call.cancel()
+
+    async def _one(self, section: Chunk, turns: asyncio.Semaphore) -> str:
+        async with turns:
+            try:
+                return (await self.chat.complete(self._messages(section))).text.strip()
+            except ModelOutputError:
+                return ""
+
+    def _messages(self, section: Chunk) -> list[Message]:
+        return self.prompts.messages(" > ".join(place_of(section).path), [Hit(section, 0.0, 1)])
+
+
+class WrittenSummaries(Retrieval):
+    """The sections of ``sections`` as the summaries that ``writer`` writes, each under the id of its section.
+
+    One that comes back empty, or longer than its section, is replaced by the extractive one.
+    """
+
+    def __init__(self, sections: Retrieval, writer: Writer) -> None:
+        spec = replace(sections.spec, chunker="summaries")
+        super().__init__(spec, lambda: (), sections.settings, sections.stores, sections.embedder)
+        self._sections, self._writer = sections, writer
+        self._failed: RagHarnessError | None = None
+
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Have the summaries written, and be ready for ``queries``; other processes then find what was recorded."""
+        with alone(self.settings):
+            _ = self.chunks
+        super().prepare(queries)
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """The summaries, in the order of the sections."""
+        pairs = zip(self._sections.chunks, self._written, strict=True)
+        return [replace(section, text=_text(section, said)) for section, said in pairs]
+
+    @cached_property
+    def _written(self) -> list[str]:
+        if self._failed is not None:  # the first trial has asked for all: another would pay for them again
+            raise self._failed
+        try:
+            return self._writer.written(self._sections.chunks)
+        except RagHarnessError as error:
+            self._failed = error
+            raise
+
+    def decided(self) -> Decision:
+        """Return who wrote the summaries; the value counts the sections that keep their first sentences instead."""
+        sections = self._sections.chunks
+        why = Counter(_fault(*pair) for pair in zip(sections, self._written, strict=True))
+        instead = [f"{why[fault]} {fault}" for fault in (EMPTY, TOO_LONG) if why[fault]]
+        reason = f"{why['']} of {len(sections)} sections"
+        reason += f"; extractive in place of what came back {', '.join(instead)}" if instead else ""
+        return Decision(
+            "summaries", f"written by {self._writer.chat.model}", float(len(sections) - why[""]), None, reason
+        )
+
+
+def _fault(section: Chunk, said: str) -> str:
+    if not said:
+        return EMPTY
+    return TOO_LONG if len(said) > len(section.text) else ""
+
+
+def _text(section: Chunk, said: str) -> str:
+    """Return the headings of a section before its summary, as the extractive one has them."""
+    if _fault(section, said):
+        return summary_of(section)
+    return ": ".join(filter(None, [" > ".join(section.section), said]))

@@ -1,0 +1,128 @@
+"""Signals of retrieval: absolute scores, a margin that a copy does not hide, coverage by rarity, dispersion."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from statistics import pstdev
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_harness.retrieval.rarity import Rarity
+from rag_harness.studies.reliability.quality import (
+    WEIGHTS,
+    Signals,
+    coverage,
+    original,
+    quality,
+    raw,
+    signals,
+)
+from rag_harness.studies.reliability.scales import COSINE, LOGIT, SCALES, Scale, scale_of
+from rag_harness.types import Hit
+from tests.unit.studies.reliability.hits import hit
+
+SCALE = Scale("max_sim", middle=0.5, spread=0.1, margin=0.2, dispersion=0.1)
+WINDOW = "Lamps can be returned within 45 days of delivery with the receipt."
+COPY = "Lamps can be returned within 30 days of delivery with the receipt."
+OTHER = "Express parcels leave the warehouse before noon on working days."
+FOUND = [
+    hit(WINDOW, number=0, max_sim=0.7),
+    hit(COPY, "returns-2024.md", 1, max_sim=0.69),
+    hit(OTHER, "express.md", 2, max_sim=0.4),
+]
+RARITY = Rarity(one.chunk for one in FOUND)
+
+
+def test_each_signal_by_hand() -> None:
+    found = signals("return a lamp", FOUND, FOUND[:1], RARITY, SCALE)
+    assert found.relevance == pytest.approx(1 / (1 + math.exp(-2)))
+    assert found.margin == 1.0  # 0.3 to the other page, not 0.01 to the copy
+    assert found.coverage == 1.0
+    assert found.dispersion == pytest.approx(min(1, pstdev([0.7, 0.69, 0.4]) / 0.1))
+
+
+def test_the_margin_passes_over_a_near_duplicate() -> None:
+    assert raw(FOUND, "max_sim").gap == pytest.approx(0.3)  # type: ignore[union-attr]
+    assert raw([FOUND[0], FOUND[2], FOUND[1]], "max_sim") == raw(FOUND, "max_sim")
+
+
+def test_where_all_say_the_same_there_is_no_margin() -> None:
+    assert signals("return a lamp", FOUND[:2], FOUND[:1], RARITY, SCALE).margin is None
+
+
+def test_coverage_weighs_rare_words() -> None:
+    only_frequent = coverage("lamps warranty", [hit("Lamps and more lamps.")], RARITY)
+    only_rare = coverage("lamps warranty", [hit("The warranty.")], RARITY)
+    assert only_frequent is not None
+    assert only_rare is not None
+    assert 0 < only_frequent < 0.5 < only_rare < 1
+    assert coverage("warranty", [], RARITY) == 0
+
+
+def test_a_question_without_content_words_says_nothing_of_its_sources() -> None:
+    assert coverage("What is it?", FOUND, RARITY) is None
+    nothing = signals("What is it?", [], [], RARITY, SCALE)
+    assert (nothing.coverage, quality(nothing)) == (None, 0)
+    assert {one.name: one.reason for one in nothing.decisions()}["signal: coverage"] == (
+        "the question has no content words"
+    )
+    found = signals("What is it?", FOUND, FOUND, RARITY, SCALE)
+    assert dict(found.reasons) == {"coverage": "the question has no content words"}
+
+
+def test_one_hit_has_no_dispersion() -> None:
+    found = signals("return a lamp", FOUND[:1], FOUND[:1], RARITY, SCALE)
+    assert found.dispersion is None
+    assert dict(found.reasons)["dispersion"] == "one hit only"
+    assert quality(found) == quality(replace(found, dispersion=None, margin=None))
+
+
+def test_a_scale_that_was_fitted_to_nothing_says_so_beside_the_signal() -> None:
+    reasons = {one.name: one.reason for one in signals("lamp", [hit(WINDOW, logit=2.0)], [], RARITY, LOGIT).decisions()}
+    assert reasons["signal: relevance"] == "scale not fitted"
+    reasons = {one.name: one.reason for one in signals("lamp", FOUND, [], RARITY, SCALE).decisions()}
+    assert reasons["signal: relevance"] == ""
+
+
+def test_what_has_no_absolute_score_is_not_measured() -> None:
+    found = signals("return a lamp", [hit(WINDOW, bm25=3.0)], [hit(WINDOW)], RARITY, SCALE)
+    assert (found.relevance, found.margin, found.dispersion) == (None, None, None)
+    assert found.coverage == 1.0
+    decisions = {one.name: one for one in found.decisions()}
+    assert decisions["signal: relevance"].outcome == "not measured"
+    assert "max_sim" in decisions["signal: relevance"].reason
+
+
+def test_quality_is_the_weighted_mean_of_what_was_measured() -> None:
+    whole = Signals(1.0, 0.5, 0.25, 0.0)
+    assert quality(whole) == pytest.approx(0.4 * 1 + 0.2 * 0.5 + 0.2 * 0.25)
+    assert quality(replace(whole, margin=None, dispersion=None)) == pytest.approx((0.4 + 0.05) / 0.6)
+    assert quality(Signals()) == 0
+    assert sum(WEIGHTS.values()) == pytest.approx(1)
+
+
+def test_the_first_design_calls_any_sum_of_z_scores_relevant() -> None:
+    reranked = [hit(text, f"{n}.md", n, rerank=score) for n, (text, score) in enumerate([(OTHER, 3.1), (COPY, 2.9)])]
+    found = original(reranked)
+    assert found.relevance == pytest.approx(1 / (1 + math.exp(-3.1)))
+    assert found.margin == pytest.approx(0.2)
+    assert found.coverage == 2 / 5
+    assert found.dispersion == pytest.approx(0.9)
+    assert original([hit(OTHER)]).relevance is None
+
+
+def test_scale_of_a_reranker() -> None:
+    assert scale_of("embedded/late-interaction", True) is SCALES["embedded/late-interaction"]
+    assert scale_of("cross-encoder/some", True) is LOGIT
+    assert scale_of("mock/word-overlap", False) is COSINE
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=8))
+def test_signals_lie_between_0_and_1(scores: list[float]) -> None:
+    hits: list[Hit] = [hit(f"page {n} word{n}", f"{n}.md", n, max_sim=score) for n, score in enumerate(scores)]
+    found = signals("lamp", hits, hits, RARITY, SCALE).items()
+    assert [name for name, value in found.items() if value is None] == ["margin", "dispersion"] * (len(scores) == 1)
+    assert all(0 <= value <= 1 for value in found.values() if value is not None)

@@ -1,0 +1,107 @@
+"""Searches are planned by the model of role ``rewrite``; what it says is used only where it can be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from rag_harness.errors import ModelCallError
+from rag_harness.pipelines.trace import Trace
+from rag_harness.studies.retail.planning import planned, searches_in
+from rag_harness.types import Completion, Usage
+
+ASKED = "How long do I have and what does it cost?"
+BY_RULES = [ASKED, "How long do I have", "what does it cost?"]
+
+
+class Rewriter:
+    """Says what it was made with, and keeps what it was asked."""
+
+    model = "test/rewriter"
+
+    def __init__(self, says: str | Exception) -> None:
+        self.says, self.asked = says, list[Any]()
+
+    async def complete(self, messages: Any, response_format: Any = None) -> Completion:
+        self.asked.append((messages, response_format))
+        if isinstance(self.says, Exception):
+            raise self.says
+        return Completion(self.says, self.model, Usage(5, 3, 1), 12.0)
+
+
+def plan(says: Any, question: str = ASKED) -> tuple[list[str], Trace]:
+    trace = Trace()
+    rewriter = None if says is None else Rewriter(says if isinstance(says, (str, Exception)) else json.dumps(says))
+    return asyncio.run(planned(question, rewriter, trace)), trace
+
+
+def test_without_a_model_the_rules_plan() -> None:
+    searches, trace = plan(None)
+    assert searches == BY_RULES
+    assert trace.calls == {}
+    assert trace.details["plan"] == {"searches": BY_RULES}
+    (decision,) = trace.decisions
+    assert (decision.name, decision.outcome, decision.value, decision.threshold) == ("plan", "by rules", 3.0, 3)
+    assert decision.reason == "3 searches; no model of role rewrite is configured"
+
+
+def test_by_a_model() -> None:
+    searches, trace = plan({"searches": [" return  window ", "price of a return"]})
+    assert searches == [ASKED, "return window", "price of a return"]
+    assert [(one.name, one.outcome, one.value) for one in trace.decisions] == [("plan", "by model", 3.0)]
+    assert [call.role for call in trace.calls["plan"]] == ["rewrite"]
+
+
+def test_a_model_is_asked_once_with_the_question_and_a_form() -> None:
+    rewriter = Rewriter('{"searches": ["x"]}')
+    asyncio.run(planned(ASKED, rewriter, Trace()))
+    ((messages, form),) = rewriter.asked
+    assert messages[-1].content == f"Question: {ASKED}"
+    assert form["json_schema"]["name"] == "plan"
+
+
+def test_a_model_that_finds_nothing_to_plan_gives_the_question_back() -> None:
+    searches, trace = plan({"searches": [ASKED.upper()]})
+    assert searches == [ASKED]
+    assert trace.decisions[0].outcome == "by model"
+    assert trace.decisions[0].reason == "the question is searched as it is"
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ("I would look at the policy.", 'no JSON with a list "searches"'),
+        ("", 'no JSON with a list "searches"'),
+        ('{"searches": ["a"', 'no JSON with a list "searches"'),
+        (["a", "b"], 'no JSON with a list "searches"'),
+        ({"queries": ["a"]}, 'no JSON with a list "searches"'),
+        ({"searches": "a"}, 'no JSON with a list "searches"'),
+        ({"searches": []}, "it names no search"),
+        ({"searches": ["a", " "]}, "a search is empty or no text"),
+        ({"searches": ["a", 7]}, "a search is empty or no text"),
+        ({"searches": [f"search {n}" for n in range(50)]}, "it names 50 searches, and 2 were asked for"),
+        ({"searches": ["returns", "Returns "]}, "it names a search twice"),
+        ({"searches": ["a" * 501]}, "a search has more than 500 characters"),
+    ],
+)
+def test_what_cannot_be_used_leaves_it_to_the_rules_and_says_so(says: Any, why: str) -> None:
+    searches, trace = plan(says)
+    assert searches == BY_RULES
+    (decision,) = trace.decisions
+    assert decision.outcome == "by rules"
+    assert "the reply of the model of role rewrite cannot be used: " in decision.reason
+    assert decision.reason.endswith(why)
+    assert len(trace.calls["plan"]) == 1, "the call was made, and is counted"
+
+
+def test_prose_and_a_fence_around_the_plan_do_no_harm() -> None:
+    assert searches_in('Sure:\n```json\n{"searches": ["a", "b"]}\n```') == (["a", "b"], "")
+
+
+def test_a_call_that_fails_fails_the_stage() -> None:
+    with pytest.raises(ModelCallError) as failed:
+        plan(ModelCallError("503"))
+    assert failed.value.rag_trace.failed_stage == "plan"  # type: ignore[attr-defined]

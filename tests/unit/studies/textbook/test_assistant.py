@@ -1,0 +1,304 @@
+"""The assistant from end to end on a small book: each step leaves its decision."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.pipelines import experiment as build
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.studies.textbook.assembly import Design, textbook
+from rag_harness.studies.textbook.assistant import Assistant, Rules
+from rag_harness.types import Decision, Hit, PipelineOutput, Query
+from tests.unit.studies.textbook.book import PAGES, Says, parts_over
+
+ALL = ["t1", "t1-boost0", "t1-boost12", "t1-boost15", "t1-floor07", "t2", "t3", "t3-rrf", "t4", "t5"]
+QUERY = Query("q", "topic messages publishers subscribers")
+SELECTED = "Quartz drifts by twenty parts in a million."
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KB_DIR", "DRY_RUN", "OVERWRITE", "RAG_PROFILE", "RAG_MODE", "RAG_REWRITE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> RunParts:
+    return parts_over(tmp_path)
+
+
+def assistant_of(parts: RunParts, chat: Any, **rules: Any) -> Assistant:
+    """Return t1's assistant with small chunks, so that the book has some, and with another model."""
+    made = textbook("t1", parts, Design(least=0))
+    assert isinstance(made.pipeline, Assistant)
+    return replace(made.pipeline, chat=chat, rules=replace(made.pipeline.rules, **rules))
+
+
+def ask(assistant: Assistant, query: Query = QUERY) -> PipelineOutput:
+    return asyncio.run(assistant.answer(query))
+
+
+async def given(made: Experiment, hits: Sequence[Hit]) -> PipelineOutput:
+    assert made.answer_from is not None
+    return await made.answer_from(QUERY, hits)
+
+
+def decided(output: PipelineOutput) -> dict[str, Decision]:
+    return {decision.name: decision for decision in output.decisions}
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("chat", ["mock/placeholder", "embedded/extractive"])
+def test_every_experiment_answers(parts: RunParts, tmp_path: Path, name: str, chat: str) -> None:
+    made = build(name, parts_over(tmp_path, chat_model=chat))
+    made.prepare([QUERY])  # type: ignore[misc]
+    output = asyncio.run(made.pipeline.answer(QUERY))
+    assert list(decided(output))[-4:] == ["confidence", "answer", "citations", "disclaimer"] or name == "t1-floor07"
+    assert (output.answer.abstained, len(output.calls)) == ((True, 0) if name == "t1-floor07" else (False, 1))
+    assert output.retrieved
+    assert output.confidence is not None
+    assert 0 <= output.confidence <= 1
+    assert made.retriever is not None
+    assert made.retriever.retrieve("topic", 2)
+    assert asyncio.run(given(made, output.retrieved[:1])).context == output.retrieved[:1]
+
+
+def test_what_experiments_are_made_of_tells_them_apart(parts: RunParts) -> None:
+    from rag_harness.files.sources import json_digest
+
+    digests = {name: json_digest(dict(build(name, parts).ingredients)) for name in ALL}
+    assert len(set(digests.values())) == len(ALL)
+    ingredients = build("t1", parts).ingredients
+    assert (ingredients["temperature"], ingredients["max_output_tokens"]) == (0.3, 800)
+    assert (ingredients["floor"], ingredients["candidates"], ingredients["top_k"]) == (0.0, 10, 5)
+    assert build("t1-floor07", parts).ingredients["floor"] == 0.7
+    assert [build(f"t1{more}", parts).ingredients["design"]["boost"] for more in ("", "-boost0", "-boost12")] == [
+        2.0,
+        1.0,
+        1.2,
+    ]
+    asked = build("t1", parts_over(parts.settings.path("."), rewrite_model="a/b")).ingredients
+    assert asked["rewrite_by"][0] == "a/b"
+
+
+def test_the_model_is_asked_with_the_sampling_of_the_record(parts: RunParts) -> None:
+    asked = parts.endpoints.settings_of("answer", temperature=0.3, max_output_tokens=800)
+    assert build("t1", parts).pipeline.chat is parts.chat(temperature=0.3, max_output_tokens=800)
+    assert (asked.temperature, asked.max_output_tokens) == (0.3, 800)
+
+
+def test_answered(parts: RunParts) -> None:
+    chat = Says()
+    output = ask(assistant_of(parts, chat, floor=0.1))
+    system, user = chat.asked[0]
+    assert "ONLY the provided context" in system.content
+    assert user.content.startswith(
+        "Context:\n[Source 1: module-1/chapter-1-nodes.md | Section: Module 1: Nerves > Chapter 1: Nodes > Topics | "
+        "Relevance: 0."
+    )
+    assert user.content.endswith("\n\nQuestion: topic messages publishers subscribers")
+    assert [hit.rank for hit in output.context] == list(range(1, len(output.context) + 1))
+    said = decided(output)
+    assert {name: decision.outcome for name, decision in said.items()} == {
+        "floor chosen": "calibrated",
+        "boost": "none",
+        "floor": "kept",
+        "confidence": "enough",
+        "answer": "answered",
+        "citations": "cited",
+        "disclaimer": "none",
+    }
+    assert said["floor"].threshold == said["confidence"].threshold == 0.1
+    assert output.answer.text == "A topic carries messages [Source 1]."
+    links = next(stage.detail["links"] for stage in output.stages if stage.name == "parse")
+    assert links == [{"source": 1, "title": "Chapter 1: Nodes > Topics", "url": "/module-1/chapter-1#topics"}]
+
+
+def test_low_confidence_is_said_with_sections_to_look_at(parts: RunParts) -> None:
+    output = ask(assistant_of(parts, Says(), floor=0.4))
+    assert output.context
+    assert output.confidence is not None
+    assert output.confidence < 0.4
+    said = decided(output)
+    assert (said["confidence"].outcome, said["disclaimer"].outcome) == ("low", "added")
+    assert output.answer.text.startswith(
+        "A topic carries messages [Source 1].\n\nPlease check this in the book: the sections found match the question "
+        "only loosely. See also: Chapter 1: Nodes > Topics; "
+    )
+    assert output.answer.text.count(";") == 2
+    assert output.answer.citations == (1,)
+
+
+def test_an_answer_without_a_citation_gets_the_disclaimer(parts: RunParts) -> None:
+    output = ask(assistant_of(parts, Says("It carries messages."), floor=0.1))
+    assert output.answer.text == ("It carries messages.\n\nPlease check this in the book: the answer names no section.")
+    assert decided(output)["disclaimer"].reason == "the answer names no section"
+    assert decided(output)["citations"].outcome == "none"
+
+
+def test_who_says_that_he_does_not_know_needs_no_disclaimer(parts: RunParts) -> None:
+    output = ask(assistant_of(parts, Says("I don't know."), floor=0.4))
+    assert (output.answer.text, output.answer.abstained) == ("I don't know.", True)
+    assert decided(output)["answer"].outcome == "abstained"
+    assert decided(output)["disclaimer"].outcome == "none"
+
+
+def test_nothing_found_asks_no_model(parts: RunParts) -> None:
+    chat = Says()
+    output = ask(assistant_of(parts, chat, floor=1.0))
+    assert chat.asked == []
+    assert output.calls == ()
+    assert output.answer.abstained
+    assert output.answer.text.startswith(
+        "I couldn't find relevant content. Related topics: Chapter 1: Nodes > Topics; "
+    )
+    assert output.answer.text.count(";") == 2
+    assert output.context == ()
+    assert output.retrieved
+    assert [decided(output)[name].outcome for name in ("floor", "confidence", "answer")] == [
+        "nothing found", "low", "declined",
+    ]  # fmt: skip
+
+
+class Nothing:
+    """Finds nothing at all."""
+
+    def retrieve(self, query: str, k: int) -> list[Hit]:
+        return []
+
+
+def test_nothing_retrieved_at_all_names_sections_of_the_book(parts: RunParts) -> None:
+    chat = Says()
+    output = ask(replace(assistant_of(parts, chat, floor=0.0), retriever=Nothing()))
+    assert chat.asked == []
+    assert output.answer.text == (
+        "I couldn't find relevant content. Related topics: Chapter 1: Nodes > Introduction; Chapter 1: Nodes > Topics; "
+        "Topics > Queues."
+    )
+    assert decided(output)["floor"].reason == "nothing was retrieved at all"
+    assert output.confidence == 0
+
+
+def test_an_empty_book_has_no_topics_to_name() -> None:
+    assistant = Assistant(Nothing(), Says(), None, Rules(2, 0.5), None, lambda: [])  # type: ignore[arg-type]
+    assert ask(assistant).answer.text == "I couldn't find relevant content."
+
+
+def test_a_selection_orders_and_is_shown_to_the_model(parts: RunParts) -> None:
+    plain, chat = ask(assistant_of(parts, Says())), Says()
+    query = replace(
+        QUERY, text="which messages of a topic drift", inputs={"selected_text": f" {SELECTED}\n\nQuestion: x"}
+    )
+    output = ask(assistant_of(parts, chat), query)
+    assert plain.context[0].chunk.section[-1] == "Topics"
+    assert decided(output)["boost"].outcome == "boosted"
+    without = ask(assistant_of(parts, Says(), boost=1.0), query)
+    rank = {hit.chunk.chunk_id: hit.rank for hit in without.retrieved}
+    moved = next(hit for hit in output.retrieved if "Quartz" in hit.chunk.text)
+    assert moved.rank < rank[moved.chunk.chunk_id]
+    assert moved.score == next(hit.score for hit in without.retrieved if hit.chunk == moved.chunk)
+    asked = chat.asked[0][-1].content
+    assert asked.endswith(
+        f"\n\nQuestion: The student has selected this text: «{SELECTED} Question: x». which messages of a topic drift"
+    )
+
+
+@pytest.mark.parametrize("selected", ["", " \n", 7, None])
+def test_what_is_no_selection_is_not_shown(parts: RunParts, selected: Any) -> None:
+    chat = Says()
+    ask(assistant_of(parts, chat), replace(QUERY, inputs={"selected_text": selected}))
+    assert "has selected" not in chat.asked[0][-1].content
+
+
+def test_a_long_selection_is_shown_in_part(parts: RunParts) -> None:
+    chat = Says()
+    output = ask(assistant_of(parts, chat), replace(QUERY, inputs={"selected_text": "x" * 10_000}))
+    shown = chat.asked[0][-1].content
+    assert shown.count("x" * 2000) == 1
+    assert f"{'x' * 2001}" not in shown
+    assert "none of the" in decided(output)["boost"].reason
+
+
+def test_history_without_a_rewriter_leaves_the_question(parts: RunParts) -> None:
+    output = ask(assistant_of(parts, Says()), replace(QUERY, inputs={"history": ["What is a node?"]}))
+    assert decided(output)["history"].outcome == "as it is"
+
+
+def test_history_with_a_rewriter_is_looked_up_and_asked(parts: RunParts) -> None:
+    chat, rewriter = Says(), Says("unused")
+    rewriter.answer = "Quartz drift?"
+    assistant = replace(assistant_of(parts, chat), rewriter=rewriter)
+    output = ask(assistant, replace(QUERY, inputs={"history": ["Which clocks drift?"]}))
+    assert decided(output)["history"].outcome == "condensed"
+    assert chat.asked[0][-1].content.endswith('Question: {"answer": "Quartz drift?"}')
+    assert [call.role for call in output.calls] == ["rewrite", "answer"]
+    assert output.context[0].chunk.section[-1] == "Drift"
+
+
+@pytest.mark.parametrize(
+    ("text", "invalid", "outcome"),
+    [("Module 9, Chapter 9 says so.", (0,), "invalid"), ("[Source 99]", (99,), "invalid")],
+)
+def test_citations_that_lead_nowhere(parts: RunParts, text: str, invalid: Sequence[int], outcome: str) -> None:
+    output = ask(assistant_of(parts, Says(text), floor=0.1))
+    assert output.answer.invalid_citations == invalid
+    assert decided(output)["citations"].outcome == outcome
+    assert decided(output)["disclaimer"].outcome == "added"
+
+
+LONG = "# Long\n\n## One\n\n" + "".join(f"Sentence number {n} of a long section of the book.\n\n" for n in range(3_400))
+ODD = {
+    "a.md": "No heading at all.\n",
+    "b.md": "# B\n\n### Deep first\n\nAn H3 before any H2.\n",
+    "c.md": LONG,
+    "d.md": "---\ntitle: D\nchapter: 4\n---\n\n# D\n\n## Same\n\nFirst.\n\n## Same\n\nSecond.\n\n## Tiny\n\nTwenty.\n",
+}
+
+
+@pytest.mark.parametrize("name", ["t1", "t2", "t3", "t4", "t5"])
+def test_odd_pages_are_answered_from(tmp_path: Path, name: str) -> None:
+    made = build(name, parts_over(tmp_path, ODD))
+    for words in ("heading at all", "H3 before any", "Sentence number 77", "Twenty", "Second"):
+        output = asyncio.run(made.pipeline.answer(Query("q", words)))
+        assert output.answer.text
+        assert output.context
+
+
+def test_a_chapter_without_its_module_is_no_citation(tmp_path: Path) -> None:
+    parts = parts_over(tmp_path, {"d.md": ODD["d.md"]})
+    output = ask(assistant_of(parts, Says("As Chapter 4 says."), floor=0.0), Query("q", "Second"))
+    assert decided(output)["citations"].reason == "leads nowhere: Chapter 4"
+    assert "| Section: D" in source_lines(parts)
+
+
+def source_lines(parts: RunParts) -> str:
+    chat = Says()
+    ask(assistant_of(parts, chat, floor=0.0), Query("q", "Second"))
+    return chat.asked[0][-1].content
+
+
+def test_the_book_has_its_own_data(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.rag_harness.data.textbook]\nkb = "book"\n', encoding="utf-8")
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "a.md").write_text("# A\n\nOther.\n", encoding="utf-8")
+    from rag_harness.settings.loading import load_settings
+
+    parts_over(tmp_path)
+    made = build("t1", RunParts(load_settings({"profile": "mock"}, {"kb_dir": "kb"}, tmp_path)))
+    assert made.data == "textbook"
+    assert {chunk.doc_id for chunk in made.chunks()} == set(PAGES)  # type: ignore[misc]
+
+
+def test_sections_and_summaries_are_embedded_before_the_first_question(parts: RunParts) -> None:
+    made = build("t5", parts)
+    made.prepare([QUERY])  # type: ignore[misc]
+    computed = parts.embedder().computed
+    ask(made.pipeline)
+    assert parts.embedder().computed == computed
