@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rag_harness.recording.store import ArrayStore
+from rag_harness.models.recording.store import ArrayStore
 
 
 def merge(folder: Path) -> None:

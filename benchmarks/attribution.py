@@ -28,8 +28,8 @@ from time import perf_counter
 
 from planted import explained
 
-from rag_harness.attribution.right import figures_of, needed_quotes, rightness
-from rag_harness.attribution.shelf import Shelf, says
+from rag_harness.derived.attribution.right import figures_of, needed_quotes, rightness
+from rag_harness.derived.attribution.shelf import Shelf, says
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
 from rag_harness.pipelines.generation import Generator, abstains

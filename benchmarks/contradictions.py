@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.chunking.lengths import ChunkingSettings
-from rag_harness.chunking.sections import chunk_document
-from rag_harness.contradictions import Contradiction, against, contradictions
-from rag_harness.ingest.markdown import load
+from rag_harness.dataset.ingest.markdown import load
 from rag_harness.models.embedders.mock import WordTokenizer
-from rag_harness.reader.terms import terms
+from rag_harness.retrieval.chunking.lengths import ChunkingSettings
+from rag_harness.retrieval.chunking.sections import chunk_document
 from rag_harness.types import Chunk
+from rag_harness.words.contradictions import Contradiction, against, contradictions
+from rag_harness.words.terms import terms
 
 ROOT = Path(__file__).parents[1]
 KB = ROOT / "data" / "kb"

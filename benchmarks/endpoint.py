@@ -23,7 +23,6 @@ from time import perf_counter, process_time
 import aiohttp
 from mock_server import running
 
-from rag_harness.chunking.unmarked import unmarked
 from rag_harness.dataset.knowledge_base import read_knowledge_base
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import run_trial
@@ -32,6 +31,7 @@ from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.placing import Placing
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.results.row import read_rows
+from rag_harness.retrieval.chunking.unmarked import unmarked
 from rag_harness.settings.loading import load_settings
 from rag_harness.types import Case, Query
 

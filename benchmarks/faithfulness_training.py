@@ -409,7 +409,7 @@ def main() -> None:
 
 def features_digest() -> str:
     """Return what the features depend on beside the data."""
-    from rag_harness.identity import code_digest
+    from rag_harness.registry.identity import code_digest
 
     return code_digest("rag_harness.judges.embedded.features")
 

@@ -29,17 +29,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mock_server import running
 
+from rag_harness.authoring.kb.brief import Brief, briefs
+from rag_harness.authoring.kb.plan import Plan, read_plan
+from rag_harness.authoring.kb.planning import Wanted, plan_text, planned
+from rag_harness.authoring.kb.planning.templates import domain_names
+from rag_harness.authoring.kb.validation import validate
+from rag_harness.authoring.kb.writing.generating import Generated, generate
+from rag_harness.authoring.kb.writing.writers import AskedWriter, EmbeddedWriter, Writer
+from rag_harness.authoring.questions import Collection, ask, lines, planned_facts, rows
 from rag_harness.dataset.knowledge_base import read_folder
-from rag_harness.kb.brief import Brief, briefs
-from rag_harness.kb.plan import Plan, read_plan
-from rag_harness.kb.planning import Wanted, plan_text, planned
-from rag_harness.kb.planning.templates import domain_names
-from rag_harness.kb.validation import validate
-from rag_harness.kb.writing.generating import Generated, generate
-from rag_harness.kb.writing.writers import AskedWriter, EmbeddedWriter, Writer
+from rag_harness.models.prompts import load_prompts
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.prompts import load_prompts
-from rag_harness.questions import Collection, ask, lines, planned_facts, rows
 from rag_harness.settings import Settings
 
 DELAY, IN_FLIGHT, PAGES = 0.5, 32, 100

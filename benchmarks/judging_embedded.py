@@ -30,11 +30,11 @@ from side_by_side import show
 from rag_harness.judges.embedded.kept import Kept
 from rag_harness.judges.embedded.opinion import USEFUL, EmbeddedOpinion
 from rag_harness.judges.embedded.reading import Reading
-from rag_harness.local_work import inline
 from rag_harness.measures.judged import Material
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.recording.store import ArrayStore
+from rag_harness.models.recording.store import ArrayStore
+from rag_harness.work.local_work import inline
 
 KB = Path(__file__).parents[1] / "data/kb"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.language import foreign
+from rag_harness.words.language import foreign
 
 
 def texts(value: Any) -> Iterator[str]:

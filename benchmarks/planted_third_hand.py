@@ -25,11 +25,11 @@ from zlib import crc32
 
 from planted import answered, explained, with_gold
 
-from rag_harness.attribution.right import needed_quotes, rightness
+from rag_harness.derived.attribution.right import needed_quotes, rightness
+from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts, load_prompts
 from rag_harness.protocols import Experiment
 from rag_harness.results.causes import CauseLine
 from rag_harness.retrieval.lexical import Bm25Index

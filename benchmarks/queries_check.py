@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from questions import page, words
 
-from rag_harness.questions import Collection
-from rag_harness.questions.checking import Asked, check
+from rag_harness.authoring.questions import Collection
+from rag_harness.authoring.questions.checking import Asked, check
 from rag_harness.types import Document, Evidence
 
 QUESTIONS = 200

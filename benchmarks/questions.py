@@ -21,8 +21,8 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from rag_harness.authoring.questions import Collection, ask, rows
 from rag_harness.dataset.knowledge_base import read_folder
-from rag_harness.questions import Collection, ask, rows
 from rag_harness.types import Document
 
 SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}

@@ -96,8 +96,8 @@ class Field:
     @asynccontextmanager
     async def workers(self, spread: bool, shared: bool) -> AsyncIterator[list[Any]]:
         """Start a worker a node; they know of each other where they are to spread what they do."""
-        from rag_harness.distributed.ray_nodes import RayNodes
-        from rag_harness.distributed.values import Opening
+        from rag_harness.engine.distributed.ray_nodes import RayNodes
+        from rag_harness.engine.distributed.values import Opening
 
         nodes = RayNodes(self.settings)
         ledger = nodes.ledger(self.folder / "ledger")
@@ -116,7 +116,7 @@ class Field:
 
     def carried(self) -> Any:
         """Return the experiment on its way, with its questions."""
-        from rag_harness.distributed.carrying import carry
+        from rag_harness.engine.distributed.carrying import carry
         from rag_harness.pipelines import experiment
         from rag_harness.pipelines.parts import RunParts
 

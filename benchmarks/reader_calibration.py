@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import bm25s
 
 from rag_harness.measures.answers import normalised
-from rag_harness.prompts import load_prompts
-from rag_harness.reader.reader import MIN_SUPPORT, Reading, read
+from rag_harness.models.prompts import load_prompts
+from rag_harness.models.reader.reader import MIN_SUPPORT, Reading, read
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared/data"

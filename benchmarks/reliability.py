@@ -25,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 
-from rag_harness.calibration.confidence import brier, calibrated, expected_calibration_error, held_out, split
-from rag_harness.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
-from rag_harness.kb.superseded import mark_superseded
+from rag_harness.authoring.kb.superseded import mark_superseded
+from rag_harness.judges.calibration.confidence import brier, calibrated, expected_calibration_error, held_out, split
+from rag_harness.judges.calibration.told import SIGNALS, Told, detail, has_quote, is_right, read_told, told
 from rag_harness.measures.rot import StaleAnswer
-from rag_harness.prompts import load_prompts
-from rag_harness.reader.reader import read
+from rag_harness.models.prompts import load_prompts
+from rag_harness.models.reader.reader import read
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import read_manifest
 from rag_harness.results.row import ExperimentResult, read_rows

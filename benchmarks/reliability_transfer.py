@@ -29,14 +29,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 from side_by_side import show
 
-from rag_harness.calibration.confidence import SPEAKS
-from rag_harness.calibration.confidence_file import read_confidence
-from rag_harness.calibration.logistic import Logistic, fitted
-from rag_harness.calibration.told import FROM_RETRIEVAL, Told, told
+from rag_harness.judges.calibration.confidence import SPEAKS
+from rag_harness.judges.calibration.confidence_file import read_confidence
+from rag_harness.judges.calibration.logistic import Logistic, fitted
+from rag_harness.judges.calibration.told import FROM_RETRIEVAL, Told, told
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
+from rag_harness.models.recording.store import ArrayStore
 from rag_harness.models.rerankers.late_interaction import MODEL, LateInteractionReranker
-from rag_harness.recording.store import ArrayStore
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.stats.agreement import auroc
 from rag_harness.stats.estimate import Estimate, estimate

@@ -19,9 +19,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_harness.distributed.dispatch import Dispatch
-from rag_harness.distributed.ledger import Caps, Ledger
-from rag_harness.distributed.values import Answered, Carried, Done, Job, TrialJob
+from rag_harness.engine.distributed.dispatch import Dispatch
+from rag_harness.engine.distributed.ledger import Caps, Ledger
+from rag_harness.engine.distributed.values import Answered, Carried, Done, Job, TrialJob
 from rag_harness.engine.rows import Trial, make_row
 from rag_harness.engine.trial import Outcome
 from rag_harness.settings import Settings

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from side_by_side import show
 from simulated_nodes import Field, Model
 
-from rag_harness.distributed import ledger as ledger_module
-from rag_harness.distributed.dispatch import Dispatch
-from rag_harness.distributed.ledger import Ledger
-from rag_harness.distributed.values import Carried, TrialJob
+from rag_harness.engine.distributed import ledger as ledger_module
+from rag_harness.engine.distributed.dispatch import Dispatch
+from rag_harness.engine.distributed.ledger import Ledger
+from rag_harness.engine.distributed.values import Carried, TrialJob
 from rag_harness.engine.rows import Trial
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Query

@@ -1,7 +1,7 @@
 """Nodes that answer on a virtual clock, and die: what `scheduler_simulation.py` has in the place of machines.
 
-Dispatch, ledger and leases are those of `rag_harness.distributed`; only what Ray and the servers do is made up here, by
-the figures in ``Model``.
+Dispatch, ledger and leases are those of `rag_harness.engine.distributed`; only what Ray and the servers do is made
+up here, by the figures in ``Model``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from rag_harness.distributed.leases import LeasedMeter
-from rag_harness.distributed.ledger import Caps, Grant, Ledger, Verdicts
-from rag_harness.distributed.remote import WorkerLostError
-from rag_harness.distributed.values import Answered, Carried, Done, Job, Opened, TrialJob, Wanted
+from rag_harness.engine.distributed.leases import LeasedMeter
+from rag_harness.engine.distributed.ledger import Caps, Grant, Ledger, Verdicts
+from rag_harness.engine.distributed.remote import WorkerLostError
+from rag_harness.engine.distributed.values import Answered, Carried, Done, Job, Opened, TrialJob, Wanted
 from rag_harness.engine.rows import make_row
 from rag_harness.engine.shares import share_in_flight
 from rag_harness.engine.trial import Outcome

@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mock_server import Chat, main
 
-from rag_harness.kb.brief import briefs
-from rag_harness.kb.plan import read_plan
-from rag_harness.kb.writing.embedded import compose
+from rag_harness.authoring.kb.brief import briefs
+from rag_harness.authoring.kb.plan import read_plan
+from rag_harness.authoring.kb.writing.embedded import compose
 
 _NAMED = re.compile(r'^ "filename": "([^"]+)"', re.MULTILINE)
 _PAGES: dict[str, bytes] = {}

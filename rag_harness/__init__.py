@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.installed import VERSION
+from rag_harness.registry.installed import VERSION
 
 if TYPE_CHECKING:
     from rag_harness.errors import RagHarnessError

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from rag_harness.errors import RagHarnessError
-from rag_harness.installed import COMMAND, strangers
+from rag_harness.registry.installed import COMMAND, strangers
 from rag_harness.shown.terminal import say, say_block
 
 CANNOT_RUN = 2

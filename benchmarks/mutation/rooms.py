@@ -29,7 +29,9 @@ ROOMS = {
     ),
     "stats": Room("rag_harness/stats/", ("tests/unit/stats/**/test_*.py", "tests/unit/test_early_stop.py"), 60, 9),
     "measures": Room("rag_harness/measures/", ("tests/unit/measures/**/test_*.py",), 60, 9),
-    "calibration": Room("rag_harness/calibration/", ("tests/unit/calibration/**/test_*.py",), 60, 9),
-    "attribution": Room("rag_harness/attribution/", ("tests/unit/attribution/**/test_*.py",), 60, 15),
-    "scrubbing": Room("rag_harness/recording/scrubbing.py", ("tests/unit/recording/**/test_*.py",), 30, 4),
+    "calibration": Room("rag_harness/judges/calibration/", ("tests/unit/judges/calibration/**/test_*.py",), 60, 9),
+    "attribution": Room("rag_harness/derived/attribution/", ("tests/unit/derived/attribution/**/test_*.py",), 60, 15),
+    "scrubbing": Room(
+        "rag_harness/models/recording/scrubbing.py", ("tests/unit/models/recording/**/test_*.py",), 30, 4
+    ),
 }

@@ -1,7 +1,8 @@
 """What ``rag-harness`` can do without pytest: a file a group, and for each command what it takes and what it does.
 
 A command ``x`` is a pair of functions, ``x_arguments(parser)`` and ``run_x(chosen) -> exit status``; ``__main__`` names
-them. Rooms that have commands of their own keep them in a file of theirs.
+them, and nothing else calls this room. ``starter/`` is what ``rag-harness init`` writes. Commands hand over to rooms
+and hold no logic of their own; they never import pytest. Begin reading with ``report.py``.
 """
 
 FOUND = 1

@@ -21,10 +21,10 @@ def check_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_check(chosen: argparse.Namespace) -> int:
     """Say which questions are affected by what became of the documents."""
+    from rag_harness.authoring.questions import Collection
+    from rag_harness.authoring.questions.checking import as_json, check, lines, mended, read_asked
     from rag_harness.dataset.knowledge_base import read_folder
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions import Collection
-    from rag_harness.questions.checking import as_json, check, lines, mended, read_asked
 
     file = chosen.queries or chosen.folder / "queries.jsonl"
     _check(file, chosen.mended)

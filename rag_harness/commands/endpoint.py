@@ -98,12 +98,12 @@ def _inputs(text: str) -> dict[str, Any]:
 
 
 async def _asked(spec: EndpointSpec, settings: Settings, request: Request, reader: Reader) -> Answered:
-    from rag_harness.deadline import Deadline
     from rag_harness.models.chat.failures import PassingError
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.endpoint.exchange import Exchange
     from rag_harness.pipelines.endpoint.mcp import content_of
     from rag_harness.pipelines.endpoint.refusals import broken_connections
+    from rag_harness.work.deadline import Deadline
 
     exchange = Exchange(spec, Meter(settings), reader.usage)
     read = (lambda heard: content_of(heard.document(), spec.name)) if spec.kind == "mcp" else _document

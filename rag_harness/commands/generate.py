@@ -14,8 +14,8 @@ from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.kb.plan import Plan
-    from rag_harness.kb.writing.generating import Generated
+    from rag_harness.authoring.kb.plan import Plan
+    from rag_harness.authoring.kb.writing.generating import Generated
 
 _AT_ONCE = 8
 """Pages of the embedded writer in the works: one waits for the disk while the next is composed."""
@@ -46,8 +46,8 @@ def run_generate(chosen: argparse.Namespace) -> int:
 
 
 def _plan(file: Path) -> tuple[bytes, Plan]:
-    from rag_harness.kb.plan import read_plan
-    from rag_harness.kb.planning import check_plan
+    from rag_harness.authoring.kb.plan import read_plan
+    from rag_harness.authoring.kb.planning import check_plan
 
     plan, problems = read_plan(file)
     if plan is None:
@@ -60,15 +60,15 @@ def _plan(file: Path) -> tuple[bytes, Plan]:
 def _composed(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
     import asyncio
 
-    from rag_harness.kb.writing.generating import generate
-    from rag_harness.kb.writing.writers import EmbeddedWriter
+    from rag_harness.authoring.kb.writing.generating import generate
+    from rag_harness.authoring.kb.writing.writers import EmbeddedWriter
 
     return asyncio.run(generate(plan, text, chosen.folder, EmbeddedWriter(chosen.seed), _AT_ONCE, chosen.force))
 
 
 def _asked(chosen: argparse.Namespace, text: bytes, plan: Plan) -> Generated:
-    from rag_harness.kb.writing.generating import generate
-    from rag_harness.kb.writing.writers import AskedWriter
+    from rag_harness.authoring.kb.writing.generating import generate
+    from rag_harness.authoring.kb.writing.writers import AskedWriter
 
     parts = writer_parts(chosen, _LONGEST)
     writer = AskedWriter(parts.chat("writer"), parts.prompts("pages"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rag_harness.commands import FOUND
 from rag_harness.commands.with_settings import add_settings, said
 from rag_harness.shown.terminal import redraw, say
-from rag_harness.work import WorkHeard, listening
+from rag_harness.work.reporting import WorkHeard, listening
 
 if TYPE_CHECKING:
     from rag_harness.dataset.library import Library
@@ -58,8 +58,8 @@ def run_ingest(chosen: argparse.Namespace) -> int:
     from rag_harness.commands.ingested import summary_lines
     from rag_harness.dataset.collection import read_paths
     from rag_harness.dataset.data import keeping_of
-    from rag_harness.garbage import uncollected
     from rag_harness.settings.loading import load_settings
+    from rag_harness.work.garbage import uncollected
 
     began = monotonic()
     # It always goes on: the summary names what cannot be read or passes a limit.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
-    from rag_harness.bulk.survey import Survey, Windows
-    from rag_harness.bulk.to_server import Filled
     from rag_harness.dataset.library import Library, Unread
+    from rag_harness.retrieval.bulk.survey import Survey, Windows
+    from rag_harness.retrieval.bulk.to_server import Filled
     from rag_harness.retrieval.retrieval import Retrieval
     from rag_harness.settings import Settings
 
@@ -35,7 +35,7 @@ def asked_for(paths: Sequence[str]) -> Asked:
         DataError: they name nothing, Parquet files without a row, or Parquet files that are none of documents.
         SettingsError: Parquet files and others are mixed.
     """
-    from rag_harness.bulk.places import is_parquet
+    from rag_harness.retrieval.bulk.places import is_parquet
 
     tables = [path for path in paths if is_parquet(path)]
     if tables and len(tables) < len(paths):
@@ -44,8 +44,8 @@ def asked_for(paths: Sequence[str]) -> Asked:
 
 
 def _rows(paths: Sequence[str]) -> Asked:
-    from rag_harness.bulk.parquet_rows import looked_at, windows
-    from rag_harness.bulk.places import found
+    from rag_harness.retrieval.bulk.parquet_rows import looked_at, windows
+    from rag_harness.retrieval.bulk.places import found
 
     tables = looked_at(found(paths))
     total = sum(table.rows for table in tables)
@@ -55,8 +55,8 @@ def _rows(paths: Sequence[str]) -> Asked:
 
 
 def _files(paths: Sequence[Path]) -> Asked:
-    from rag_harness.bulk.files import probes, windows
     from rag_harness.dataset.collection import sources_of
+    from rag_harness.retrieval.bulk.files import probes, windows
 
     sources, refused = sources_of(paths)
     return Asked(len(sources), "files", lambda: windows(sources), probes(sources), refused)
@@ -64,17 +64,17 @@ def _files(paths: Sequence[Path]) -> Asked:
 
 def by_crew(paths: Sequence[str], settings: Settings) -> bool:
     """Return whether an index of these is made by a crew: of Parquet files, or on a cluster."""
-    from rag_harness.bulk.places import is_parquet
+    from rag_harness.retrieval.bulk.places import is_parquet
 
     return settings.engine == "ray" or any(map(is_parquet, paths))
 
 
 def to_index(asked: Asked, settings: Settings) -> tuple[Library, Retrieval | None]:
     """Bring an index up to the documents, which the crew reads, cuts and embeds."""
-    from rag_harness.bulk.to_library import embedding_by, read_by
-    from rag_harness.bulk.values import Opening
     from rag_harness.commands.ingest_crew import crew_for
     from rag_harness.pipelines.parts import RunParts
+    from rag_harness.retrieval.bulk.to_library import embedding_by, read_by
+    from rag_harness.retrieval.bulk.values import Opening
     from rag_harness.retrieval.retrieval import Retrieval, spec_of
 
     parts, spec = RunParts(settings), spec_of(settings)
@@ -98,11 +98,11 @@ def by_nodes(settings: Settings) -> bool:
 
 def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
     """Have the crew bring a collection of a Qdrant server up to the documents; None where there is no chunk."""
-    from rag_harness.bulk.kept_cuts import keeping_cuts
-    from rag_harness.bulk.survey import survey
-    from rag_harness.bulk.to_server import check, fill_by
-    from rag_harness.bulk.values import Opening
     from rag_harness.commands.ingest_crew import crew_for
+    from rag_harness.retrieval.bulk.kept_cuts import keeping_cuts
+    from rag_harness.retrieval.bulk.survey import survey
+    from rag_harness.retrieval.bulk.to_server import check, fill_by
+    from rag_harness.retrieval.bulk.values import Opening
 
     check(settings)
     opening = Opening(settings, asked.probes, sends=True)
@@ -116,10 +116,10 @@ def to_server(asked: Asked, settings: Settings) -> tuple[Survey, Filled | None]:
 
 def to_parquet(asked: Asked, folder: str, settings: Settings) -> tuple[list[str], bool]:
     """Write chunks and vectors as Parquet; return the summary, and whether all documents could be read."""
-    from rag_harness.bulk.parts_folder import PartsFolder
-    from rag_harness.bulk.to_parquet import write_parts
-    from rag_harness.bulk.values import Opening
     from rag_harness.commands.ingest_crew import crew_for
+    from rag_harness.retrieval.bulk.parts_folder import PartsFolder
+    from rag_harness.retrieval.bulk.to_parquet import write_parts
+    from rag_harness.retrieval.bulk.values import Opening
 
     if settings.near_duplicates:
         raise SettingsError("--near-duplicates compares all documents, --to sees a part at a time: name one of them.")

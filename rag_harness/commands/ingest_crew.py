@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from rag_harness.bulk.crew import Crew
-from rag_harness.bulk.here import crew_here
-from rag_harness.bulk.values import Opening, Ready
 from rag_harness.errors import PrerequisiteError
-from rag_harness.installed import install
+from rag_harness.registry.installed import install
+from rag_harness.retrieval.bulk.crew import Crew
+from rag_harness.retrieval.bulk.here import crew_here
+from rag_harness.retrieval.bulk.values import Opening, Ready
 
 
 @contextmanager
@@ -26,8 +26,8 @@ def crew_for(opening: Opening) -> Iterator[tuple[Crew, Ready]]:
         yield crew_here(opening)
         return
     try:
-        from rag_harness.distributed.ray_hands import crew_on_ray
-        from rag_harness.distributed.ray_nodes import RayNodes
+        from rag_harness.engine.distributed.ray_hands import crew_on_ray
+        from rag_harness.engine.distributed.ray_nodes import RayNodes
     except ImportError as error:
         raise PrerequisiteError(f"--engine ray needs Ray: {install('ray')}") from error
     there = replace(settings, rootdir=str(Path(settings.rootdir).absolute()))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.bulk.about import About, about
 from rag_harness.dataset.library import Library
+from rag_harness.retrieval.bulk.about import About, about
 from rag_harness.retrieval.duplicates import USUAL, duplicates
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.shown.terminal import line as shown
 
 if TYPE_CHECKING:
-    from rag_harness.bulk.survey import Survey
-    from rag_harness.bulk.to_server import Filled
+    from rag_harness.retrieval.bulk.survey import Survey
+    from rag_harness.retrieval.bulk.to_server import Filled
 
 MOST_NAMED = 20
 """Duplicates that are named one by one."""

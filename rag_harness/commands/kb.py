@@ -26,7 +26,7 @@ def validate_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_validate(chosen: argparse.Namespace) -> int:
     """Check pages, plan, queries and golden set."""
-    from rag_harness.kb.validation import validate
+    from rag_harness.authoring.kb.validation import validate
 
     folder = _folder(chosen)
     golden = folder.absolute().parent.parent / "test_retrieval_golden" / "golden.json"
@@ -44,7 +44,7 @@ def run_validate(chosen: argparse.Namespace) -> int:
 
 def run_graph(chosen: argparse.Namespace) -> int:
     """Print the links between pages."""
-    from rag_harness.kb.validation import graph
+    from rag_harness.authoring.kb.validation import graph
 
     say(*graph(_folder(chosen)).splitlines())
     return 0
@@ -59,8 +59,8 @@ def superseded_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_superseded(chosen: argparse.Namespace) -> int:
     """Write the queries with what superseded pages say of their facts."""
+    from rag_harness.authoring.kb.superseded import mark_superseded
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.kb.superseded import mark_superseded
 
     found = mark_superseded(_folder(chosen), chosen.queries)
     write_atomically(chosen.marked, "".join(f"{line}\n" for line in found.lines).encode())

@@ -13,8 +13,8 @@ from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.kb.plan import Plan
-    from rag_harness.kb.planning import Wanted
+    from rag_harness.authoring.kb.plan import Plan
+    from rag_harness.authoring.kb.planning import Wanted
 
 _WRITERS = "from a shipped domain, or by a chat model of role writer, which plans any; default: embedded"
 _DOMAINS = "what the pages are about: retail support, employee handbook or device manuals; anything with --writer llm"
@@ -41,8 +41,8 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_plan(chosen: argparse.Namespace) -> int:
     """Write the plan of a knowledge base."""
+    from rag_harness.authoring.kb.planning import Wanted, check_plan, plan_text, planned
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.kb.planning import Wanted, check_plan, plan_text, planned
 
     with told_where_written(chosen.file):
         _spare(chosen.file, chosen.force)
@@ -56,7 +56,7 @@ def run_plan(chosen: argparse.Namespace) -> int:
 
 
 def _written_by_model(chosen: argparse.Namespace, wanted: Wanted) -> tuple[Plan, Counter[str]]:
-    from rag_harness.kb.planning.asked_of_llm import Writer
+    from rag_harness.authoring.kb.planning.asked_of_llm import Writer
 
     wanted.check()
     parts = writer_parts(chosen, _LONGEST)
@@ -66,7 +66,7 @@ def _written_by_model(chosen: argparse.Namespace, wanted: Wanted) -> tuple[Plan,
 
 
 def _shares(told: str | None) -> dict[str, float]:
-    from rag_harness.kb.planning.wanted import USUAL
+    from rag_harness.authoring.kb.planning.wanted import USUAL
 
     if told is None:
         return dict(USUAL)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands import FOUND
 from rag_harness.errors import PrerequisiteError, SettingsError
-from rag_harness.installed import install
+from rag_harness.registry.installed import install
 from rag_harness.service.access.principal import COLLECTION, SCOPES
 from rag_harness.service.options import Options
 from rag_harness.service.unseen import fault_of

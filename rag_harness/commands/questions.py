@@ -14,7 +14,7 @@ from rag_harness.errors import DataError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.questions import Collection, Draft, Found
+    from rag_harness.authoring.questions import Collection, Draft, Found
 
 DEFAULT = 200
 SHARES = {"direct": 0.6, "multi_hop": 0.2, "negative": 0.2}
@@ -46,9 +46,7 @@ def queries_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_queries(chosen: argparse.Namespace) -> int:
     """Write questions for the documents of a folder."""
-    from rag_harness.dataset.knowledge_base import read_folder
-    from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions import (
+    from rag_harness.authoring.questions import (
         EMBEDDED,
         Collection,
         ask,
@@ -58,6 +56,8 @@ def run_queries(chosen: argparse.Namespace) -> int:
         rejected_ids,
         rows,
     )
+    from rag_harness.dataset.knowledge_base import read_folder
+    from rag_harness.files.atomic import write_atomically
 
     file = chosen.file or chosen.folder / "queries.jsonl"
     wanted = _wanted(chosen)
@@ -80,7 +80,7 @@ def _written_by_model(
     chosen: argparse.Namespace, collection: Collection, wanted: Mapping[str, int], rejected: Sequence[Draft]
 ) -> tuple[str, Found]:
     """Return the model, and the questions that it wrote."""
-    from rag_harness.questions.asked_of_llm import Writer
+    from rag_harness.authoring.questions.asked_of_llm import Writer
 
     parts = writer_parts(chosen)
     chat = parts.chat("writer")

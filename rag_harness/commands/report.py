@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rag_harness.garbage import uncollected
 from rag_harness.shown.terminal import say
+from rag_harness.work.garbage import uncollected
 
 
 def report_arguments(parser: argparse.ArgumentParser) -> None:

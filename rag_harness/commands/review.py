@@ -14,8 +14,8 @@ from rag_harness.errors import DataError, SettingsError
 from rag_harness.shown.terminal import say
 
 if TYPE_CHECKING:
-    from rag_harness.questions.review.file import ReviewFile
-    from rag_harness.questions.review.showing import Showing
+    from rag_harness.authoring.questions.review.file import ReviewFile
+    from rag_harness.authoring.questions.review.showing import Showing
 
 _STATES = ("unreviewed", "accepted", "rejected")
 _GIT_SECONDS = 5
@@ -37,8 +37,8 @@ def review_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_review(chosen: argparse.Namespace) -> int:
     """Review questions in the terminal, or as a page."""
-    from rag_harness.questions.review.alone import alone_with
-    from rag_harness.questions.review.terminal import check_terminal
+    from rag_harness.authoring.questions.review.alone import alone_with
+    from rag_harness.authoring.questions.review.terminal import check_terminal
 
     _check(chosen)
     if chosen.page:
@@ -50,8 +50,8 @@ def run_review(chosen: argparse.Namespace) -> int:
 
 
 def _review(chosen: argparse.Namespace) -> int:
-    from rag_harness.questions.review.reviewed import review
-    from rag_harness.questions.review.session import told
+    from rag_harness.authoring.questions.review.reviewed import review
+    from rag_harness.authoring.questions.review.session import told
 
     file, numbers = _questions(chosen)
     if numbers:
@@ -62,8 +62,8 @@ def _review(chosen: argparse.Namespace) -> int:
 
 
 def _page(chosen: argparse.Namespace) -> int:
+    from rag_harness.authoring.questions.review.page import html_of
     from rag_harness.files.atomic import write_atomically
-    from rag_harness.questions.review.page import html_of
 
     file, numbers = _questions(chosen)
     if numbers:
@@ -77,8 +77,8 @@ def _page(chosen: argparse.Namespace) -> int:
 
 
 def _take(chosen: argparse.Namespace) -> int:
-    from rag_harness.questions.review.file import ReviewFile
-    from rag_harness.questions.review.taking import taken
+    from rag_harness.authoring.questions.review.file import ReviewFile
+    from rag_harness.authoring.questions.review.taking import taken
 
     file = ReviewFile(chosen.file)
     found = taken(chosen.take, file.rows, _showing(chosen, file), _who(chosen.by))
@@ -91,8 +91,8 @@ def _take(chosen: argparse.Namespace) -> int:
 
 def _questions(chosen: argparse.Namespace) -> tuple[ReviewFile, list[int]]:
     """Return the file, and the numbers of the rows that are asked for; where there are none, that is said."""
-    from rag_harness.questions.review.chosen import chosen as rows_chosen
-    from rag_harness.questions.review.file import ReviewFile
+    from rag_harness.authoring.questions.review.chosen import chosen as rows_chosen
+    from rag_harness.authoring.questions.review.file import ReviewFile
 
     file = ReviewFile(chosen.file)
     numbers = rows_chosen(file.rows, chosen.kind, chosen.only, chosen.sample, chosen.seed)
@@ -122,9 +122,9 @@ def _folder(chosen: argparse.Namespace) -> Path:
 
 
 def _showing(chosen: argparse.Namespace, file: ReviewFile) -> Showing:
+    from rag_harness.authoring.questions import Collection
+    from rag_harness.authoring.questions.review.showing import Showing, own_pages
     from rag_harness.dataset.knowledge_base import read_folder
-    from rag_harness.questions import Collection
-    from rag_harness.questions.review.showing import Showing, own_pages
 
     folder = _folder(chosen)
     try:

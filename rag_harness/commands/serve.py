@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rag_harness.commands.with_settings import add_settings, said
 from rag_harness.errors import PrerequisiteError
-from rag_harness.installed import install
+from rag_harness.registry.installed import install
 from rag_harness.service.options import MIB, Options
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ def init_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_init(chosen: argparse.Namespace) -> int:
     """Write the smallest working suite."""
-    from rag_harness.starter import start, start_example, write_workflow
+    from rag_harness.commands.starter import start, start_example, write_workflow
 
     begin = start_example if chosen.example else start
     done = begin(chosen.folder, chosen.kb)

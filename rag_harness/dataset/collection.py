@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rag_harness.dataset.ingest import LEFT_OUT, is_left_out, is_readable, kinds
+from rag_harness.dataset.ingest.places import fault_of_place
 from rag_harness.dataset.knowledge_base import read_folder, read_structure
 from rag_harness.dataset.library import Keeping, Library, Source, Unread, read_library, sources_in
 from rag_harness.errors import DataError
-from rag_harness.ingest import LEFT_OUT, is_left_out, is_readable, kinds
-from rag_harness.ingest.places import fault_of_place
 
 
 def read_paths(paths: Sequence[Path], keeping: Keeping) -> Library:

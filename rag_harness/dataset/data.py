@@ -9,14 +9,14 @@ from pathlib import Path
 
 from rag_harness.dataset.beir import BeirDataset, read_beir
 from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.ingest import page_files
+from rag_harness.dataset.ingest.charset import is_charset
 from rag_harness.dataset.knowledge_base import digest_of, read_folder, read_knowledge_base
 from rag_harness.dataset.library import Keeping, Unread
 from rag_harness.dataset.queries import distribution, read_queries
 from rag_harness.errors import DataError, SettingsError, unknown
 from rag_harness.files.log import log
 from rag_harness.files.sources import file_digest, files_digest
-from rag_harness.ingest import page_files
-from rag_harness.ingest.charset import is_charset
 from rag_harness.settings import Settings, access_of
 from rag_harness.types import Case, Document
 

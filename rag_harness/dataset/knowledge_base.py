@@ -7,10 +7,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from rag_harness.dataset.ingest import kinds
 from rag_harness.dataset.library import Keeping, Library, read_library, sources_in
 from rag_harness.errors import DataError
 from rag_harness.files.json_text import read_json
-from rag_harness.ingest import kinds
 from rag_harness.types import Document
 
 NOWHERE = Keeping()

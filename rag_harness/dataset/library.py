@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rag_harness.dataset.ingest import files_below, load
+from rag_harness.dataset.ingest.parsed import GUESSED, PassingError, read_in
+from rag_harness.dataset.ingest.reading import reading
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
-from rag_harness.ingest import files_below, load
-from rag_harness.ingest.parsed import GUESSED, PassingError, read_in
-from rag_harness.ingest.reading import reading
 from rag_harness.shown.terminal import line as shown
 from rag_harness.types import Document, Metadata
-from rag_harness.work import report
+from rag_harness.work.reporting import report
 
 
 @dataclass(frozen=True, slots=True)

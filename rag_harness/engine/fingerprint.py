@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rag_harness.files.sources import json_digest
-from rag_harness.identity import reach, versions
-from rag_harness.installed import VERSION
 from rag_harness.protocols import Experiment
+from rag_harness.registry.identity import reach, versions
+from rag_harness.registry.installed import VERSION
 from rag_harness.settings import Settings
 
 

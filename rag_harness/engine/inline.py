@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from typing import Any, Generic
 
 from rag_harness.engine.loop import Job, Keep, R, T
-from rag_harness.local_work import inline
+from rag_harness.work.local_work import inline
 
 
 class InlineLoop(Generic[T]):

@@ -6,21 +6,21 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_harness.deadline import Deadline
 from rag_harness.engine.workplace import Ask
 from rag_harness.errors import CriticalError, PrerequisiteError, RagHarnessError
 from rag_harness.files.log import log
-from rag_harness.identity import code_digest
 from rag_harness.judges.scoring import judged
 from rag_harness.judges.spent import Spent, spending
-from rag_harness.local_work import inline
 from rag_harness.measures import Score
 from rag_harness.measures.judged import Judge, JudgedMeasure, Material, Support
 from rag_harness.measures.quotes import as_shown
-from rag_harness.once import Once
+from rag_harness.registry.identity import code_digest
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.score import Author, ScoreLine, row_digest, text_digest
 from rag_harness.types import Case
+from rag_harness.work.deadline import Deadline
+from rag_harness.work.local_work import inline
+from rag_harness.work.once import Once
 
 PagesOf = Callable[[str, Case], Sequence[str]]
 """Gives the texts of the relevant documents of a case that an experiment is asked about."""

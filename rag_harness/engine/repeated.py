@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rag_harness.engine.asking import Asking
-from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.workplace import Workplace
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.models.names import chat_name
 from rag_harness.pipelines import built_in
+from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.row import ExperimentResult
 from rag_harness.settings import Settings
 from rag_harness.settings.profiles import EMBEDDED_URL

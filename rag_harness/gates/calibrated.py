@@ -13,7 +13,7 @@ from rag_harness.gates.grammar import Gate
 from rag_harness.gates.verdict import Interval, State, Verdict, holds
 
 if TYPE_CHECKING:
-    from rag_harness.calibration.correct import Scores
+    from rag_harness.judges.calibration.correct import Scores
 
 
 class PeoplesMean(NamedTuple):
@@ -44,8 +44,8 @@ def corrections(judges: Path, output: Path) -> Correct:
     """Return what corrects by the calibrations in ``judges`` the scores of the run in ``output``."""
 
     def correct(gate: Gate, values: Mapping[str, float]) -> PeoplesMean:
-        from rag_harness.calibration.correct import corrected_mean
-        from rag_harness.calibration.saved import read_calibrations
+        from rag_harness.judges.calibration.correct import corrected_mean
+        from rag_harness.judges.calibration.saved import read_calibrations
 
         scores = _scores(gate, values, output)
         others = [value for case, value in values.items() if case not in scores.values]
@@ -75,7 +75,7 @@ def corrected_verdict(
 
 def _scores(gate: Gate, values: Mapping[str, float], output: Path) -> Scores:
     """Return the judge's scores that ``values`` are of: those of this run, by its one judge."""
-    from rag_harness.calibration.correct import Scores
+    from rag_harness.judges.calibration.correct import Scores
     from rag_harness.results.manifest import read_manifest
     from rag_harness.results.row import rows_in
     from rag_harness.results.score import SCORES, Author, read_scores, row_digest

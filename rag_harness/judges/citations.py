@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rag_harness.identity import code_digest
 from rag_harness.measures.judged import (
     Ask,
     Claim,
@@ -24,8 +23,9 @@ from rag_harness.measures.judged import (
     Usefulness,
     Verdicts,
 )
-from rag_harness.prompts.cited import cited_sources
-from rag_harness.prompts.marks import CITATION
+from rag_harness.registry.identity import code_digest
+from rag_harness.words.cited import cited_sources
+from rag_harness.words.marks import CITATION
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NUMBERED = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?:\([^()\s]{0,500}\))?")

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from rag_harness.identity import note
 from rag_harness.judges.citations import CitationsOff
 from rag_harness.judges.spent import CountedParts
 from rag_harness.measures.judged import Judge
 from rag_harness.models.anew import asked_again
 from rag_harness.models.names import judge_name
+from rag_harness.models.recording.store import ArrayStore
 from rag_harness.protocols import ChatModel, JudgeParts, TextEmbedder
-from rag_harness.recording.store import ArrayStore
 from rag_harness.registry import module_of, resolve
+from rag_harness.registry.identity import note
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from rag_harness.identity import code_digest
 from rag_harness.measures.judged import Ask, Claim, Material, Relevancy, Source, Text, Usefulness, Verdict, Verdicts
 from rag_harness.protocols import JudgeParts
+from rag_harness.registry.identity import code_digest
 
 _SENTENCE = re.compile(r"[^\s.!?][^.!?]*[.!?]*")
 _ENOUGH = 0.5

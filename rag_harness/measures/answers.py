@@ -6,13 +6,13 @@ import re
 import string
 from collections import Counter
 
-from rag_harness.language import not_judged
 from rag_harness.measures.hits import document_in
 from rag_harness.measures.measure import RowMeasure, Score
 from rag_harness.measures.quotes import as_shown
-from rag_harness.prompts.marks import CITATION
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
+from rag_harness.words.language import not_judged
+from rag_harness.words.marks import CITATION
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rag_harness.measures.same_words import says_words
+from rag_harness.retrieval.documents import place_documents
+from rag_harness.words.same_words import says_words
 
 if TYPE_CHECKING:
     from rag_harness.results.row import ExperimentResult
@@ -13,29 +14,9 @@ if TYPE_CHECKING:
     from rag_harness.types import Case
 
 
-def document_of(chunk_id: str) -> str:
-    """Return the document of a chunk: what stands before the last ``#``; the whole id where there is none."""
-    return chunk_id.rpartition("#")[0] or chunk_id
-
-
 def _looked_up(case: Case | None, chunk: RetrievedChunk) -> str:
     by_quote = "" if chunk.metadata.filename else document_in(case, chunk)
     return f"{by_quote}#by a quote" if by_quote else chunk.chunk_id
-
-
-def place_documents(chunk_ids: Sequence[str]) -> list[str]:
-    """Return a ranking of documents as long as the ranking of chunks.
-
-    The choice: the rank of a document is the rank of its first hit, and **hits keep their places**. A later hit of the
-    same document becomes a placeholder that is unique and matches no document. The other choice, to close the gaps,
-    would flatter: k hits fill k places of a prompt, and a document that only the seventh hit brings is not among the
-    top 5, though the six hits before it came from one document.
-    """
-    placed: dict[str, None] = {}
-    for rank, chunk_id in enumerate(chunk_ids, start=1):
-        document = document_of(chunk_id)
-        placed[document if document not in placed else f"\0hit {rank}"] = None
-    return list(placed)
 
 
 def document_in(case: Case | None, chunk: RetrievedChunk) -> str:

@@ -1,7 +1,7 @@
 """Rates of metamorphic checks: shares of sampled cases whose answer keeps to what was to be expected of it.
 
 No row has their values and no judge gives them: each is found by asking again with one thing changed, after the tests.
-See ``rag_harness.metamorphic``.
+See ``rag_harness.derived.metamorphic``.
 """
 
 from __future__ import annotations

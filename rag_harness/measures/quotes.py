@@ -16,6 +16,6 @@ def as_shown(case: Case, row: ExperimentResult) -> Case:
     """
     if not any(chunk.metadata.markup == UNMARKED for chunk in row.retrieved_chunks):
         return case
-    from rag_harness.chunking.unmarked import unmarked  # the parser is for these rows alone
+    from rag_harness.retrieval.chunking.unmarked import unmarked  # the parser is for these rows alone
 
     return replace(case, evidence=tuple(replace(one, quote=unmarked(one.quote)) for one in case.evidence))

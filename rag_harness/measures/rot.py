@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rag_harness.measures.measure import RowMeasure, Score
-from rag_harness.prompts.marks import CITATION
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import Case
+from rag_harness.words.marks import CITATION
 
 SUPERSEDED = "superseded"
 _NUMBER = r"\d+(?:[.,]\d+)*"

@@ -9,8 +9,8 @@ from typing import Any, cast
 from rag_harness.errors import SettingsError, unknown
 from rag_harness.models.meter import Meter
 from rag_harness.models.names import chat_name
+from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.protocols import ChatModel, Stores
-from rag_harness.recording.cassettes import Cassettes
 from rag_harness.registry import resolve
 from rag_harness.settings import Settings
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from rag_harness.errors import PrerequisiteError, RegistryError, SettingsError, unknown
 from rag_harness.models.endpoints import Endpoint, endpoint_of
 from rag_harness.models.names import chat_name, embedder_name, judge_name
-from rag_harness.recording.network_guard import LOOPBACK
+from rag_harness.models.recording.network_guard import LOOPBACK
 from rag_harness.registry import model_name, registered
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.prices import prices_of

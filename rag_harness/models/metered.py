@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx2
 
-from rag_harness.deadline import paused
 from rag_harness.models.allowed import Line
 from rag_harness.models.call import CALL, NOTHING, Call, tokens, upper_bound
 from rag_harness.models.chat.failures import retry_after
 from rag_harness.models.meter import Money
 from rag_harness.types import Usage
+from rag_harness.work.deadline import paused
 
 
 class MeteredTransport(httpx2.AsyncBaseTransport):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.request import getproxies, proxy_bypass
 
-from rag_harness.recording.network_guard import LOOPBACK
+from rag_harness.models.recording.network_guard import LOOPBACK
 
 
 def proxy_of(scheme: str, host: str) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from rag_harness.deadline import Deadline
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.patience import patience
+from rag_harness.work.deadline import Deadline
 
 T = TypeVar("T")
 

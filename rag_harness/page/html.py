@@ -12,7 +12,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rag_harness.charts import stylesheet
+from rag_harness.page.charts import stylesheet
 from rag_harness.page.content import Section
 from rag_harness.page.payload.index import Payload
 from rag_harness.page.payload.packed import packed, plain

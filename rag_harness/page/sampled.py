@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.attribution.failing import FAILED, badness_of
+from rag_harness.derived.attribution.failing import FAILED, badness_of
 from rag_harness.page.content import Section
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import State, SuiteTable

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rag_harness.errors import DataError, SettingsError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.garbage import uncollected
 from rag_harness.page.beside import intervals_beside
 from rag_harness.page.formats import Format
 from rag_harness.page.run import Run, read_run
 from rag_harness.page.sampled import is_sampled, sample_of
 from rag_harness.page.sections import sections_of
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.work.garbage import uncollected
 
 
 def write_report(

@@ -110,8 +110,8 @@ def experiment(name: str, parts: Any) -> Experiment:
     from dataclasses import replace
 
     from rag_harness.errors import RegistryError
-    from rag_harness.identity import noting
     from rag_harness.protocols import Experiment
+    from rag_harness.registry.identity import noting
 
     build, asked_about = builder(name, parts.settings), data_of(name, parts.settings)
     with noting() as made:

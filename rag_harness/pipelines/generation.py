@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from rag_harness.errors import ModelOutputError
+from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts
-from rag_harness.prompts.cited import cited_sources
-from rag_harness.prompts.marks import DECLINES
 from rag_harness.protocols import ChatModel
 from rag_harness.types import Answer, Hit, PipelineOutput, Query
+from rag_harness.words.cited import cited_sources
+from rag_harness.words.marks import DECLINES
 
 
 class PlainAnswer(BaseModel):

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rag_harness.dataset.data import Data, DataSets
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import json_digest
-from rag_harness.identity import is_noting, note
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.meter import Meter
 from rag_harness.models.names import chat_name, embedder_name, reranker_name
-from rag_harness.once import Once
-from rag_harness.prompts import Prompts, load_prompts
+from rag_harness.models.prompts import Prompts, load_prompts
+from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.scrubbing import secrets_of
+from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.protocols import ChatModel
-from rag_harness.recording.cassettes import Cassettes
-from rag_harness.recording.scrubbing import secrets_of
-from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import module_of, resolve
+from rag_harness.registry.identity import is_noting, note
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.settings import Settings, access_of, affecting
 from rag_harness.types import IndexSpec, Query
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.settings.endpoint_spec import EndpointSpec

@@ -11,9 +11,9 @@ from operator import add
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_harness.local_work import on_local_thread
 from rag_harness.pipelines.watched import shown
 from rag_harness.types import Answer, Call, Completion, Decision, Hit, Message, PipelineOutput, Stage, Usage
+from rag_harness.work.local_work import on_local_thread
 
 if TYPE_CHECKING:
     from rag_harness.protocols import ChatModel, Reranker, Retriever

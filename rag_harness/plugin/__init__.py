@@ -79,7 +79,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Warn of another distribution that brings this package or its command, in a suite that uses the plugin."""
     if not is_used(config):
         return []
-    from rag_harness.installed import strangers
+    from rag_harness.registry.installed import strangers
 
     return [line(f"rag: WARNING: {each}") for each in strangers()]
 

@@ -66,18 +66,18 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     register(recorder, "rag_harness.recorder")
     # Of two that print in the usual order, the one that is registered later does first.
     metamorphic = Metamorphic(session, recorder, record, trials)
-    register(Attribution(session, recorder, record, trials), "rag_harness.attribution")
+    register(Attribution(session, recorder, record, trials), "rag_harness.derived.attribution")
     register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
     # Of two that come last, the one that is registered later does.
-    register(GoldenSection(session, recorder, record), "rag_harness.golden")
+    register(GoldenSection(session, recorder, record), "rag_harness.engine.golden")
     register(gates, "rag_harness.gates")
     # Gates read what is checked: of two that wrap the tests last, the one that is registered later is done first.
-    register(metamorphic, "rag_harness.metamorphic")
+    register(metamorphic, "rag_harness.derived.metamorphic")
     register(early, "rag_harness.early_stop")
     # The report reads what all of these have left.
     register(ReportFile(session, record), "rag_harness.report_file")
     register(progress, "rag_harness.progress")
-    register(recording, "rag_harness.recording")
+    register(recording, "rag_harness.models.recording")
     register(collection, "rag_harness.collection")
 
 

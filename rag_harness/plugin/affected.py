@@ -13,10 +13,10 @@ from rag_harness.shown.terminal import line
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
+    from rag_harness.authoring.questions.since import Question, Why
     from rag_harness.dataset.data import Data
     from rag_harness.plugin.changes import Changes
     from rag_harness.plugin.session import RagSession
-    from rag_harness.questions.since import Question, Why
     from rag_harness.results.manifest import Some
 
 _SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
@@ -58,11 +58,11 @@ class Affected:
         return self._found[key]
 
     def _find(self, key: str) -> Mapping[str, Why]:
+        from rag_harness.authoring.questions import Collection
+        from rag_harness.authoring.questions.retrieved import retrieved_before
+        from rag_harness.authoring.questions.since import affected
         from rag_harness.errors import SettingsError
         from rag_harness.plugin.changes import changes_of
-        from rag_harness.questions import Collection
-        from rag_harness.questions.retrieved import retrieved_before
-        from rag_harness.questions.since import affected
 
         golden, settings = key == GOLDEN, self._session.settings
         if settings.save:
@@ -166,7 +166,7 @@ class Affected:
 
 
 def _questions(data: Data, golden: bool) -> Iterator[Question]:
-    from rag_harness.questions.since import Question
+    from rag_harness.authoring.questions.since import Question
 
     if golden:
         for entry in data.golden:

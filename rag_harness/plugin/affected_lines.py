@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
+    from rag_harness.authoring.questions.since import Why
     from rag_harness.plugin.changes import Changes
-    from rag_harness.questions.since import Why
 
 Found = Sequence[tuple[str, "Mapping[str, Why]", "Changes"]]
 _NAMED = 3
@@ -24,7 +24,7 @@ def lines_of(revision: str, found: Found) -> list[str]:
 
 
 def _affected(revision: str, found: Found) -> Iterator[str]:
-    from rag_harness.questions.since import WHYS
+    from rag_harness.authoring.questions.since import WHYS
 
     for key, names, changes in found:
         counts = Counter(names.values())

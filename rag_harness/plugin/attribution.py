@@ -45,7 +45,7 @@ class Attribution:
         self._problem = f"cannot be told: {why}" if why else ""
 
     def _explained(self) -> list[CauseLine]:
-        from rag_harness.attribution.explain import Explainer
+        from rag_harness.derived.attribution.explain import Explainer
 
         session, suites = self._session, self._record.manifest.suites
         # What an earlier run has left is judged with the rest, and asked nothing: nobody has selected it.
@@ -70,6 +70,6 @@ class Attribution:
         print_section(terminalreporter, "rag causes", self._problem, shown)
 
     def _lines(self, causes: list[CauseLine]) -> list[str]:
-        from rag_harness.attribution.section import cause_lines
+        from rag_harness.derived.attribution.section import cause_lines
 
         return cause_lines(causes, self._session.settings.output, answers=self._answers)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rag_harness.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
+    from rag_harness.authoring.questions.since import Change
     from rag_harness.dataset.data import Data
     from rag_harness.files.git import Since
-    from rag_harness.questions.since import Change
     from rag_harness.settings import Settings
 
 _CODE = (".py", ".toml", ".ini", ".cfg", ".env")
@@ -49,8 +49,8 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
         SettingsError: git cannot say it.
         DataError: the questions cannot be read.
     """
+    from rag_harness.authoring.questions.since import Change
     from rag_harness.files.git import since
-    from rag_harness.questions.since import Change
 
     if data.collection is not None:
         raise SettingsError(
@@ -71,7 +71,7 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
 
 def _pages(at: Since, folder: Path, paths: frozenset[str]) -> frozenset[str]:
     """Return the ids of documents among paths: those that are gone too."""
-    from rag_harness.ingest import is_readable
+    from rag_harness.dataset.ingest import is_readable
 
     below = at.path_of(folder)
     start = f"{below}/" if below else ""

@@ -11,8 +11,8 @@ from rag_harness.plugin.screen import write_lines, write_section
 if TYPE_CHECKING:
     import pytest
 
-    from rag_harness.attribution.bench import Bench
-    from rag_harness.attribution.derived import DerivedRuns
+    from rag_harness.derived.attribution.bench import Bench
+    from rag_harness.derived.attribution.derived import DerivedRuns
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.trials import Trials
     from rag_harness.protocols import Experiment
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @contextmanager
 def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | None]:
     """Give what runs them; None where the workers have shared the budget among them, so that none of it is left."""
-    from rag_harness.attribution.derived import DerivedRuns
+    from rag_harness.derived.attribution.derived import DerivedRuns
 
     if session.settings.budget and getattr(session.config.option, "tx", None):
         yield None
@@ -35,7 +35,7 @@ def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | 
 
 def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]) -> Bench:
     """Return what knows the experiments that ``experiment`` returns by their names."""
-    from rag_harness.attribution.bench import Bench
+    from rag_harness.derived.attribution.bench import Bench
 
     return Bench(experiment, session.fingerprint, session.parts.data)
 

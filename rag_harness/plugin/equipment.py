@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
-from rag_harness.once import Once
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
-    from rag_harness.distributed import Carried
+    from rag_harness.engine.distributed import Carried
     from rag_harness.engine.inline import InlineLoop
     from rag_harness.engine.journal import Journal
     from rag_harness.engine.loop import BackgroundLoop
@@ -91,7 +91,7 @@ class Equipment:
         return self._on_ray()
 
     def _on_ray(self) -> Workplace:
-        from rag_harness.distributed import RayWorkplace
+        from rag_harness.engine.distributed import RayWorkplace
         from rag_harness.errors import SettingsError
 
         if self.is_worker:
@@ -110,7 +110,7 @@ class Equipment:
             self._stored = Once(self._read_stored)
 
     def _carried(self, experiment: Experiment) -> Carried:
-        from rag_harness.distributed import carry
+        from rag_harness.engine.distributed import carry
 
         return carry(
             experiment,

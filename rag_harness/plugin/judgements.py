@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.once import Once
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -77,10 +77,10 @@ class Keeping:
             self._large.discard(experiment)
 
     def _rows(self, experiment: str) -> Keeper[ExperimentResult]:
-        from rag_harness.engine.places import result_path
         from rag_harness.report.blocks.keeping import Keeper
         from rag_harness.report.blocks.kinds import row_kind
         from rag_harness.report.blocks.segments import SEGMENT
+        from rag_harness.results.places import result_path
 
         record = self._record
         digest = record.keep_cases(experiment)
@@ -88,10 +88,10 @@ class Keeping:
         return Keeper(result_path(record.output, experiment), kind, SEGMENT)
 
     def _scores(self, experiment: str) -> Keeper[ScoreLine]:
-        from rag_harness.engine.places import scores_path
         from rag_harness.report.blocks.keeping import Keeper
         from rag_harness.report.blocks.kinds import score_kind
         from rag_harness.report.blocks.segments import SEGMENT
+        from rag_harness.results.places import scores_path
 
         digest = self._record.keep_cases(experiment)
         kind = score_kind(self._gold_of(experiment).position, lambda: digest)

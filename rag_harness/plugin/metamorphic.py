@@ -12,9 +12,9 @@ from rag_harness.plugin.derived import bench_of, derived_runs, print_section
 from rag_harness.types import GOLDEN
 
 if TYPE_CHECKING:
-    from rag_harness.attribution.derived import DerivedRuns
-    from rag_harness.metamorphic.checking import Checker
-    from rag_harness.metamorphic.paraphrase import Paraphraser
+    from rag_harness.derived.attribution.derived import DerivedRuns
+    from rag_harness.derived.metamorphic.checking import Checker
+    from rag_harness.derived.metamorphic.paraphrase import Paraphraser
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.run_record import RunRecord
     from rag_harness.plugin.session import RagSession
@@ -53,7 +53,7 @@ class Metamorphic:
             self._problem = f"cannot be checked: {why}" if why else ""
 
     def _checked(self, wanted: dict[str, list[str]]) -> dict[str, list[ScoreLine]]:
-        from rag_harness.metamorphic.section import as_json
+        from rag_harness.derived.metamorphic.section import as_json
 
         with derived_runs(self._session, self._trials) as runs:
             checker = self._checker(runs, SPENT if runs is None else "")
@@ -62,7 +62,7 @@ class Metamorphic:
         return found
 
     def _checker(self, runs: DerivedRuns | None, why_not: str) -> Checker:
-        from rag_harness.metamorphic.checking import Checker, Sampling
+        from rag_harness.derived.metamorphic.checking import Checker, Sampling
 
         settings, manifest = self._session.settings, self._record.manifest
         sampling = Sampling(settings.metamorphic_cases, settings.seed)
@@ -73,7 +73,7 @@ class Metamorphic:
     def _paraphraser(self) -> Paraphraser | None:
         if not self._session.settings.writer_model:
             return None
-        from rag_harness.metamorphic.paraphrase import Paraphraser
+        from rag_harness.derived.metamorphic.paraphrase import Paraphraser
 
         return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
@@ -84,6 +84,6 @@ class Metamorphic:
         print_section(terminalreporter, "rag metamorphic", self._problem, shown)
 
     def _lines(self, found: dict[str, list[ScoreLine]]) -> list[str]:
-        from rag_harness.metamorphic.section import metamorphic_lines
+        from rag_harness.derived.metamorphic.section import metamorphic_lines
 
         return metamorphic_lines(found, self._session.settings)

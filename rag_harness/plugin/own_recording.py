@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.local_work import is_harness_at_work
+from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.network_guard import LOOPBACK
+from rag_harness.models.recording.playback import Playback
+from rag_harness.models.recording.scrubbing import Scrub, secrets_of
+from rag_harness.models.recording.transports import patched
 from rag_harness.plugin.screen import failed, stop
-from rag_harness.recording.cassettes import Cassettes
-from rag_harness.recording.network_guard import LOOPBACK
-from rag_harness.recording.playback import Playback
-from rag_harness.recording.scrubbing import Scrub, secrets_of
-from rag_harness.recording.transports import patched
+from rag_harness.work.local_work import is_harness_at_work
 
 if TYPE_CHECKING:
     from rag_harness.plugin.session import RagSession

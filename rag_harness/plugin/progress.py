@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rag_harness.shown.terminal import line as inert
-from rag_harness.work import listening
+from rag_harness.work.reporting import listening
 
 if TYPE_CHECKING:
     from rich.progress_bar import ProgressBar
@@ -74,7 +74,7 @@ class Progress:
         is_resumed: Callable[[TrialId], bool] = lambda _: False,
     ) -> None:
         from rag_harness.report.tally import Tally
-        from rag_harness.work import WorkHeard
+        from rag_harness.work.reporting import WorkHeard
 
         self._config, self._in_flight, self._is_resumed = session.config, in_flight, is_resumed
         self._tally: Tally = Tally(0)

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.once import Once
 from rag_harness.types import GOLDEN, TrialId
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.engine.judging import Judging
@@ -89,8 +89,8 @@ class Repeats:
         return trial.id in self._under_way
 
     def _job(self, trial: Trial, experiment: Experiment, repeat: int) -> Callable[[], Coroutine[Any, Any, Again]]:
-        from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
         from rag_harness.engine.repeated import Again
+        from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 
         fingerprint = self._session.fingerprint(experiment)
         measures = self._session.wanted.judged_measures(trial.experiment)

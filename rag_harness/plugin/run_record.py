@@ -14,7 +14,6 @@ from rag_harness.types import GOLDEN, TrialId
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rag_harness.golden.run import RetrievalCase, RetrievalResult
     from rag_harness.measures import Measure
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from rag_harness.report.standing import Standings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
+    from rag_harness.results.golden_run import RetrievalCase, RetrievalResult
     from rag_harness.results.manifest import RunManifest, SuiteRecord
 
 
@@ -229,8 +229,8 @@ class RunRecord:
         return {name: self._suite(name, list(ids), interrupted) for name, ids in self._trials().items()}
 
     def _suite(self, name: str, selected: list[str], interrupted: bool) -> SuiteRecord:
-        from rag_harness.engine.places import result_path
         from rag_harness.results.manifest import SuiteRecord, ids_or_all
+        from rag_harness.results.places import result_path
 
         arrivals, total = self._arrivals, self._total(name, selected)
         missing = [case_id for case_id in selected if case_id not in arrivals.arrived.get(name, ())]
@@ -268,7 +268,7 @@ class RunRecord:
         return map(kept, self._data.of(data).cases)
 
     def _golden_cases(self) -> list[KeptCase]:
-        from rag_harness.golden.run import RetrievalCase
+        from rag_harness.results.golden_run import RetrievalCase
 
         try:
             return [_kept(case) for case in self._session.golden.cases.values()]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rag_harness.files.log import close_log, log, open_log
-from rag_harness.once import Once
+from rag_harness.models.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.plugin.items import written_in
 from rag_harness.plugin.options import read_settings
 from rag_harness.plugin.trial_ids import Known
 from rag_harness.plugin.versions import told, versions_for_workers
 from rag_harness.plugin.wanted import Wanted
-from rag_harness.recording.network_guard import LOOPBACK, allow_connections, refuse_connections
 from rag_harness.types import GOLDEN
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pytest
 
     from rag_harness.dataset.data import DataSets
+    from rag_harness.engine.golden.suite import GoldenSuite
     from rag_harness.engine.rows import Trial
-    from rag_harness.golden.suite import GoldenSuite
     from rag_harness.models.meter import Meter
     from rag_harness.pipelines.parts import RunParts
     from rag_harness.protocols import Experiment
@@ -65,7 +65,7 @@ class RagSession:
         return self._settings.get()
 
     def _read_settings(self) -> Settings:
-        from rag_harness.identity import remember_in
+        from rag_harness.registry.identity import remember_in
         from rag_harness.settings import access_of, masked
 
         settings = read_settings(self.config)
@@ -133,7 +133,7 @@ class RagSession:
         return self._golden.get()
 
     def _make_golden(self) -> GoldenSuite:
-        from rag_harness.golden.suite import GoldenSuite
+        from rag_harness.engine.golden.suite import GoldenSuite
 
         return GoldenSuite(self.parts, self.registered, self._fingerprint_of_parts)
 
@@ -171,7 +171,7 @@ class RagSession:
 
     def _leased_meter(self) -> Meter:
         """Return what asks the ledger of a cluster for what this process calls itself."""
-        from rag_harness.distributed import LeasedMeter
+        from rag_harness.engine.distributed import LeasedMeter
 
         return LeasedMeter(self.share, self.ledger, "tests")
 
@@ -238,8 +238,8 @@ class RagSession:
         return known
 
     def _declare(self, name: str, pipeline: Any, made_in: str) -> Experiment:
-        from rag_harness.identity import code_digest
         from rag_harness.protocols import Experiment
+        from rag_harness.registry.identity import code_digest
 
         answers = getattr(type(pipeline), "answer", None)
         named = (written_in(answers), type(pipeline).__module__, made_in)
@@ -317,7 +317,7 @@ class RagSession:
 
     def recorded_last(self, suite: str) -> float:
         """Return when answers of a suite were last recorded, as of when this was first asked for."""
-        from rag_harness.recording.cassettes import SERVICES, last_written
+        from rag_harness.models.recording.cassettes import SERVICES, last_written
 
         name, folder = self._asked_by(suite), self.settings.path(self.settings.cassettes)
         folder = folder / SERVICES / name if name in self.endpoints else folder / self.settings.profile

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import CriticalError, PrerequisiteError, RecordingMissError
-from rag_harness.local_work import harness_at_work
 from rag_harness.plugin.ahead import Ahead
 from rag_harness.plugin.equipment import Equipment
 from rag_harness.plugin.items import own_fixture, trial_id_of
@@ -15,6 +14,7 @@ from rag_harness.plugin.judgements import Judgements
 from rag_harness.plugin.repeats import Repeats
 from rag_harness.plugin.shipped import NotRun, Shipped
 from rag_harness.results.dates import seconds_of
+from rag_harness.work.local_work import harness_at_work
 
 if TYPE_CHECKING:
     import pytest

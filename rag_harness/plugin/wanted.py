@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rag_harness.once import Once
 from rag_harness.plugin.options import names_in
 from rag_harness.types import GOLDEN
+from rag_harness.work.once import Once
 
 if TYPE_CHECKING:
     from rag_harness.measures.judged import JudgedMeasure

@@ -1,1 +1,5 @@
-"""What people read: summaries made from result rows alone."""
+"""Reads ``output/`` and nothing else: tables, summaries, comparisons, baselines, speed.
+
+The plugin, ``derived`` and ``page`` call this room. It never runs a trial and never judges an answer: what it says is
+made of result files alone. Public: ``load_results`` and what makes tables. Begin reading with ``tables.py``.
+"""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 
-from rag_harness.calibration.repeats import repeatability
+from rag_harness.judges.calibration.repeats import repeatability
 from rag_harness.measures.judged import JudgedMeasure
 from rag_harness.measures.judged.categories import kinds_shown
 from rag_harness.models.families import maker_of

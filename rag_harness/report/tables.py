@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.engine.places import result_path
-from rag_harness.engine.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.measures import Measure
 from rag_harness.report.blocks.block import Block, Mask
 from rag_harness.report.blocks.reading import read_blocks, read_score_blocks
@@ -21,6 +19,8 @@ from rag_harness.report.suite_table import State, SuiteTable
 from rag_harness.report.totals import Totals
 from rag_harness.results.cases import CaseFile
 from rag_harness.results.manifest import RunManifest, SuiteRecord, awaited, chosen, missing_of, read_manifest
+from rag_harness.results.places import result_path
+from rag_harness.results.repeat_names import repeat_fingerprint, repeat_name
 from rag_harness.results.score import CHECKED, SCORES
 from rag_harness.types import GOLDEN
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag_harness.errors import DataError
 from rag_harness.files.atomic import write_atomically
-from rag_harness.installed import NAME
+from rag_harness.registry.installed import NAME
 from rag_harness.results.row import ExperimentResult, first_problem
 
 MANIFEST = "run.json"

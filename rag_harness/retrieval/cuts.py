@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import PrerequisiteError, UnreadableError
+from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Store, Tokenizer
-from rag_harness.recording.store import key_of
+from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.retrieval.cutting import Cutting
 from rag_harness.types import Chunk, Document
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rag_harness.chunking import Chunker, ChunkingSettings
+from rag_harness.dataset.ingest.isolated import Child
+from rag_harness.dataset.ingest.parsed import fault_in, packed_fault
 from rag_harness.errors import ChunkTooLongError, UnreadableError
-from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import fault_in, packed_fault
 from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.types import Chunk, Document
 
 HERE = 32 << 10

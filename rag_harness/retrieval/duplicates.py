@@ -11,11 +11,11 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.identity import code_digest
+from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Stores
-from rag_harness.recording.store import key_of
-from rag_harness.stats.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
+from rag_harness.registry.identity import code_digest
 from rag_harness.types import Chunk
+from rag_harness.words.minhash import PERMUTATIONS, RUN, Hashing, candidates, resemblance, signature
 
 USUAL = 0.9
 """Share of runs from which a report speaks of near-duplicates."""

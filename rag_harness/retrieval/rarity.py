@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from rag_harness.reader.terms import terms
 from rag_harness.types import Chunk
+from rag_harness.words.terms import terms
 
 
 class Rarity:

@@ -8,14 +8,14 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.chunking import Chunker, ChunkingSettings
 from rag_harness.errors import ModelCallError, RagHarnessError, RecordingMissError, UnreadableError
 from rag_harness.files.log import log
-from rag_harness.identity import Made, code_digest, is_noting, note, noting
 from rag_harness.models.names import embedder_name, reranker_name
 from rag_harness.protocols import Index, LexicalIndex, PersistentIndex, Reranker, Retriever, Stores
 from rag_harness.registry import module_of, resolve
+from rag_harness.registry.identity import Made, code_digest, is_noting, note, noting
 from rag_harness.retrieval.building import alone
+from rag_harness.retrieval.chunking import Chunker, ChunkingSettings
 from rag_harness.retrieval.content import ContentDigest, said_of
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.duplicates import duplicates

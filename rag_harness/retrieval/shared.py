@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from rag_harness.local_work import on_local_thread
 from rag_harness.protocols import Reranker, Retriever
 from rag_harness.types import Hit
+from rag_harness.work.local_work import on_local_thread
 
 Q = TypeVar("Q")
 R = TypeVar("R")

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import groupby
 from typing import Protocol
 
-from rag_harness.chunking import ChunkingSettings, windows
-from rag_harness.identity import code_digest
 from rag_harness.protocols import Embedder, Index, Stores
+from rag_harness.registry.identity import code_digest
+from rag_harness.retrieval.chunking import ChunkingSettings, windows
 from rag_harness.retrieval.cuts import RecordedCuts
 from rag_harness.retrieval.retrievers import searched_together
 from rag_harness.types import Chunk, Document, Hit

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from rag_harness.reader.terms import terms
 from rag_harness.service.claims import Mark, marks_of
 from rag_harness.service.passages import Passages, place_of
 from rag_harness.service.sentences import Span, stripped
 from rag_harness.types import Chunk, Document, Hit
+from rag_harness.words.terms import terms
 
 _ENOUGH = 0.5
 """Share of the words before a mark that its source must have; with less, the words behind it may be what it is for."""

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.prompts.cited import cited_sources
-from rag_harness.prompts.marks import CITATION
 from rag_harness.service.sentences import Span, sentences, stripped
+from rag_harness.words.cited import cited_sources
+from rag_harness.words.marks import CITATION
 
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"

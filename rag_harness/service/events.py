@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_harness.errors import RagHarnessError
-from rag_harness.local_work import in_a_thread
 from rag_harness.pipelines.watched import watching
 from rag_harness.service.telling import Event, Telling, retrieval
 from rag_harness.types import PipelineOutput
+from rag_harness.work.local_work import in_a_thread
 
 _WIND_UP = 2.0
 """Seconds that the work on an answer gets to leave when nobody waits for it any more."""

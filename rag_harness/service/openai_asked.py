@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.reader.wire import RequestError
+from rag_harness.models.reader.wire import RequestError
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rag_harness.reader.terms import terms
 from rag_harness.service.sentences import Span, sentences
 from rag_harness.types import UNMARKED, Chunk, Document
+from rag_harness.words.terms import terms
 
 _MOST = 3
 """Sentences of a passage."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import limits  # noqa: F401
 import python_multipart  # noqa: F401
 
+from rag_harness.dataset.ingest.isolated import end_all
 from rag_harness.files.log import log
-from rag_harness.ingest.isolated import end_all
-from rag_harness.once import IMPORTING
 from rag_harness.service.access import keys
 from rag_harness.service.access.binding import check_host, listening_on, url_of
 from rag_harness.service.access.listening import settings as listening
@@ -36,6 +35,7 @@ from rag_harness.service.state.database import Database
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings, access_of
 from rag_harness.shown.terminal import say
+from rag_harness.work.once import IMPORTING
 
 if TYPE_CHECKING:
     import uvicorn

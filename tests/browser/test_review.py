@@ -9,8 +9,8 @@ from rag_harness.__main__ import main
 from tests.browser.conftest import Opened
 from tests.browser.hostile import ALL, CLOSED, COMMENT, IMAGE, QUOTES, SCRIPT
 from tests.browser.test_accessible import violations
-from tests.unit.questions.review.drafts import HELD, ROWS, drafted, read, row
-from tests.unit.questions.shop import PAGES
+from tests.unit.authoring.questions.review.drafts import HELD, ROWS, drafted, read, row
+from tests.unit.authoring.questions.shop import PAGES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from rag_harness.distributed.carrying import carry
-from rag_harness.distributed.homes import Part, Waiting
-from rag_harness.distributed.ray_actors import RayWorker
-from rag_harness.distributed.ray_nodes import RayNodes
-from rag_harness.distributed.remote import WorkerLostError
-from rag_harness.distributed.values import Carried, Opening
+from rag_harness.engine.distributed.carrying import carry
+from rag_harness.engine.distributed.homes import Part, Waiting
+from rag_harness.engine.distributed.ray_actors import RayWorker
+from rag_harness.engine.distributed.ray_nodes import RayNodes
+from rag_harness.engine.distributed.remote import WorkerLostError
+from rag_harness.engine.distributed.values import Carried, Opening
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings

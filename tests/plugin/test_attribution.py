@@ -124,7 +124,7 @@ def test_the_command_explains_what_the_run_left(study: Suite) -> None:
 def test_suites_import_none_of_it_unless_asked(study: Suite) -> None:
     study.pytester.makepyfile(
         TEST + "\nimport sys\n\ndef test_not_there():\n"
-        "    assert not [name for name in sys.modules if name.startswith('rag_harness.attribution')]\n"
+        "    assert not [name for name in sys.modules if name.startswith('rag_harness.derived.attribution')]\n"
     )
     study.run().assert_outcomes(passed=5)
 

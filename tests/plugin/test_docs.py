@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.report.frames import write_csv
 from tests.plugin.conftest import Suite
-from tests.unit.recording.answering import answering
+from tests.unit.models.recording.answering import answering
 from tests.unit.report.trial_run import ANSWERS, write_output
 
 ROOT = Path(__file__).parents[2]

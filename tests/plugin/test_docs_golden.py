@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rag_harness.dataset.golden import read_golden
-from rag_harness.golden.retrievers import RETRIEVERS
+from rag_harness.engine.golden.retrievers import RETRIEVERS
 from tests.plugin.conftest import Suite
 from tests.plugin.test_docs_gates import ROOT, blocks
 

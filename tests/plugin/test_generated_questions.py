@@ -11,7 +11,7 @@ import pytest
 
 from rag_harness.__main__ import main
 from tests.plugin.conftest import Suite
-from tests.unit.questions.shop import folder
+from tests.unit.authoring.questions.shop import folder
 
 README = Path(__file__).parents[2] / "README.md"
 

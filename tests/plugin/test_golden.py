@@ -320,7 +320,7 @@ def test_entries_are_rows_and_are_not_looked_up_again(golden: Suite, workers: st
     assert [stage["name"] for stage in rows[0]["stages"]] == ["retrieve"]
     golden.pytester.makeconftest(
         """
-        from rag_harness.golden.pipeline import GoldenPipeline
+        from rag_harness.engine.golden.pipeline import GoldenPipeline
         async def answer(self, query):
             raise AssertionError("looked up again")
         GoldenPipeline.answer = answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.plugin.conftest import Suite
-from tests.unit.ingest.pdfs import book
+from tests.unit.dataset.ingest.pdfs import book
 
 
 def test_a_run_over_mixed_files_says_pages_and_what_it_goes_without(suite: Suite) -> None:

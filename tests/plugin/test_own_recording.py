@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.conftest import Suite
-from tests.unit.recording.answering import Answering, answering
+from tests.unit.models.recording.answering import Answering, answering
 
 KEYS = {
     "OPENAI_API_KEY": "sk-planted-openai-0123456789",

@@ -10,7 +10,7 @@ import yaml
 
 from rag_harness.__main__ import main
 from tests.plugin.conftest import PAGES
-from tests.unit.questions.shop import folder
+from tests.unit.authoring.questions.shop import folder
 
 HAIKU = "# 返品\n\nランプは45日以内に返品できます。\n"
 

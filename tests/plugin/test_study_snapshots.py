@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from rag_harness.prompts import load_prompts
+from rag_harness.models.prompts import load_prompts
 from rag_harness.results.row import ExperimentResult, parse_row
 from rag_harness.types import Chunk, Hit
 

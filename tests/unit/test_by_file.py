@@ -6,8 +6,8 @@ from tests.by_file import scope
 
 
 def test_tests_of_a_file_stay_together_whatever_their_parameters() -> None:
-    ids = ("tests/unit/test_once.py::test_one", "tests/unit/test_once.py::TestAll::test_two[a::b-tests/x.py]")
-    assert {scope(nodeid) for nodeid in ids} == {"tests/unit/test_once.py"}
+    ids = ("tests/unit/work/test_once.py::test_one", "tests/unit/work/test_once.py::TestAll::test_two[a::b-tests/x.py]")
+    assert {scope(nodeid) for nodeid in ids} == {"tests/unit/work/test_once.py"}
 
 
 @pytest.mark.parametrize("file", ["embedders/test_pieces.py", "rerankers/test_cross_encoder.py"])

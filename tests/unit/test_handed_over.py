@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness import distributed
+from rag_harness.engine import distributed
 from rag_harness.engine.journal import JOURNALS
-from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.rows import Trial
 from rag_harness.plugin.trials import Trials
 from rag_harness.protocols import Experiment
+from rag_harness.results.repeat_names import repeat_fingerprint
 from rag_harness.settings import Settings
 from rag_harness.types import Case, Query
 from tests.unit.rows import make_row

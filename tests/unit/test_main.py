@@ -73,7 +73,7 @@ def test_a_place_that_cannot_be_used_is_named(
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "reviewed.jsonl")
 
-    monkeypatch.setattr("rag_harness.kb.validation.graph", refused)
+    monkeypatch.setattr("rag_harness.authoring.kb.validation.graph", refused)
     assert main(["kb", "graph", str(kb.folder)]) == 2
     assert capsys.readouterr().err == (
         "reviewed.jsonl: Permission denied. Name another place, or make this one usable.\n"
@@ -84,12 +84,14 @@ def test_a_fault_of_ours_keeps_its_traceback(kb: Kb, monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> None:
         raise OSError("no file is in it")
 
-    monkeypatch.setattr("rag_harness.kb.validation.graph", broken)
+    monkeypatch.setattr("rag_harness.authoring.kb.validation.graph", broken)
     with pytest.raises(OSError, match="no file is in it"):
         main(["kb", "graph", str(kb.folder)])
 
 
-@pytest.mark.parametrize("where", ["rag_harness.kb.validation.graph", "rag_harness.commands.kb.graph_arguments"])
+@pytest.mark.parametrize(
+    "where", ["rag_harness.authoring.kb.validation.graph", "rag_harness.commands.kb.graph_arguments"]
+)
 def test_ctrl_c_ends_with_130_and_one_line(
     kb: Kb, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], where: str
 ) -> None:

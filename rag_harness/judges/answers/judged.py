@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
 from rag_harness.files.log import log
 from rag_harness.judges.answers.file import GivenAnswer
@@ -16,6 +15,7 @@ from rag_harness.measures import Score, known_measures, measure_named, parts_of
 from rag_harness.measures.composite import CompositeMeasure
 from rag_harness.measures.judged import Judge, JudgedMeasure
 from rag_harness.registry import resolve
+from rag_harness.work.deadline import Deadline
 
 _AHEAD = 4
 """Answers that may wait for a slow one before them, for each that is in flight."""

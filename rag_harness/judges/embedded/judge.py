@@ -10,7 +10,6 @@ from collections.abc import Collection
 from functools import cached_property
 
 from rag_harness.files.sources import text_digest
-from rag_harness.identity import code_digest
 from rag_harness.judges.embedded.kept import Kept
 from rag_harness.judges.embedded.model import digest
 from rag_harness.judges.embedded.opinion import EmbeddedOpinion
@@ -18,6 +17,7 @@ from rag_harness.judges.embedded.reading import Reading
 from rag_harness.measures.judged import Ask, Material
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
 from rag_harness.protocols import JudgeParts, TextEmbedder
+from rag_harness.registry.identity import code_digest
 from rag_harness.settings import access_of
 
 MODEL = "embedded/alignment"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rag_harness.errors import RecordingMissError
-from rag_harness.local_work import on_local_thread
 from rag_harness.protocols import Store
+from rag_harness.work.local_work import on_local_thread
 
 
 class Kept:

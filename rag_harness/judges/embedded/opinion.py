@@ -13,10 +13,10 @@ from rag_harness.judges.embedded.limits import MOST_SOURCE_CHARACTERS, beyond, t
 from rag_harness.judges.embedded.model import coefficients
 from rag_harness.judges.embedded.reading import Reading, parts_of
 from rag_harness.judges.embedded.words import Text, read
-from rag_harness.language import not_judged
 from rag_harness.measures.judged import Claim, Material, Relevancy, Source, Usefulness, Verdict, Verdicts
 from rag_harness.measures.judged import Text as Claims
-from rag_harness.recording.store import key_of
+from rag_harness.models.recording.store import key_of
+from rag_harness.words.language import not_judged
 
 USEFUL = 0.55
 """Alignment with the ground truth from which on a chunk is called useful; docs/validation.md says how it was chosen."""

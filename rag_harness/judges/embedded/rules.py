@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from rag_harness.judges.embedded.figures import CITED, known_numbers, numbers, times
 from rag_harness.judges.embedded.hours import agreement, hours_of
 from rag_harness.judges.embedded.source import Field
-from rag_harness.reader.terms import stem
+from rag_harness.words.terms import stem
 
 _VALUES = {True: "yes", False: "no", None: "null"}
 _FIELD_NAMES = tuple(

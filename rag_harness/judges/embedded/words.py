@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.reader.terms import STOPWORDS, stem
+from rag_harness.words.terms import STOPWORDS, stem
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

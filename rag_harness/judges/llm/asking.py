@@ -7,12 +7,12 @@ from functools import lru_cache
 from importlib.resources import files
 
 from rag_harness.files.sources import json_digest
-from rag_harness.identity import code_digest
 from rag_harness.judges.llm.marks import Section, marked
 from rag_harness.judges.llm.schemas import Schema, object_schema, response_format, shape
 from rag_harness.judges.llm.shared import Shared
+from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import ChatModel, JudgeParts
-from rag_harness.recording.store import key_of
+from rag_harness.registry.identity import code_digest
 from rag_harness.types import Message
 
 _LONGEST_REPLY = 4096

@@ -28,9 +28,9 @@ from rag_harness.judges.llm.fused_opinion import FusedOpinion, Tools
 from rag_harness.judges.llm.known import Known
 from rag_harness.judges.llm.nearness import Nearness
 from rag_harness.measures.judged import Ask, Material
-from rag_harness.once import Once
 from rag_harness.protocols import JudgeParts
 from rag_harness.settings import access_of
+from rag_harness.work.once import Once
 
 
 class FusedJudge:

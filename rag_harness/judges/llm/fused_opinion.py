@@ -27,7 +27,7 @@ from rag_harness.measures.judged import (
     Verdict,
     Verdicts,
 )
-from rag_harness.once import Once
+from rag_harness.work.once import Once
 
 _FAITHFULNESS = Support("answer", "contexts")
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from rag_harness.judges.llm.reading import Missing, Said
 from rag_harness.judges.llm.shared import followed
+from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Store
-from rag_harness.recording.store import key_of
 
 Ask = Callable[[Sequence[str]], Awaitable[Sequence[Said]]]
 """Chunks -> what is said of each."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rag_harness.recording.store import key_of
+from rag_harness.models.recording.store import key_of
 
 Section = tuple[str, str]
 """A name that we give, and a text that others wrote."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rag_harness.local_work import on_local_thread
 from rag_harness.measures.judged import Relevancy
 from rag_harness.protocols import Embedder
 from rag_harness.types import Matrix
+from rag_harness.work.local_work import on_local_thread
 
 _TOGETHER = 32
 """Texts in one batch, or one row's own."""

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
-from rag_harness.deadline import paused
+from rag_harness.work.deadline import paused
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag_harness.measures.judged.opinion import Material
-from rag_harness.prompts.marks import CITATION
 from rag_harness.types import Case
+from rag_harness.words.marks import CITATION
 
 NOT_ANSWERABLE = "no answer in the documents"
 NO_GROUND_TRUTH = "no ground truth"

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.garbage import uncollected
-from rag_harness.identity import code_digest
-from rag_harness.once import IMPORTING
+from rag_harness.models.recording.playback import Playback
 from rag_harness.protocols import ChatParts
-from rag_harness.recording.playback import Playback
+from rag_harness.registry.identity import code_digest
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.profiles import EMBEDDED_URL
+from rag_harness.work.garbage import uncollected
+from rag_harness.work.once import IMPORTING
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 NO_KEY = "none"
 _IN_PROCESS = "http://embedded/v1"
-READER = "rag_harness.reader"
+READER = "rag_harness.models.reader"
 """Who answers in process: its code is its version."""
 
 
@@ -79,7 +79,7 @@ def _to_the_model(parts: ChatParts) -> Any:
     if url == EMBEDDED_URL:
         import httpx2
 
-        from rag_harness.reader import app
+        from rag_harness.models.reader import app
 
         return httpx2.ASGITransport(app=app)
     from rag_harness.models.metered import MeteredTransport

@@ -12,7 +12,7 @@ from rag_harness.models.call import upper_bound
 from rag_harness.models.chat.connection import completions_url
 from rag_harness.models.chat.openai import OpenAIChat, chat_of
 from rag_harness.models.chat.replayed import content_of
-from rag_harness.recording.cassettes import Cassettes
+from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.settings import Settings
 from rag_harness.types import Usage
 

@@ -10,7 +10,6 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.answer_length import LONGEST_ANSWER
@@ -19,11 +18,12 @@ from rag_harness.models.chat.connection import NO_KEY, completions_url, connect,
 from rag_harness.models.chat.failures import PassingError, may_pass, refusals, refuse_json, sdk_error, transport_errors
 from rag_harness.models.chat.replayed import Replayed
 from rag_harness.models.chat.streamed import Streamed, StreamError
+from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.models.retrying import retried
 from rag_harness.protocols import ChatParts
-from rag_harness.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT
 from rag_harness.registry import model_name
 from rag_harness.types import Completion, Message, Usage
+from rag_harness.work.deadline import Deadline
 
 if TYPE_CHECKING:
     from openai import APIError, AsyncOpenAI

@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 
 from rag_harness.models.call import CALL
-from rag_harness.recording.playback import Listener, Playback
-from rag_harness.recording.transports import heard, replayed
+from rag_harness.models.recording.playback import Listener, Playback
+from rag_harness.models.recording.transports import heard, replayed
 
 
 class RecordingTransport(httpx2.AsyncBaseTransport):

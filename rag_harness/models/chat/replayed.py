@@ -9,8 +9,8 @@ from typing import Any
 
 from rag_harness.models.answer_length import LONGEST_ANSWER
 from rag_harness.models.chat.streamed import Streamed, StreamError
-from rag_harness.recording.cassettes import Recorded
-from rag_harness.recording.playback import Playback
+from rag_harness.models.recording.cassettes import Recorded
+from rag_harness.models.recording.playback import Playback
 from rag_harness.types import Completion, Usage
 
 

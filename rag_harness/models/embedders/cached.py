@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rag_harness.errors import ChunkTooLongError, PrerequisiteError, QueryTooLongError, RecordingMissError
+from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Embedder, Store, Tokenizer
-from rag_harness.recording.store import key_of
 from rag_harness.types import Matrix, Pieces, TokenVectors
-from rag_harness.work import report
+from rag_harness.work.reporting import report
 
 Computed: TypeAlias = tuple[Matrix, "list[TokenVectors] | None"]
 """Vectors of some texts, shape (n, d), and the token vectors of each where they are wanted."""

@@ -8,8 +8,8 @@ from zlib import crc32
 
 import numpy as np
 
-from rag_harness.identity import code_digest
 from rag_harness.protocols import Parts, Tokenizer
+from rag_harness.registry.identity import code_digest
 from rag_harness.types import Matrix, Vector
 
 _WORD = re.compile(r"\w+")

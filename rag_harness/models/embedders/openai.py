@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rag_harness.errors import CriticalError, ModelCallError, PrerequisiteError, RagHarnessError
-from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import model_name
 from rag_harness.types import Matrix
+from rag_harness.work.once import IMPORTING
 
 _BATCH = 100
 _MAX_TOKENS = 8191

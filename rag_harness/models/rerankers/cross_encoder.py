@@ -12,16 +12,16 @@ import numpy as np
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.files.sources import file_sha256
-from rag_harness.identity import code_digest
 from rag_harness.models.device import there
+from rag_harness.models.recording.store import key_of
 from rag_harness.models.rerankers import logits as scoring
 from rag_harness.models.rerankers.logits import Pair, batches, logits
-from rag_harness.once import IMPORTING
 from rag_harness.protocols import RetrievalParts, Store
-from rag_harness.recording.store import key_of
 from rag_harness.registry import missing_package, model_name
+from rag_harness.registry.identity import code_digest
 from rag_harness.settings import access_of
 from rag_harness.types import Hit
+from rag_harness.work.once import IMPORTING
 
 
 class CrossEncoderReranker:

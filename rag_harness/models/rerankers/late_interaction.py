@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rag_harness.identity import code_digest
+from rag_harness.models.recording.store import key_of
 from rag_harness.models.rerankers import max_sim
 from rag_harness.models.rerankers.max_sim import Floats, max_sims, rounded
 from rag_harness.protocols import LexicalScorer, RetrievalParts, Store, TokenEmbedder
-from rag_harness.recording.store import key_of
+from rag_harness.registry.identity import code_digest
 from rag_harness.settings import access_of
 from rag_harness.types import Hit, TokenVectors
 

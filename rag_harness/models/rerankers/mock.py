@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_harness.identity import code_digest
 from rag_harness.protocols import RetrievalParts
+from rag_harness.registry.identity import code_digest
 from rag_harness.types import Hit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.charts import Curve, CurveLine, CurvePoint, curve
+from rag_harness.page.charts import Curve, CurveLine, CurvePoint, curve
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.figures import NONE, interval_said
 from rag_harness.page.run import Run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import isfinite
 
-from rag_harness.charts import Estimate
 from rag_harness.gates.units import value_said
+from rag_harness.page.charts import Estimate
 from rag_harness.page.content import Cell
 from rag_harness.page.figures import NONE, interval_said, no_value
 from rag_harness.report.suite_table import SuiteTable

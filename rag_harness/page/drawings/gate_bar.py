@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_harness.charts import Estimate, IntervalBar, interval_bar
 from rag_harness.gates import Gate, Reference
+from rag_harness.page.charts import Estimate, IntervalBar, interval_bar
 from rag_harness.page.content import Tone
 
 _MARGIN = 1.2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.charts import Bars, Lines, Series, bars, lines
+from rag_harness.page.charts import Bars, Lines, Series, bars, lines
 from rag_harness.page.content import Cell, Figure, Table
 from rag_harness.page.drawings.estimated import PLAIN, STUDY, estimate, estimate_cell
 from rag_harness.page.figures import measure_title

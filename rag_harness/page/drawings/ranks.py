@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rag_harness.charts import Bars, Estimate, Series, bars
+from rag_harness.page.charts import Bars, Estimate, Series, bars
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.drawings.estimated import said
 from rag_harness.page.run import Run

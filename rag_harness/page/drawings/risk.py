@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_harness.charts import Distribution, Histogram, histogram
 from rag_harness.gates.units import value_said
+from rag_harness.page.charts import Distribution, Histogram, histogram
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.figures import interval_said
 from rag_harness.page.run import Run

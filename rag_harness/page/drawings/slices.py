@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rag_harness.charts import HeatMap, heat_map
+from rag_harness.page.charts import HeatMap, heat_map
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.drawings.estimated import PLAIN, STUDY
 from rag_harness.page.drawings.taxonomy import safe

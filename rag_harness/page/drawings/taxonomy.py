@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rag_harness.charts import Pie, Row, Slice, Stacked, pie, stacked
 from rag_harness.measures.judged.categories import kinds_shown
+from rag_harness.page.charts import Pie, Row, Slice, Stacked, pie, stacked
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.run import Run
 from rag_harness.report.suite_table import SuiteTable

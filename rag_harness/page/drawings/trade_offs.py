@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_harness.charts import Estimate, Point, Scatter, scatter
+from rag_harness.page.charts import Estimate, Point, Scatter, scatter
 from rag_harness.page.content import Cell, Figure, Table, words
 from rag_harness.page.drawings.estimated import QUALITY, estimate, said
 from rag_harness.page.run import Run

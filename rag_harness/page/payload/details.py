@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_harness.attribution.kinds import why_apart
+from rag_harness.derived.attribution.kinds import why_apart
 from rag_harness.page.payload.pool import Pool
 from rag_harness.page.payload.prompts import Prompts
 from rag_harness.page.payload.quotes import quotes_in

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.garbage import uncollected
 from rag_harness.measures.quotes import as_shown
 from rag_harness.page.payload.cases import Cases
 from rag_harness.page.payload.columns import Columns, of_row
@@ -17,6 +16,7 @@ from rag_harness.page.payload.rows import rows_of
 from rag_harness.page.run import Run
 from rag_harness.page.sampled import Sample, sample_of
 from rag_harness.report.suite_table import SuiteTable
+from rag_harness.work.garbage import uncollected
 
 BLOCK = 250
 """Trials whose details are unpacked together."""

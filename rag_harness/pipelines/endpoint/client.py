@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_harness.deadline import Deadline
 from rag_harness.errors import CriticalError, DeadlineError, ModelCallError, RagHarnessError, RecordingMissError
 from rag_harness.models.anew import seed_shift
 from rag_harness.models.chat.failures import PassingError
+from rag_harness.models.recording.cassettes import Asked, Cassettes, Recorded
+from rag_harness.models.recording.playback import Playback
+from rag_harness.models.recording.scrubbing import Cleaner, Scrub
 from rag_harness.models.retrying import retried
 from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import content_of
@@ -19,10 +21,8 @@ from rag_harness.pipelines.endpoint.reading import Reader
 from rag_harness.pipelines.endpoint.refusals import broken_connections, hide, is_nobody_there
 from rag_harness.pipelines.endpoint.request import Request
 from rag_harness.pipelines.endpoint.version import folder_of, point_to
-from rag_harness.recording.cassettes import Asked, Cassettes, Recorded
-from rag_harness.recording.playback import Playback
-from rag_harness.recording.scrubbing import Cleaner, Scrub
 from rag_harness.settings.endpoint_spec import EndpointSpec
+from rag_harness.work.deadline import Deadline
 
 if TYPE_CHECKING:
     from rag_harness.pipelines.endpoint.exchange import Answered, Exchange

@@ -15,6 +15,7 @@ import httpx2
 from rag_harness.models.call import CALL, Call
 from rag_harness.models.chat.failures import PassingError
 from rag_harness.models.meter import Meter
+from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.models.unpacked import MOST_BYTES
 from rag_harness.models.wire import AiohttpTransport
 from rag_harness.pipelines.endpoint.charged import ChargedTransport
@@ -22,7 +23,6 @@ from rag_harness.pipelines.endpoint.heard import Heard, heard_of
 from rag_harness.pipelines.endpoint.mcp import McpSession
 from rag_harness.pipelines.endpoint.refusals import StatusError, refused
 from rag_harness.pipelines.endpoint.request import Request
-from rag_harness.recording.cassettes import Recorded
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Usage
 

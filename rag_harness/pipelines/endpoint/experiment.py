@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.models.recording.cassettes import SERVICES
+from rag_harness.models.recording.playback import Playback
+from rag_harness.models.recording.scrubbing import secrets_of
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.endpoint.client import Client, OwnCassettes
 from rag_harness.pipelines.endpoint.pipeline import Cost, EndpointPipeline
@@ -20,9 +23,6 @@ from rag_harness.pipelines.endpoint.retriever import EndpointRetriever
 from rag_harness.pipelines.endpoint.version import asked_version, recorded_version
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
-from rag_harness.recording.cassettes import SERVICES
-from rag_harness.recording.playback import Playback
-from rag_harness.recording.scrubbing import secrets_of
 from rag_harness.settings import Settings, access_of
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.settings.prices import prices_of

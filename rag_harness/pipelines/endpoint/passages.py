@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rag_harness.measures.same_words import FEWEST, words_of
+from rag_harness.words.same_words import FEWEST, words_of
 
 _RUN = 6
 """Words of a run: five of a row are often said twice, six seldom."""

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 
 from rag_harness.errors import ModelCallError
-from rag_harness.local_work import on_local_thread
 from rag_harness.pipelines.endpoint.client import Client, Reply
 from rag_harness.pipelines.endpoint.placing import Placed, Placing
 from rag_harness.pipelines.endpoint.reading import Reader, Said, finish_reason_of
@@ -16,6 +15,7 @@ from rag_harness.pipelines.endpoint.said import answer_of
 from rag_harness.pipelines.trace import Trace
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import SERVICE, Call, Decision, Message, PipelineOutput, Query, Usage
+from rag_harness.work.local_work import on_local_thread
 
 Cost = Callable[[str, Usage], "float | None"]
 """USD of a call by the model that answered and what it used; None where nobody knows."""

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from rag_harness.files.sources import text_digest
-from rag_harness.measures.hits import document_of
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.passages import Passages
+from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
 
 BY_ID, BY_TEXT, BY_NOTHING = "id", "text", "nothing"

@@ -6,7 +6,7 @@ from typing import Any
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError
 from rag_harness.models.chat.failures import PassingError
-from rag_harness.recording.scrubbing import forms_of
+from rag_harness.models.recording.scrubbing import forms_of
 
 _HALTING = {
     401: "the key is missing or wrong",

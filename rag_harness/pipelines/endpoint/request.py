@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_harness.errors import PrerequisiteError
+from rag_harness.models.recording.scrubbing import GONE
 from rag_harness.pipelines.endpoint.body import Template
-from rag_harness.recording.scrubbing import GONE
 from rag_harness.settings.endpoint_checks import VARIABLE, check_filled
 from rag_harness.settings.endpoint_spec import EndpointSpec
 from rag_harness.types import Query

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rag_harness.pipelines.endpoint.reading import Said
 from rag_harness.pipelines.generation import abstains
-from rag_harness.prompts.cited import cited_sources
 from rag_harness.types import Answer, Hit
+from rag_harness.words.cited import cited_sources
 
 
 def answer_of(said: Said, hits: Sequence[Hit]) -> Answer:

@@ -8,8 +8,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from rag_harness.identity import code_digest
 from rag_harness.measures import Measure
+from rag_harness.registry.identity import code_digest
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from typing import Any
 from rag_harness.errors import RagHarnessError, UnreadableError
 from rag_harness.files.log import log
 from rag_harness.files.room import check_room
-from rag_harness.garbage import give_back
-from rag_harness.recording.store import key_of
+from rag_harness.models.recording.store import key_of
 from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.contents import Contents, Held
 from rag_harness.service.corpus.incoming import SPARE, Incoming
@@ -39,6 +38,7 @@ from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 from rag_harness.types import Document
+from rag_harness.work.garbage import give_back
 
 _LARGE = 1 << 20
 """Bytes of a file, behind which memory is given back: a tenth of a second that ten small ones are not worth."""

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 
 from rag_harness.dataset.data import charset_of
 from rag_harness.files.log import log
-from rag_harness.garbage import uncollected
 from rag_harness.protocols import Stores
 from rag_harness.service.corpus import rows
 from rag_harness.service.corpus.collection import Collection, Intake
@@ -28,6 +27,7 @@ from rag_harness.service.corpus.token_store import TokenStore
 from rag_harness.service.options import Options
 from rag_harness.service.state.folder import StateFolder
 from rag_harness.settings import Settings
+from rag_harness.work.garbage import uncollected
 
 _DAYS_FAILED = 1
 

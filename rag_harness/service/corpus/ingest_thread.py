@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from rag_harness.ingest.isolated import end_all
+from rag_harness.dataset.ingest.isolated import end_all
 from rag_harness.service.problems import ProblemError
 
 T = TypeVar("T")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rag_harness.reader.terms import terms
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.types import Chunk
+from rag_harness.words.terms import terms
 
 
 class LiveTerms:

@@ -10,10 +10,10 @@ from rag_harness.files.log import log
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.endpoints import Endpoints
 from rag_harness.models.names import embedder_name, reranker_name
+from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Store, Stores
-from rag_harness.recording.cassettes import Cassettes
-from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import resolve
 from rag_harness.service.corpus.stores import CollectionStores
 from rag_harness.settings import Settings, access_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path, PurePosixPath
 
-from rag_harness.ingest import is_readable, kinds
+from rag_harness.dataset.ingest import is_readable, kinds
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.unseen import fault_of
 

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from rag_harness.errors import UnreadableError
 from rag_harness.models.embedders.cached import CachedEmbedder, Computed, Elsewhere
+from rag_harness.models.recording.store import key_of
 from rag_harness.protocols import Stores
-from rag_harness.recording.store import key_of
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.service.corpus.models import Models
 from rag_harness.service.corpus.stores import CollectionStores

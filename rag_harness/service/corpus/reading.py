@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from rag_harness.dataset.ingest import load
+from rag_harness.dataset.ingest.reading import reading
 from rag_harness.errors import DataError, PrerequisiteError
 from rag_harness.files.log import log
-from rag_harness.ingest import load
-from rag_harness.ingest.reading import reading
 from rag_harness.service.problems import ProblemError
 from rag_harness.types import Document
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from rag_harness.ingest.parsed import GUESSED, read_in
+from rag_harness.dataset.ingest.parsed import GUESSED, read_in
 from rag_harness.retrieval.cuts import chunks_from, cuts_of
 from rag_harness.service.corpus.contents import Held
 from rag_harness.service.corpus.preparing import Prepared

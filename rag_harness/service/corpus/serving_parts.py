@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from rag_harness.dataset.data import Data
 from rag_harness.errors import SettingsError
-from rag_harness.identity import note
 from rag_harness.models.embedders.cached import CachedEmbedder
+from rag_harness.models.recording.cassettes import Cassettes
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.recording.cassettes import Cassettes
+from rag_harness.registry.identity import note
 from rag_harness.retrieval.indexes.live import LivePoints
 from rag_harness.retrieval.live_words import LiveWords
 from rag_harness.retrieval.rarity import Rarity

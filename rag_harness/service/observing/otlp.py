@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from rag_harness.errors import PrerequisiteError
-from rag_harness.installed import NAME, install
+from rag_harness.registry.installed import NAME, install
 from rag_harness.service.observing import names
 from rag_harness.service.observing.observed import Observed
 from rag_harness.service.observing.spans import Span

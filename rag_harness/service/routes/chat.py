@@ -11,8 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from rag_harness.local_work import in_a_thread
-from rag_harness.reader.wire import RequestError
+from rag_harness.models.reader.wire import RequestError
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.errors import EXPECTED, PROBLEM, problem_of
 from rag_harness.service.access.places import a_place
@@ -27,6 +26,7 @@ from rag_harness.service.routes.asked import asking, service_of
 from rag_harness.service.routes.streams import EVENTS, SENT, as_json
 from rag_harness.service.schemas import Failure, Problem
 from rag_harness.types import PipelineOutput
+from rag_harness.work.local_work import in_a_thread
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _EXAMPLE = {"model": "r1", "messages": [{"role": "user", "content": "How long can I return a lamp?"}]}

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from rag_harness.local_work import in_a_thread
 from rag_harness.service.access.asking import GuardedRoute, asks
 from rag_harness.service.access.places import a_place
 from rag_harness.service.access.principal import Principal
@@ -21,6 +20,7 @@ from rag_harness.service.routes.asked import asking
 from rag_harness.service.routes.streams import SENT, streamed, wants_events
 from rag_harness.service.schemas import Answered, Asked
 from rag_harness.types import PipelineOutput
+from rag_harness.work.local_work import in_a_thread
 
 
 class _Shape:

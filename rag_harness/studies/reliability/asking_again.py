@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rag_harness.errors import ModelCallError, ModelOutputError
+from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts
 from rag_harness.protocols import ChatModel
 from rag_harness.studies.reliability.verification import agreement, varied
 from rag_harness.types import Answer, Query

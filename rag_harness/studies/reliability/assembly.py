@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from rag_harness.calibration.confidence_file import read_confidence
 from rag_harness.files.sources import file_digest
-from rag_harness.identity import code_digest
+from rag_harness.judges.calibration.confidence_file import read_confidence
 from rag_harness.judges.made import judge_of
 from rag_harness.measures.judged import Judge
+from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines import data_of
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.prompts import Prompts
 from rag_harness.protocols import Experiment, Reranker
+from rag_harness.registry.identity import code_digest
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.retrieval.retrievers import HybridRetriever, RerankedRetriever
 from rag_harness.settings.profiles import EMBEDDED_URL

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_harness.calibration.confidence_file import SavedConfidence
+from rag_harness.judges.calibration.confidence_file import SavedConfidence
 from rag_harness.studies.reliability.quality import Signals
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Decision

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rag_harness.calibration.told import FROM_ANSWER
+from rag_harness.judges.calibration.told import FROM_ANSWER
 from rag_harness.measures.judged import Judge
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace

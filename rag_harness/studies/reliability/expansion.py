@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rag_harness.reader.terms import term, tokens
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.types import Hit
+from rag_harness.words.terms import term, tokens
 
 FEEDBACK = 3
 """Hits that are taken to be relevant."""

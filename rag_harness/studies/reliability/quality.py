@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import pstdev
 
-from rag_harness.reader.terms import terms
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.studies.reliability.scales import Scale
 from rag_harness.studies.reliability.told import decisions_of
 from rag_harness.types import Chunk, Decision, Hit
+from rag_harness.words.terms import terms
 
 WEIGHTS: Mapping[str, float] = {"relevance": 0.4, "margin": 0.2, "coverage": 0.2, "dispersion": 0.2}
 """Of the signals in the quality of retrieval. Set and not fitted: what fits labels is the calibrated confidence."""

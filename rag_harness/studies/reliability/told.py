@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rag_harness.calibration.told import SIGNAL
+from rag_harness.judges.calibration.told import SIGNAL
 from rag_harness.types import Decision
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Any
 
-from rag_harness.calibration.told import FROM_ANSWER
-from rag_harness.contradictions import against, contradictions
 from rag_harness.errors import ModelCallError, ModelOutputError
+from rag_harness.judges.calibration.told import FROM_ANSWER
 from rag_harness.judges.spent import spending
 from rag_harness.measures.judged import Judge, Material, Support
 from rag_harness.measures.judged.measure import supported_share, values
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts.marks import CITATION
-from rag_harness.reader.terms import figures, terms
 from rag_harness.studies.reliability.told import decisions_of
 from rag_harness.types import Answer, Call, Decision, Hit
+from rag_harness.words.contradictions import against, contradictions
+from rag_harness.words.marks import CITATION
+from rag_harness.words.terms import figures, terms
 
 _ASKED = Support("answer", "contexts")
 _COMPARED = 200

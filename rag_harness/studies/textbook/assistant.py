@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines.generation import read_answer, response_format
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts
 from rag_harness.protocols import ChatModel, Retriever
 from rag_harness.studies.textbook import ordering, replies
 from rag_harness.studies.textbook.citations import cited

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from rag_harness.chunking.summaries import summary_of
 from rag_harness.errors import ModelOutputError, RagHarnessError
 from rag_harness.files.sources import json_digest
-from rag_harness.prompts import Prompts
+from rag_harness.models.prompts import Prompts
 from rag_harness.protocols import ChatModel
 from rag_harness.retrieval.building import alone
+from rag_harness.retrieval.chunking.summaries import summary_of
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.studies.textbook.places import place_of
 from rag_harness.types import Chunk, Decision, Hit, Message

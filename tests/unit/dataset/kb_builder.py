@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_harness.kb.validation import ValidationReport, validate
+from rag_harness.authoring.kb.validation import ValidationReport, validate
 
 RETURNS = """# Returns policy
 

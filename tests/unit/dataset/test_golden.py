@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from rag_harness.chunking import ChunkingSettings
-from rag_harness.chunking.sections import chunk_document
+from rag_harness.authoring.kb.markdown import parse_page
 from rag_harness.dataset.gold import resolve
 from rag_harness.dataset.golden import GoldenEntry, read_golden
 from rag_harness.dataset.placeholder import placeholder_for
 from rag_harness.dataset.queries import read_queries
 from rag_harness.dataset.slugs import numbered
 from rag_harness.errors import DataError
-from rag_harness.kb.markdown import parse_page
 from rag_harness.measures.ranking import evaluate
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.sections import chunk_document
 from rag_harness.types import Chunk, Document
 
 EXAMPLE = '[{"query": "…", "expected_document_id": "page.md#heading", "justification": "…"}]'

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rag_harness.chunking import ChunkingSettings
-from rag_harness.chunking.headings import chunk_document
 from rag_harness.dataset.gold import resolve
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.headings import chunk_document
 from rag_harness.types import Chunk, Document
 from tests.unit.dataset.test_golden import Words, entry
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_harness.chunking import ChunkingSettings
-from rag_harness.chunking.sections import chunk_documents
 from rag_harness.dataset.knowledge_base import digest_of, read_knowledge_base
 from rag_harness.errors import DataError
 from rag_harness.models.embedders.mock import WordTokenizer
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.sections import chunk_documents
 from rag_harness.types import Document
 
 

@@ -11,22 +11,22 @@ import pytest
 
 from rag_harness.engine.journal import JOURNALS
 from rag_harness.engine.judging import Judging
-from rag_harness.engine.repeat_names import repeat_fingerprint
 from rag_harness.engine.repeated import JUDGE_SEEDS, Repeating
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.stored import adopt_journals
 from rag_harness.engine.workplace import Here
 from rag_harness.judges.mock import MockOpinion
-from rag_harness.local_work import in_a_thread
 from rag_harness.measures import parts_of
 from rag_harness.measures.judged import Ask, Material, Relevancy
 from rag_harness.models.anew import seed_shift
 from rag_harness.protocols import Experiment
+from rag_harness.results.repeat_names import repeat_fingerprint
 from rag_harness.results.row import row_or_none
 from rag_harness.results.score import Author, ScoreLine, parse_score, row_digest
 from rag_harness.settings import Settings
 from rag_harness.stats.components import components
 from rag_harness.types import Case, Query
+from rag_harness.work.local_work import in_a_thread
 
 QUERY, PIPELINE, JUDGE = 0.08, 0.06, 0.04
 HERE = Here(Settings(), lambda _: "")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from rag_harness.deadline import paused
 from rag_harness.engine.rows import Trial
 from rag_harness.engine.trial import Outcome, run_trial
 from rag_harness.errors import BudgetError, CriticalError, DataError, ModelOutputError
@@ -32,6 +31,7 @@ from rag_harness.types import (
     Timings,
     Usage,
 )
+from rag_harness.work.deadline import paused
 
 CASE = Case(Query("q1", "How long?"), "direct", "30 days", {"returns.md": 1}, metadata={"a": 1})
 TRIAL = Trial("e3", CASE)

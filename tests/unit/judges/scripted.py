@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from rag_harness.models.recording.store import ArrayStore
 from rag_harness.protocols import JudgeParts
-from rag_harness.recording.store import ArrayStore
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message, Usage
 

@@ -13,9 +13,9 @@ import pytest
 from rag_harness.errors import BudgetError, CriticalError, ModelCallError, ModelOutputError
 from rag_harness.judges.llm.fused import create
 from rag_harness.judges.llm.fused_opinion import FusedOpinion
-from rag_harness.local_work import inline
 from rag_harness.measures.judged import Ask, Claim, Judge, Material, Relevancy, Support, Usefulness, Verdict, Verdicts
 from rag_harness.registry import resolve
+from rag_harness.work.local_work import inline
 from tests.unit import virtual_time
 from tests.unit.judges.rows import CP_F_AR, FAITHFULNESS, OPENING, REFUNDS, RETURNS, ROW
 from tests.unit.judges.scripted import Chat, Embedder, Parts, as_parts, sentences

@@ -13,7 +13,7 @@ import pytest
 from rag_harness.errors import ModelCallError
 from rag_harness.judges.llm.fused import FusedJudge, create
 from rag_harness.measures.judged import Usefulness
-from rag_harness.recording.store import ArrayStore
+from rag_harness.models.recording.store import ArrayStore
 from rag_harness.settings import Settings
 from tests.unit import virtual_time
 from tests.unit.judges.rows import OPENING, REFUNDS, RETURNS, ROW
@@ -119,7 +119,7 @@ def test_a_row_that_is_cancelled_does_not_take_the_call_from_others() -> None:
 
 
 def test_waiting_for_another_rows_call_is_not_ones_own_time() -> None:
-    from rag_harness.deadline import Deadline
+    from rag_harness.work.deadline import Deadline
 
     chat = Chat(seconds=5.0)
     judge = create(as_parts(Parts(chat)))

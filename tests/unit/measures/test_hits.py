@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.measures.hits import document_of, place_documents, ranking_of
+from rag_harness.measures.hits import ranking_of
 from rag_harness.measures.ranking import evaluate
 from rag_harness.measures.ranking_arrays import first_hits
+from rag_harness.retrieval.documents import document_of, place_documents
 from tests.unit.rows import make_chunk, make_row
 
 chunk_ids = st.lists(st.builds("{}#{}".format, st.sampled_from(["a", "a#1", "b", "c/d"]), st.integers(0, 3)))

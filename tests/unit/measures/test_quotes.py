@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from rag_harness.attribution.gold import gold_facts
-from rag_harness.attribution.shelf import Shelf
+from rag_harness.derived.attribution.gold import gold_facts
+from rag_harness.derived.attribution.shelf import Shelf
 from rag_harness.engine.judging import Judging
 from rag_harness.measures import measure_named
 from rag_harness.measures.answers import EvidenceRecall

@@ -7,10 +7,10 @@ import pytest
 from rag_harness.measures.answers import CitationRecall
 from rag_harness.measures.hits import document_in, ranking_of
 from rag_harness.measures.ranking import Recall
-from rag_harness.measures.same_words import says_words, words_of
 from rag_harness.results.row import ExperimentResult
 from rag_harness.results.row_parts import HitMetadata, RetrievedChunk
 from rag_harness.types import Case, Evidence, Query
+from rag_harness.words.same_words import says_words, words_of
 from tests.unit.rows import make_row
 
 QUOTE = "You can return a **lamp** within 45 days."

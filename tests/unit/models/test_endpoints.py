@@ -15,9 +15,9 @@ from rag_harness.models.chat.mock import MockChat
 from rag_harness.models.chat.openai import OpenAIChat
 from rag_harness.models.endpoints import Endpoint, Endpoints, endpoint_of
 from rag_harness.models.names import chat_name
+from rag_harness.models.recording.cassettes import Cassettes
+from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.recording.cassettes import Cassettes
-from rag_harness.recording.stores import StoreRoom
 from rag_harness.settings import Settings
 from rag_harness.types import Message
 from tests.unit.models.chat.test_openai import stream

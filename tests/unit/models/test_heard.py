@@ -11,9 +11,9 @@ from rag_harness.errors import ModelCallError
 from rag_harness.models.chat.replayed import completion_of
 from rag_harness.models.chat.streamed import Streamed
 from rag_harness.models.heard import hearing, listening
+from rag_harness.models.recording.cassettes import Recorded
 from rag_harness.pipelines.trace import Trace
 from rag_harness.pipelines.watched import watching
-from rag_harness.recording.cassettes import Recorded
 from rag_harness.types import Completion, Message, Usage
 from tests.unit.hits import hits_of
 from tests.unit.models.chat.test_openai import GOOD, Waits, ask, event, stream

@@ -8,7 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.ingest.hidden import _without_comments
+from rag_harness.dataset.ingest.hidden import _without_comments
 from rag_harness.pipelines.generation import _without_fence
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL | re.IGNORECASE)

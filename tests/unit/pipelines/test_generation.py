@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, SettingsError
+from rag_harness.models.prompts import Prompts, load_prompts
 from rag_harness.pipelines import experiment as build
 from rag_harness.pipelines.generation import Generator, abstains, read_answer, response_format
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts, load_prompts
-from rag_harness.prompts.cited import cited_sources
 from rag_harness.registry import resolve
 from rag_harness.retrieval import retrieval as retrieval_room
 from rag_harness.retrieval.retrieval import spec_of
@@ -25,6 +24,7 @@ from rag_harness.settings.loading import load_settings
 from rag_harness.studies.retail.e2_standard_rag import StandardRag
 from rag_harness.studies.retail.e3_filtered_rag import FilteredRag
 from rag_harness.types import Chunk, Completion, Hit, Matrix, Message, PipelineOutput, Query, Usage
+from rag_harness.words.cited import cited_sources
 from tests.unit.hits import hits_of
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 

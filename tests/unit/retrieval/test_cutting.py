@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.chunking import ChunkingSettings, markdown
+from rag_harness.dataset.ingest.parsed import PassingError
 from rag_harness.errors import ChunkTooLongError, UnreadableError
-from rag_harness.ingest.parsed import PassingError
 from rag_harness.models.embedders.mock import WordTokenizer
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Tokenizer
 from rag_harness.registry import resolve
 from rag_harness.retrieval import cutting
+from rag_harness.retrieval.chunking import ChunkingSettings, markdown
 from rag_harness.retrieval.cuts import cuts_of
 from rag_harness.retrieval.cutting import Cutting
 from rag_harness.retrieval.retrieval import Retrieval, spec_of

@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rag_harness.chunking import ChunkingSettings
-from rag_harness.chunking.windows import chunk_document
-from rag_harness.identity import code_digest
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.pipelines.parts import RunParts
+from rag_harness.registry.identity import code_digest
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.windows import chunk_document
 from rag_harness.retrieval.compatibility import check_compatible
 from rag_harness.retrieval.retrieval import Retrieval, spec_of
 from rag_harness.retrieval.windows import folded
 from rag_harness.settings import Settings
 from rag_harness.types import Chunk, Document, Hit, IndexSpec
-from tests.unit import test_chunking as pages
 from tests.unit.cuts import assert_keeps_all, words
+from tests.unit.retrieval.chunking import test_chunking as pages
 
 CASSETTES = Path(__file__).parents[3] / "cassettes"
 PAGE = "# Page\n\n" + "".join(f"## Part {name}\n\n{words(60, name * 4)}\n\n" for name in "abcdef")
@@ -214,7 +214,7 @@ def test_least_stands_in_the_name_of_the_cuts_only_where_it_is_set(least: int, p
 
     made.stores = Stores()  # type: ignore[assignment]
     assert made.chunks
-    digest = code_digest("rag_harness.retrieval.cuts", "rag_harness.chunking.headings")
+    digest = code_digest("rag_harness.retrieval.cuts", "rag_harness.retrieval.chunking.headings")
     assert opened == [f"{part}{digest}"]
     assert made.identity().get("least", 0) == least
 
@@ -239,6 +239,6 @@ def test_the_defaults_of_a_spec_are_those_of_before() -> None:
 
 
 def test_the_shipped_cuts_are_of_this_very_chunker() -> None:
-    cuts = code_digest("rag_harness.retrieval.cuts", "rag_harness.chunking.sections")
+    cuts = code_digest("rag_harness.retrieval.cuts", "rag_harness.retrieval.chunking.sections")
     name = f"*@sections-512-128-{cuts}"
     assert len(list((CASSETTES / "embedded/chunks").glob(name))) == 1, "replay would need the model's tokenizer"

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.chunking import ChunkingSettings
-from rag_harness.chunking.unmarked import unmarked
 from rag_harness.registry import resolve
+from rag_harness.retrieval.chunking import ChunkingSettings
+from rag_harness.retrieval.chunking.unmarked import unmarked
 from rag_harness.service.citing import Citation, cited, page_of, url_of
 from rag_harness.service.claims import marks_of
 from rag_harness.types import UNMARKED, Chunk, Document, Hit
-from tests.unit.test_chunking import Words
+from tests.unit.retrieval.chunking.test_chunking import Words
 
 PAGE = """# Returns
 

@@ -9,9 +9,9 @@ import pytest
 
 from rag_harness.pipelines import experiment
 from rag_harness.protocols import Experiment
-from rag_harness.reader.terms import terms
 from rag_harness.service.citing import cited
 from rag_harness.types import PipelineOutput, Query
+from rag_harness.words.terms import terms
 from tests.unit.service.shipped import shipped_parts
 
 

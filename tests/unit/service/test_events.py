@@ -15,12 +15,11 @@ from typing import Any, cast
 import pytest
 
 from rag_harness.errors import ModelCallError
-from rag_harness.local_work import in_a_thread
 from rag_harness.models.heard import listening
+from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines import experiment
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts
 from rag_harness.service.citing import cited
 from rag_harness.service.events import Shows, events
 from rag_harness.service.telling import Event
@@ -28,6 +27,7 @@ from rag_harness.studies.reliability import replies
 from rag_harness.studies.reliability.thresholds import NORMAL
 from rag_harness.studies.retail.e1_baseline import Baseline
 from rag_harness.types import Answer, Completion, Document, Hit, Message, PipelineOutput, Query, Usage
+from rag_harness.work.local_work import in_a_thread
 from tests.unit.pipelines.mock_parts import parts_of, write_kb
 from tests.unit.service.shipped import shipped_parts
 from tests.unit.service.streaming_model import streaming_model

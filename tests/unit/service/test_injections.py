@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from rag_harness.calibration.told import SIGNAL
-from rag_harness.prompts.cited import cited_sources
-from rag_harness.reader.terms import terms
+from rag_harness.judges.calibration.told import SIGNAL
 from rag_harness.studies.reliability.confidence import formula
 from rag_harness.studies.reliability.deciding import outcome
 from rag_harness.studies.reliability.thresholds import NORMAL
 from rag_harness.studies.reliability.verification import Checked
 from rag_harness.types import Answer
+from rag_harness.words.cited import cited_sources
+from rag_harness.words.terms import terms
 from tests.unit.service.injections.asked import HAS_WEIGHTS, SECRET, URL, Said, Tenants, tenants
 from tests.unit.service.injections.made import Injection, Topic, digest, injections, topics
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.reader.wire import RequestError
+from rag_harness.models.reader.wire import RequestError
 from rag_harness.service.openai_asked import Asked, asked_of
 from rag_harness.studies.textbook.history import turns_of
 

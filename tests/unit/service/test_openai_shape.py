@@ -15,8 +15,8 @@ from openai import APIError, AsyncOpenAI, NotFoundError
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from rag_harness.models.reader.wire import RequestError
 from rag_harness.pipelines.trace import Trace
-from rag_harness.reader.wire import RequestError
 from rag_harness.service.events import Shows, events
 from rag_harness.service.openai_asked import asked_of
 from rag_harness.service.openai_shape import WITHDRAWN, Completion, error_body, models, usage_of

@@ -12,11 +12,12 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from rag_harness.__main__ import main
-from rag_harness.attribution.review import review
-from rag_harness.calibration.sample import write_sheet
+from rag_harness.authoring.questions.review.view import show
 from rag_harness.commands import ingest
+from rag_harness.derived.attribution.review import review
 from rag_harness.errors import DataError
 from rag_harness.files.log import LOG_NAME, close_log, log, open_log
+from rag_harness.judges.calibration.sample import write_sheet
 from rag_harness.page.content import (
     Block,
     Cell,
@@ -35,12 +36,11 @@ from rag_harness.page.html import html_of
 from rag_harness.page.markdown import markdown_of
 from rag_harness.page.payload.index import payload_of
 from rag_harness.plugin.work_lines import WorkLines
-from rag_harness.questions.review.view import show
 from rag_harness.results.causes import CauseLine, write_causes
 from rag_harness.service.observing.logs import logging_to
 from rag_harness.types import Case, Evidence, Query
 from tests.hostile import BATCHES, CORPUS, WHOLE
-from tests.unit.questions.review.drafts import drafted, row, session
+from tests.unit.authoring.questions.review.drafts import drafted, row, session
 from tests.unit.rows import make_chunk, make_row
 from tests.unit.server import Reply, as_json, serving
 from tests.unit.shown.active import Page, in_csv, in_markdown, on_terminal, read_html, unseen

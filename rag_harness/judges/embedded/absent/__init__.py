@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_harness.contradictions import Contradiction, against
 from rag_harness.judges.embedded.absent.names import unknown_name
 from rag_harness.judges.embedded.absent.negations import negation
 from rag_harness.judges.embedded.absent.numbers import unsaid_number
 from rag_harness.judges.embedded.absent.sentences import Known, sentence_of
 from rag_harness.judges.embedded.words import Text
+from rag_harness.words.contradictions import Contradiction, against
 
 __all__ = ["absent"]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_harness.contradictions.vocabulary import LABELS, NUMBER_WORDS, UNITS, Token, listed, tokens
 from rag_harness.judges.embedded.figures import ALL_WEEK, CITED
-from rag_harness.reader.terms import STOPWORDS, stem
+from rag_harness.words.contradictions.vocabulary import LABELS, NUMBER_WORDS, UNITS, Token, listed, tokens
+from rag_harness.words.terms import STOPWORDS, stem
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?:[a-z]{0,6})")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from rag_harness.contradictions.vocabulary import OPENERS, listed
 from rag_harness.judges.embedded.absent.quantities import Quantity, quantities
 from rag_harness.judges.embedded.words import Text, read
+from rag_harness.words.contradictions.vocabulary import OPENERS, listed
 
 _AROUND = 12
 """Words on either side of a figure that say what it is about."""

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rag_harness.errors import CriticalError, RagHarnessError, SettingsError
-from rag_harness.recording.network_guard import LOOPBACK
+from rag_harness.models.recording.network_guard import LOOPBACK
 
 OLDEST = (1, 16)
 """The first server that keeps what a collection is in its metadata, and writes a point only where a filter matches."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rag_harness import work
 from rag_harness.errors import CriticalError
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.server.collection import Collection
 from rag_harness.retrieval.indexes.server.lease import Clock
 from rag_harness.types import Vector
+from rag_harness.work import reporting
 
 _POLL = 1.0
 READS = frozenset({"Active", "ActiveRead"})
@@ -97,9 +97,9 @@ def wait_until_ready(collection: Collection, count: int, last: tuple[str, Vector
             )
         looks = _looks(collection) if lack else looks - 1
         if looks:
-            work.report("waiting for Qdrant", 0, 1)
+            reporting.report("waiting for Qdrant", 0, 1)
             clock.sleep(_POLL)
-    work.report("waiting for Qdrant", 1, 1)
+    reporting.report("waiting for Qdrant", 1, 1)
     if last is not None:
         _probe(collection, *last)
 

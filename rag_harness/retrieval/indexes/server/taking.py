@@ -8,10 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from rag_harness import work
 from rag_harness.errors import CriticalError
 from rag_harness.retrieval.indexes.server.lease import SILENCE, Clock, Lease, now_said, process_name, run_name
 from rag_harness.retrieval.indexes.server.ledger import NEVER, Entry, Ledger
+from rag_harness.work import reporting
 
 _POLL, _AGAIN = 2.0, 0.05
 """Seconds: between two looks at a holder; after another was quicker."""
@@ -83,14 +83,14 @@ class _Watch:
                 f"{there.total:,} chunks, last heard of {there.heard}), and still is after {limit:.0f} s. Wait for "
                 f"it, or raise rag_qdrant_cluster wait=."
             )
-        work.report(f"waiting for {there.who}", there.done, max(there.total, there.done + 1), "chunks")
+        reporting.report(f"waiting for {there.who}", there.done, max(there.total, there.done + 1), "chunks")
         self._said = True
         self._clock.sleep(min(_POLL, limit))
 
     def end(self) -> None:
         """Say that nobody waits any more."""
         if self._said:
-            work.report("waiting", 1, 1)
+            reporting.report("waiting", 1, 1)
         self._said = False
 
 

@@ -10,11 +10,11 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from rag_harness import work
 from rag_harness.files.log import log
 from rag_harness.retrieval.indexes.server.connection import is_full, status_of
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.server.points import DIGEST, Points
+from rag_harness.work import reporting
 
 TRIES, PAUSE, LONGEST = 5, 0.5, 30.0
 """How often a request is made at most; seconds before the second time, doubled each time; the longest pause."""
@@ -75,9 +75,9 @@ class Upload:
 
         def told(done: int) -> None:
             heard(done)
-            work.report("uploading", min(done, total), total, "chunks")
+            reporting.report("uploading", min(done, total), total, "chunks")
 
-        work.report("uploading", 0, total, "chunks")
+        reporting.report("uploading", 0, total, "chunks")
         made = self.send(batches, told)
         log.info("Collection %s: %s", self._collection, made.line())
         return made

@@ -23,9 +23,9 @@ from rag_harness.measures.judged.faithfulness import Faithfulness
 from rag_harness.measures.judged.relevancy import AnswerRelevancy
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.sentence_transformers import DEFAULT_MODEL
+from rag_harness.models.recording.store import ArrayStore
+from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.protocols import JudgeParts
-from rag_harness.recording.store import ArrayStore
-from rag_harness.recording.stores import StoreRoom
 from rag_harness.registry import resolve
 from rag_harness.settings import Settings
 from tests.unit.judges.embedded.made_up import WordEmbedder

@@ -16,7 +16,7 @@ from rag_harness.errors import DataError, RagHarnessError, RecordingMissError, R
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
-from tests.unit.recording.answering import Answering, answering
+from tests.unit.models.recording.answering import Answering, answering
 from tests.unit.server import as_json, serving
 
 KEY = "sk-planted-0123456789"
@@ -115,7 +115,7 @@ def test_json_in_place_of_a_stream_is_not_kept(tmp_path: Path, body: object) -> 
 def test_the_name_can_be_checked_from_the_file(tmp_path: Path) -> None:
     import yaml
 
-    from rag_harness.recording.cassettes import digest_of
+    from rag_harness.models.recording.cassettes import digest_of
 
     with answering("x") as server:
         record(tmp_path, server, question="Who is John Smith?", scrub=lambda said: said.replace("John Smith", "<NAME>"))

@@ -17,13 +17,13 @@ from rag_harness.errors import DataError, ModelOutputError, RecordingMissError
 from rag_harness.models.chat.openai import OpenAIChat, Sampling
 from rag_harness.models.chat.recorded import RecordingTransport
 from rag_harness.models.chat.replayed import Replayed, completion_of
+from rag_harness.models.recording.cassettes import Cassettes, Recorded
+from rag_harness.models.recording.playback import Playback
 from rag_harness.pipelines.parts import RunParts
-from rag_harness.recording.cassettes import Cassettes, Recorded
-from rag_harness.recording.playback import Playback
 from rag_harness.settings import Settings
 from rag_harness.types import Completion, Message
 from tests.unit.models.chat.test_openai import DONE, GOOD, SCHEMA, event, stream
-from tests.unit.recording.answering import answering
+from tests.unit.models.recording.answering import answering
 from tests.unit.server import refusal, serving
 
 ROOT = Path(__file__).parents[4]
@@ -35,7 +35,7 @@ UNWANTED = ("openai", "vcr", "httpx2", "aiohttp", "yaml")
 def shipped(every: int) -> list[Any]:
     files = sorted((SHIPPED / "embedded--extractive").glob("*.yaml"))[::every]
     cassettes = Cassettes(SHIPPED)
-    from rag_harness.recording.cassette_file import read_interaction
+    from rag_harness.models.recording.cassette_file import read_interaction
 
     # Of an abridged one nobody can ask again: its request is not whole.
     files = [file for file in files if " characters, " not in file.read_text(encoding="utf-8")]

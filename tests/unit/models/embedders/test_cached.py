@@ -11,7 +11,7 @@ from rag_harness.errors import ModelCallError, PrerequisiteError, QueryTooLongEr
 from rag_harness.models.embedders import cached
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.mock import MockEmbedder
-from rag_harness.recording.store import ArrayStore, key_of
+from rag_harness.models.recording.store import ArrayStore, key_of
 from rag_harness.types import Matrix, TokenVectors
 
 

@@ -9,7 +9,7 @@ from rag_harness.errors import PrerequisiteError, RecordingMissError
 from rag_harness.models.embedders.cached import CachedEmbedder
 from rag_harness.models.embedders.mock import MockEmbedder
 from rag_harness.models.embedders.sentence_transformers import SentenceTransformersEmbedder
-from rag_harness.recording.store import ArrayStore
+from rag_harness.models.recording.store import ArrayStore
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from rag_harness.errors import PrerequisiteError, RecordingMissError
-from rag_harness.identity import code_digest
+from rag_harness.models.recording.store import ArrayStore
+from rag_harness.models.recording.stores import StoreRoom
 from rag_harness.models.rerankers import logits
 from rag_harness.models.rerankers.cross_encoder import CrossEncoderReranker, create, revision_of
 from rag_harness.models.token_batches import token_batches
-from rag_harness.recording.store import ArrayStore
-from rag_harness.recording.stores import StoreRoom
+from rag_harness.registry.identity import code_digest
 from rag_harness.settings import Settings
 from tests.unit.hits import hits_of
 

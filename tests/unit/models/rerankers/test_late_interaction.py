@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from rag_harness.identity import code_digest
+from rag_harness.models.recording.store import ArrayStore, key_of
 from rag_harness.models.rerankers import late_interaction, max_sim
 from rag_harness.models.rerankers.late_interaction import LateInteractionReranker, create
 from rag_harness.models.rerankers.max_sim import max_sims
-from rag_harness.recording.store import ArrayStore, key_of
+from rag_harness.registry.identity import code_digest
 from rag_harness.settings import Settings
 from rag_harness.types import TokenVectors
 from tests.unit.hits import hits_of

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_harness.measures.hits import document_of
 from rag_harness.pipelines.endpoint.contexts import Context
 from rag_harness.pipelines.endpoint.passages import Passages
 from rag_harness.pipelines.endpoint.placing import Placing
+from rag_harness.retrieval.documents import document_of
 from rag_harness.types import UNMARKED, Document
 
 RETURNS = """# Returns

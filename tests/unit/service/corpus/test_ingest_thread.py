@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from rag_harness.ingest.isolated import Child
-from rag_harness.ingest.parsed import PassingError
+from rag_harness.dataset.ingest.isolated import Child
+from rag_harness.dataset.ingest.parsed import PassingError
 from rag_harness.service.corpus.ingest_thread import IngestThread
 from rag_harness.service.problems import ProblemError
 

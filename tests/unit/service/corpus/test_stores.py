@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_harness.recording.store import ArrayStore, key_of
+from rag_harness.models.recording.store import ArrayStore, key_of
 from rag_harness.service.corpus import stores
 from rag_harness.service.corpus.stores import CollectionStores, MemoryStore
 from rag_harness.service.corpus.token_store import TokenStore

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_harness.identity import code_digest
+from rag_harness.registry.identity import code_digest
 
 ROOT = Path(__file__).parents[4]
 

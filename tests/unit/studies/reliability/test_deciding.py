@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_harness.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
-from rag_harness.calibration.logistic import Logistic
+from rag_harness.judges.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
+from rag_harness.judges.calibration.logistic import Logistic
 from rag_harness.studies.reliability.confidence import Confidence, formula
 from rag_harness.studies.reliability.deciding import codes_of, outcome
 from rag_harness.studies.reliability.quality import Signals

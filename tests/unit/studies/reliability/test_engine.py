@@ -12,10 +12,10 @@ import pytest
 
 from rag_harness.errors import ModelCallError, RecordingMissError
 from rag_harness.measures.judged import Claim, Verdict, Verdicts
+from rag_harness.models.prompts import Prompts
 from rag_harness.models.rerankers.mock import MockReranker
 from rag_harness.pipelines.generation import Generator
 from rag_harness.pipelines.trace import Trace
-from rag_harness.prompts import Prompts
 from rag_harness.retrieval.rarity import Rarity
 from rag_harness.studies.reliability.asking_again import Again
 from rag_harness.studies.reliability.confidence import Confidence

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_harness.calibration.logistic import Logistic
+from rag_harness.judges.calibration.logistic import Logistic
 from rag_harness.studies.reliability.quality import Signals
 
 ROOT = Path(__file__).parents[4]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_harness.chunking.summaries import summary_of
+from rag_harness.retrieval.chunking.summaries import summary_of
 from rag_harness.studies.textbook.expansion import SummariesFirst
 from rag_harness.studies.textbook.fusion import Fused, by_rank, weighted
 from rag_harness.types import Chunk, Hit

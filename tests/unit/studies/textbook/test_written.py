@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from rag_harness.chunking.summaries import summary_of
 from rag_harness.errors import CriticalError, ModelCallError, ModelOutputError, RagHarnessError, RecordingMissError
 from rag_harness.files.sources import json_digest
 from rag_harness.models.chat.mock import MockChat
+from rag_harness.models.prompts import Prompts
 from rag_harness.pipelines import experiment as build
-from rag_harness.prompts import Prompts
+from rag_harness.retrieval.chunking.summaries import summary_of
 from rag_harness.studies.textbook.assembly import Design
 from rag_harness.studies.textbook.written import Writer, WrittenSummaries
 from rag_harness.types import Completion, Decision, Message, PipelineOutput, Query, Usage

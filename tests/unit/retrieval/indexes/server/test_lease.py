@@ -11,7 +11,7 @@ from rag_harness.errors import CriticalError
 from rag_harness.retrieval.indexes.server.lease import SILENCE, Lease, process_name
 from rag_harness.retrieval.indexes.server.ledger import Entry, Ledger
 from rag_harness.retrieval.indexes.server.taking import Wanted, acquire
-from rag_harness.work import listening
+from rag_harness.work.reporting import listening
 from tests.unit.retrieval.indexes.server.made import FastClock
 
 PROCESS = process_name()

@@ -15,7 +15,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from rag_harness.retrieval.indexes.server.options import ClusterOptions
 from rag_harness.retrieval.indexes.server.points import Points, batches
 from rag_harness.retrieval.indexes.server.upload import TRIES, Upload
-from rag_harness.work import listening
+from rag_harness.work.reporting import listening
 from tests.unit.retrieval.indexes.random_vectors import named, random_rows
 
 

@@ -1,0 +1,15 @@
+"""Plans of knowledge bases: from a shipped domain without a model, or written by one.
+
+planned(wanted)   a plan, the same for a seed
+plan_text(plan)   ``structure.json``
+check_plan(plan)  raises what a plan says against itself, before anything is written
+"""
+
+from __future__ import annotations
+
+from rag_harness.authoring.kb.planning.checks import check_plan
+from rag_harness.authoring.kb.planning.embedded import planned
+from rag_harness.authoring.kb.planning.wanted import Wanted
+from rag_harness.authoring.kb.planning.written import plan_text
+
+__all__ = ["Wanted", "check_plan", "plan_text", "planned"]

@@ -1,0 +1,37 @@
+"""A plan without a model: from a shipped domain, drawn by a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from rag_harness.authoring.kb.plan import Plan
+from rag_harness.authoring.kb.planning.arranging import arranged
+from rag_harness.authoring.kb.planning.dealing import deal
+from rag_harness.authoring.kb.planning.drafting import drafted
+from rag_harness.authoring.kb.planning.kinds import kinds_of
+from rag_harness.authoring.kb.planning.templates import read_domain
+from rag_harness.authoring.kb.planning.wanted import Wanted
+
+EMBEDDED = "embedded"
+LEAST = 10
+"""Pages that a domain is made into at least: fewer would be no cut through its topics."""
+
+
+def planned(wanted: Wanted) -> Plan:
+    """Return a plan that passes the checks; the same for the same seed.
+
+    Raises:
+        DataError: what is wanted cannot be planned, or the domain is none that is shipped; says what to do.
+    """
+    replace(wanted, least=LEAST).check()
+    domain = read_domain(wanted.domain)
+    dealt = deal(domain, wanted.pages - wanted.pairs, wanted.seed)
+    chance = Random(f"{wanted.seed} {domain.name} plan")
+    kinds = kinds_of(len(dealt), wanted.shares, chance)
+    versions = set(chance.sample(range(len(dealt)), wanted.pairs))
+    drafts = [
+        drafted(each, kind, wanted.seed, number in versions)
+        for number, (each, kind) in enumerate(zip(dealt, kinds, strict=True))
+    ]
+    return arranged(drafts, replace(wanted, domain=domain.name), domain.title, EMBEDDED)

@@ -1,0 +1,83 @@
+"""A model's reply -> categories or titles, or the fault that it is told of when it is asked again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rag_harness.authoring.kb.page import squeeze
+from rag_harness.authoring.kb.planning.told_to_plan import MOST_CATEGORIES, Outline
+from rag_harness.dataset.slugs import slug
+from rag_harness.models.replies import json_of
+from rag_harness.models.until_right import Fault
+
+LONGEST = 40_000
+"""Characters of a reply that are looked at."""
+SHAPE = "it is not the JSON object that was asked for. Reply with that object, and nothing else"
+_TITLE = 120
+"""Characters of a title at most."""
+_FILENAME = 200
+"""Bytes of an id at most; file systems take 255."""
+_YEAR = re.compile(r"(?:19|20)\d\d\W*\Z")
+T = TypeVar("T", bound=BaseModel)
+
+
+class Said(BaseModel):
+    """A part of a reply; a number where a text is meant is its digits."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+
+class _Outline(Said):
+    title: str
+    categories: list[str]
+
+
+class _Titles(Said):
+    titles: list[str]
+
+
+def outline_of(reply: str) -> Outline | Fault:
+    """Return name and categories."""
+    read = read_as(_Outline, reply)
+    if read is None:
+        return Fault(SHAPE)
+    categories = tuple(dict.fromkeys(squeeze(each) for each in read.categories if _is_title(each)))
+    if not categories or not _is_title(read.title):
+        return Fault(f"title or categories are empty, or longer than {_TITLE} characters")
+    return Outline(squeeze(read.title), categories[: 2 * MOST_CATEGORIES])
+
+
+def titles_of(reply: str, count: int, known: Collection[str]) -> list[str] | Fault:
+    """Return new titles, ``count`` at most; half of them have to be new. ``known`` are ids of pages."""
+    read = read_as(_Titles, reply)
+    if read is None:
+        return Fault(SHAPE)
+    new: dict[str, str] = {}
+    for title in map(squeeze, read.titles):
+        if _is_title(title) and not _YEAR.search(title) and page_id(title) not in known:
+            new.setdefault(page_id(title), title)
+    if 2 * len(new) < count:
+        what = f"{len(new)} of {count} titles are new, of 1 to {_TITLE} characters, and end with no year"
+        return Fault(f"{what}. Write {count} that are")
+    return list(new.values())[:count]
+
+
+def page_id(title: str) -> str:
+    """Return the id of a page: what a file can be called, also with a year and a suffix behind it."""
+    return slug(title).encode()[:_FILENAME].decode(errors="ignore").strip("-")
+
+
+def read_as(shape: type[T], reply: str) -> T | None:
+    """Return what a reply holds, or None where that is something else."""
+    try:
+        return shape.model_validate(json_of(reply[:LONGEST]))
+    except ValidationError:
+        return None
+
+
+def _is_title(text: str) -> bool:
+    return 0 < len(squeeze(text)) <= _TITLE and bool(page_id(squeeze(text)))

@@ -1,0 +1,111 @@
+"""A model's reply -> the draft of a page, or the faults that it is told of when it is asked again."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import ValidationError
+
+from rag_harness.authoring.kb.page import squeeze
+from rag_harness.authoring.kb.plan import PlannedFact, PlannedTable, PlanPage
+from rag_harness.authoring.kb.planning.checks import content_faults
+from rag_harness.authoring.kb.planning.draft import Draft
+from rag_harness.authoring.kb.planning.replied import SHAPE, Said, page_id, read_as
+from rag_harness.authoring.kb.planning.told_to_plan import LEAST_FACTS, MOST_FACTS, PageTask
+from rag_harness.models.until_right import Fault
+
+_NAMED = 5
+"""Faults of a page that the model is told of at once."""
+_WORD = re.compile(r"\w{5,}")
+
+
+class _Fact(Said):
+    kind: str
+    subject: str
+    value: str
+    statement: str
+
+
+class _Table(Said):
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class _Older(Said):
+    fact: int
+    value: str
+    statement: str
+
+
+class _Page(Said):
+    facts: list[_Fact]
+    table: _Table | None = None
+    steps: tuple[str, ...] = ()
+    older: _Older | None = None
+
+
+def draft_of(task: PageTask, reply: str) -> Draft | Fault:
+    """Return the draft that a reply holds, or all that is wrong with it."""
+    read = read_as(_Page, reply)
+    if read is None:
+        return Fault(SHAPE)
+    try:
+        draft = _drafted(task, read)
+    except ValidationError as error:
+        return Fault("; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:_NAMED]))
+    faults = _faults(task, draft, read.older)
+    return Fault("; ".join(faults[:_NAMED])) if faults else draft
+
+
+def _drafted(task: PageTask, read: _Page) -> Draft:
+    own = page_id(task.title)
+    facts = tuple(
+        PlannedFact(id=f"{own}-f{number}", **{key: squeeze(text) for key, text in fact.model_dump().items()})
+        for number, fact in enumerate(read.facts, 1)
+    )
+    tables = (PlannedTable.model_validate(read.table.model_dump()),) if read.table and task.kind != "logical" else ()
+    steps = tuple(map(squeeze, read.steps)) if task.kind != "tabular" else ()
+    about = (*_WORD.findall(task.title.casefold()), task.category)
+    older = _older(facts, read.older) if task.versions else None
+    return Draft(own, task.title, task.category, task.kind, about, facts, tables, steps, older)
+
+
+def _older(facts: tuple[PlannedFact, ...], older: _Older | None) -> PlannedFact | None:
+    if older is None or not 1 <= older.fact <= len(facts):
+        return None
+    said = {"value": squeeze(older.value), "statement": squeeze(older.statement)}
+    return PlannedFact.model_validate({**facts[older.fact - 1].model_dump(), **said})
+
+
+def _faults(task: PageTask, draft: Draft, older: _Older | None) -> list[str]:
+    held = PlanPage(filename="page.md", facts=draft.facts, tables=draft.tables, steps=draft.steps)
+    faults = [_for_model(fault.text, draft.id) for fault in content_faults(held)]
+    if not LEAST_FACTS <= len(draft.facts) <= MOST_FACTS:
+        faults.append(f"there are {len(draft.facts)} facts; {LEAST_FACTS} to {MOST_FACTS} are asked for")
+    if len({fact.statement for fact in draft.facts}) < len(draft.facts):
+        faults.append("two facts have the same statement")
+    if task.kind != "logical" and not draft.tables:
+        faults.append("there is no table")
+    if task.kind != "tabular" and not draft.steps:
+        faults.append("there are no steps")
+    return [*faults, *_faults_of_older(task, draft, older)]
+
+
+def _faults_of_older(task: PageTask, draft: Draft, older: _Older | None) -> list[str]:
+    if not task.versions:
+        return []
+    if draft.older is None:
+        found = "is missing" if older is None else f"names fact {older.fact}, there are {len(draft.facts)}"
+        return [f'"older" {found}']
+    if draft.older.statement in {fact.statement for fact in draft.facts}:
+        return ['"older" states what the page still states']
+    if any(fact.id == draft.older.id and fact.value.casefold() == draft.older.value.casefold() for fact in draft.facts):
+        return [f'"older" has the value that the page still has, {draft.older.value!r}; give it another']
+    held = PlanPage(filename="page.md", facts=(draft.older,))
+    return [f'"older": {_for_model(fault.text, draft.id)}' for fault in content_faults(held)]
+
+
+def _for_model(text: str, own: str) -> str:
+    """Name facts by their number: the model knows no ids."""
+    return text.replace(f"fact {own}-f", "fact ")

@@ -1,0 +1,77 @@
+"""What a model is told to plan: categories, titles of one of them, what a page states."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_harness.authoring.kb.planning.wanted import Wanted
+
+LEAST_FACTS, MOST_FACTS = 4, 10
+PORTION = 20
+"""Titles that are asked for at once: longer lists repeat themselves."""
+MOST_CATEGORIES = 16
+_KNOWN = 300
+"""Titles that a model is shown again, the last ones: those before are held against its reply all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a knowledge base is called, and its categories."""
+
+    title: str
+    categories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageTask:
+    """A page that is to be planned; ``versions`` where it has replaced another."""
+
+    title: str
+    category: str
+    kind: str
+    versions: bool
+
+    def told(self, wanted: Wanted, outline: Outline) -> str:
+        """Return the task."""
+        needs = [f"{LEAST_FACTS} to {MOST_FACTS} facts"]
+        needs += ["a table"] * (self.kind != "logical") + ["steps"] * (self.kind != "tabular")
+        needs += ["older"] * self.versions
+        page = {"title": self.title, "category": self.category, "needs": needs}
+        return _json({**_about(wanted), "knowledge base": outline.title, "page": page})
+
+
+def outline_task(wanted: Wanted) -> str:
+    """Return the task that asks for categories."""
+    count = categories_for(wanted.pages)
+    form = '{"title": "what the knowledge base is called", "categories": ["…"]}'
+    return f"{_json(_about(wanted))}\n\nName it, and {count} categories that its pages fall into. Form: {form}"
+
+
+def titles_task(wanted: Wanted, outline: Outline, category: str, count: int, known: Sequence[str]) -> str:
+    """Return the task that asks for titles of a category, other than those that are known."""
+    told = {**_about(wanted), "knowledge base": outline.title, "categories": outline.categories}
+    return "\n\n".join(
+        [
+            _json(told),
+            f"Write {count} titles of pages in the category {_json(category)}.",
+            *([f"There are already: {_json(known[-_KNOWN:])}"] if known else []),
+            'Form: {"titles": ["…"]}',
+        ]
+    )
+
+
+def categories_for(pages: int) -> int:
+    """Return how many categories so many pages are asked for in."""
+    return max(1, min(MOST_CATEGORIES, math.isqrt(pages)))
+
+
+def _about(wanted: Wanted) -> dict[str, object]:
+    # The seed makes another request of the same task, or a recording would answer it as before.
+    return {"about": wanted.domain, **({"variant": wanted.seed} if wanted.seed else {})}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,98 @@
+"""Which queries ask for a fact that a superseded page tells otherwise: metadata for ``stale_answer``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_harness.authoring.kb.plan import PLAN_FILE, Conflict, Plan, read_plan
+from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
+
+
+class Marked(NamedTuple):
+    """Lines of a query file, as JSON, and how many of the queries have superseded statements."""
+
+    lines: tuple[str, ...]
+    marked: int
+
+
+def mark_superseded(folder: Path, queries: Path | None = None) -> Marked:
+    """Return the queries with ``superseded`` and ``version_pair`` in the metadata of those concerned.
+
+    A query is concerned where one of its evidence quotes, of the current page, holds the current statement of a
+    conflict or stands in it, white space and bold folded. What it had in those two keys is replaced; all else is kept.
+
+    Raises:
+        DataError: there is no plan with version pairs, or a line is no query; says what to do.
+    """
+    facts = list(_facts(_plan(folder)))
+    file = queries or folder / "queries.jsonl"
+    marked = [_marked(query, facts) for query in _queries(file)]
+    lines = tuple(json.dumps(query, ensure_ascii=False) for query, _ in marked)
+    return Marked(lines, sum(found for _, found in marked))
+
+
+class _Fact(NamedTuple):
+    outdated: str
+    current: str
+    conflict: Conflict
+
+
+def _plan(folder: Path) -> Plan:
+    plan, problems = read_plan(folder / PLAN_FILE)
+    if plan is None or not plan.version_pairs:
+        why = problems[0].text if problems else "it has no version_pairs"
+        raise DataError(f"{folder / PLAN_FILE} names no page that has replaced another: {why}")
+    return plan
+
+
+def _facts(plan: Plan) -> Iterator[_Fact]:
+    for pair in plan.version_pairs or ():
+        current = plan.page(pair.current)
+        for conflict in pair.conflicts:
+            yield _Fact(pair.outdated, current.filename if current else pair.current, conflict)
+
+
+def _queries(file: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}. Name the queries with --queries.") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield _query(line, f"{file}:{number}")
+
+
+def _query(line: str, where: str) -> dict[str, Any]:
+    try:
+        query = read_json(line)
+    except ValueError as error:
+        raise DataError(f"{where}: no JSON: {error}. Mend the line.") from error
+    if not isinstance(query, dict) or not isinstance(query.get("metadata", {}), dict):
+        raise DataError(f"{where}: no query: an object is expected, and one in its metadata. Mend the line.")
+    return query
+
+
+def _marked(query: dict[str, Any], facts: list[_Fact]) -> tuple[dict[str, Any], bool]:
+    concerned = [fact for fact in facts if any(_carries(quote, fact) for quote in query.get("evidence", ()))]
+    kept = {key: value for key, value in query.get("metadata", {}).items() if key not in ("superseded", "version_pair")}
+    if not concerned:
+        return ({**query, "metadata": kept} if "metadata" in query else query), False
+    statements = ("outdated_statement", "current_statement")
+    superseded = [{name: getattr(fact.conflict, name) for name in statements} for fact in concerned]
+    metadata = {**kept, "version_pair": concerned[0].outdated, "superseded": superseded}
+    return {**query, "metadata": metadata}, True
+
+
+def _carries(quote: Mapping[str, Any], fact: _Fact) -> bool:
+    if quote.get("filename") != fact.current:
+        return False
+    said, stated = _folded(str(quote.get("quote", ""))), _folded(fact.conflict.current_statement)
+    return bool(said) and (stated in said or said in stated)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.replace("**", "").split())

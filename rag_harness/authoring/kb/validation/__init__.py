@@ -1,0 +1,48 @@
+"""Is a knowledge base, with its questions and its golden set, sound? And what does it look like?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.authoring.kb.validation.report import CheckResult, Finding, ValidationReport
+
+__all__ = ["CheckResult", "Finding", "ValidationReport", "graph", "validate"]
+
+
+def validate(kb_dir: Path, queries: Path | None = None, golden: Path | None = None) -> ValidationReport:
+    """Run every check on the pages of ``kb_dir``, and on the questions that are named.
+
+    Raises:
+        DataError: there is no such folder, no page in it, or a question file that was named is missing.
+    """
+    from rag_harness.work.garbage import uncollected
+
+    with uncollected():
+        return _checked(kb_dir, queries, golden)
+
+
+def _checked(kb_dir: Path, queries: Path | None, golden: Path | None) -> ValidationReport:
+    from rag_harness.authoring.kb.validation import golden as golden_set
+    from rag_harness.authoring.kb.validation import mermaid, pages, plan, questions, similarity, stated, versions
+    from rag_harness.authoring.kb.validation.material import read_material
+
+    material = read_material(kb_dir)
+    report = ValidationReport(kb_dir)
+    for room in (pages, plan, stated, versions, mermaid):
+        report.checks += room.checks(material)
+    report.checks += questions.checks(material, queries)
+    report.checks += golden_set.checks(material, golden)
+    report.checks += similarity.checks(material)
+    return report
+
+
+def graph(kb_dir: Path) -> str:
+    """Return the links between the pages of ``kb_dir`` as a Mermaid flowchart.
+
+    Raises:
+        DataError: there is no such folder, or no page in it.
+    """
+    from rag_harness.authoring.kb.validation.material import read_material
+    from rag_harness.authoring.kb.validation.topology import flowchart
+
+    return flowchart(read_material(kb_dir))

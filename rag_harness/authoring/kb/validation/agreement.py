@@ -1,0 +1,62 @@
+"""The two pages of a version pair differ in the planned facts, and in nothing else that can be told from their text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rag_harness.authoring.kb.page import fold
+from rag_harness.authoring.kb.plan import Plan, PlanPage, VersionPair
+from rag_harness.authoring.kb.validation.material import Material
+from rag_harness.words.contradictions import Contradiction, contradictions
+
+_Problems = Iterator[tuple[str, str]]
+_FIGURES = re.compile(r"\d+")
+
+
+def agreement(material: Material, plan: Plan) -> _Problems:
+    """Yield what the versions of a page disagree on beyond the plan; pairs without planned facts are passed over."""
+    for pair in plan.version_pairs or ():
+        outdated, current = plan.page(pair.outdated), plan.page(pair.current)
+        if outdated and current and outdated.facts is not None and current.facts is not None:
+            yield from _written(material, pair, outdated, current)
+
+
+def _written(material: Material, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> _Problems:
+    pages = [material.pages.get(page.filename) for page in (outdated, current)]
+    # Without bold: what both say in the same words is no conflict, however it is marked.
+    texts = [page.body.replace("**", "") for page in pages if page]
+    for found in contradictions(texts) if len(texts) == len(pages) else ():
+        if not _is_planned(found, pair, outdated, current):
+            said = f"{outdated.filename} says {_said(found.first.sentence)}, this page {_said(found.second.sentence)}"
+            advice = "is no planned conflict. Make both say the same, or plan it."
+            yield material.at(current.filename), f"{said}: {' against '.join(found.differs)} {advice}"
+
+
+def _said(sentence: str) -> str:
+    words = " ".join(sentence.split())
+    return repr(words if len(words) <= 120 else f"{words[:117]}…")
+
+
+def _is_planned(found: Contradiction, pair: VersionPair, outdated: PlanPage, current: PlanPage) -> bool:
+    """Whether it is a planned fact, told in its own words or in a table, or the dates and numbers of the versions."""
+    first, second = fold(found.first.sentence), fold(found.second.sentence)
+    for conflict in pair.conflicts:
+        old, new = fold(conflict.outdated_statement), fold(conflict.current_statement)
+        if _within(first, old) and _within(second, new):
+            return True
+        if found.differs[0] in old and found.differs[1] in new:
+            return True
+    return _is_validity(first, outdated) or _is_validity(second, current)
+
+
+def _within(said: str, statement: str) -> bool:
+    return said in statement or statement in said
+
+
+def _is_validity(said: str, page: PlanPage) -> bool:
+    """Whether a sentence says from when the page holds, which its versions are to differ in."""
+    figures = {figure.lstrip("0") for figure in _FIGURES.findall(page.effective_date or "")}
+    is_fact = any(_within(said, fold(fact.statement)) for fact in page.facts or ())
+    shown = {figure.lstrip("0") for figure in _FIGURES.findall(said)}
+    return bool(figures) and not is_fact and len(figures & shown) >= min(2, len(figures))

@@ -1,0 +1,93 @@
+"""Everything the checks read: pages, other files and the plan. Names found in them are compared, never opened."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from rag_harness.authoring.kb.markdown import parse_page
+from rag_harness.authoring.kb.page import At, Page
+from rag_harness.authoring.kb.plan import Plan, PlanPage, read_plan
+from rag_harness.dataset.ingest import page_files
+from rag_harness.errors import DataError
+
+_HINTS = 50
+"""Names looked up in one run: each costs a comparison with every name, and all of them would be quadratic."""
+
+
+@dataclass
+class Material:
+    """A knowledge base as it was read. ``files`` are all its files, by path below the folder."""
+
+    folder: Path
+    pages: dict[str, Page]
+    files: frozenset[str]
+    unreadable: list[At]
+    plan: Plan | None
+    plan_problems: list[At]
+    hints_left: int = _HINTS
+    by_case: dict[str, str] = field(default_factory=dict)
+    planned: dict[str, PlanPage] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.by_case = {name.casefold(): name for name in self.files}
+        self.planned = {page.filename: page for page in self.plan.pages} if self.plan else {}
+
+    def at(self, name: str, line: int | None = None) -> str:
+        """Return where a line of a file is, as editors and terminals open it."""
+        return f"{self.folder / name}:{line}" if line else str(self.folder / name)
+
+    def no_file(self, name: str) -> str:
+        """Say why ``name`` cannot be used, and what to do. The name is compared, never opened."""
+        if leaves(name):
+            return f"refused: the name leads out of {self.folder}. Name a file inside it"
+        twin = self.by_case.get(name.casefold())
+        if twin:
+            return f"the file is called {twin!r}, and case counts. Write it so"
+        return f"no such file in {self.folder}.{self.nearest(name, self.files)}"
+
+    def nearest(self, name: str, known: frozenset[str]) -> str:
+        """Return a hint at the nearest known name, or nothing."""
+        self.hints_left -= 1
+        close = get_close_matches(name, sorted(known), n=1) if self.hints_left >= 0 else []
+        return f" The nearest is {close[0]!r}." if close else ""
+
+    def status(self, filename: str) -> str:
+        """Return ``current``, ``outdated``, or nothing when the plan does not say."""
+        page = self.planned.get(filename)
+        return (page.status or "") if page else ""
+
+
+def leaves(name: str) -> bool:
+    """Whether a file name leads out of the folder that it is relative to; Windows paths are seen too."""
+    plain = name.replace("\\", "/")
+    return plain.startswith("/") or plain[1:2] == ":" or posixpath.normpath(plain).split("/")[0] == ".."
+
+
+def read_material(folder: Path) -> Material:
+    """Read and parse all pages below ``folder``.
+
+    Raises:
+        DataError: there is no such folder, or no page in it.
+    """
+    if not folder.is_dir():
+        raise DataError(f"No folder {folder}: name the one that holds your Markdown pages, or set KB_DIR.")
+    pages, unreadable = _read_pages(folder)
+    if not pages and not unreadable:
+        raise DataError(f"No Markdown page in {folder}: a knowledge base is one or more .md files.")
+    files = frozenset(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    plan, problems = read_plan(folder / "structure.json")
+    return Material(folder, pages, files, unreadable, plan, problems)
+
+
+def _read_pages(folder: Path) -> tuple[dict[str, Page], list[At]]:
+    pages, unreadable = {}, []
+    for file in (file for file in page_files(folder) if file.suffix == ".md"):
+        name = file.relative_to(folder).as_posix()
+        try:
+            pages[name] = parse_page(name, file.read_text(encoding="utf-8-sig"))
+        except UnicodeDecodeError as error:
+            unreadable.append(At(error.start, name))
+    return pages, unreadable

@@ -1,0 +1,92 @@
+"""The lines of ``queries.jsonl`` and ``golden.json``. A bad query is a finding; the good ones are checked on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rag_harness.authoring.kb.page import At
+from rag_harness.dataset.queries import QueryLine
+from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
+
+T = TypeVar("T", bound=BaseModel)
+_DECODER = json.JSONDecoder()
+
+
+@dataclass
+class Read(Generic[T]):
+    """The entries of a file with their lines, and what could not be read."""
+
+    file: Path
+    entries: list[tuple[int, T]] = field(default_factory=list)
+    problems: list[At] = field(default_factory=list)
+
+    def at(self, line: int) -> str:
+        """Return where a line is, as editors and terminals open it."""
+        return f"{self.file}:{line}"
+
+    def add(self, line: int, kind: type[T], value: Any) -> None:
+        """Add an entry, or what is wrong with it."""
+        try:
+            self.entries.append((line, kind.model_validate(value)))
+        except ValidationError as error:
+            for each in error.errors():
+                name = ".".join(map(str, each["loc"])) or "entry"
+                self.problems.append(At(line, f"{name}: {each['msg']}. Mend the entry."))
+
+
+def read_query_lines(file: Path) -> Read[QueryLine]:
+    """Read a file of one JSON object a line.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    read: Read[QueryLine] = Read(file)
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    for number, line in enumerate(_text(read).split("\n"), 1):
+        if line.strip():
+            _add_query(read, number, line)
+    return read
+
+
+def _add_query(read: Read[QueryLine], number: int, line: str) -> None:
+    try:
+        read.add(number, QueryLine, read_json(line))
+    except json.JSONDecodeError as error:
+        what = f"invalid JSON at column {error.colno}: {error.msg}. Mend the line."
+        read.problems.append(At(number, what))
+
+
+def entry_lines(text: str) -> Iterator[int]:
+    """Yield the line that each element of a JSON list starts on, which json does not tell."""
+    counted, line, position = 0, 1, _skip(text, _skip(text, 0) + 1)
+    while text[position] != "]":
+        line += text.count("\n", counted, position)
+        counted = position
+        yield line
+        position = _skip(text, _DECODER.raw_decode(text, position)[1])
+        position = _skip(text, position + 1) if text[position] == "," else position
+
+
+def _skip(text: str, position: int) -> int:
+    while text[position] in " \t\r\n":
+        position += 1
+    return position
+
+
+def _text(read: Read[Any]) -> str:
+    if not read.file.is_file():
+        raise DataError(f"No file {read.file}. Name one that exists with --queries FILE.")
+    raw = read.file.read_bytes()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        read.problems.append(At(line, f"not UTF-8 at byte {error.start}. Save the file as UTF-8."))
+        return ""

@@ -1,0 +1,55 @@
+"""A page that was written -> what is wrong with it, in words that whoever wrote it can mend it by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from rag_harness.authoring.kb.as_planned import heading_faults, kind_faults, link_faults, title_faults
+from rag_harness.authoring.kb.brief import Brief
+from rag_harness.authoring.kb.links import linked_files
+from rag_harness.authoring.kb.markdown import parse_page
+from rag_harness.authoring.kb.page import Page
+from rag_harness.authoring.kb.plan import Plan
+from rag_harness.authoring.kb.stated import fact_faults, figure_faults, step_faults, table_faults
+from rag_harness.authoring.kb.validation.mermaid_shape import shape_problem
+
+LONGEST = 60_000
+"""Characters of a page: ten times what a long one has."""
+SHOWN = 8
+"""Faults that are named at once."""
+
+
+def faults(brief: Brief, plan: Plan, text: str) -> list[str]:
+    """Return what is wrong with ``text`` as the page of ``brief``, the first ``SHOWN``; nothing if it is right."""
+    name = brief.page.filename
+    if not text.strip():
+        return [f"{name} is empty. Write the whole page."]
+    if len(text) > LONGEST:
+        return [f"{name} has {len(text):,} characters; at most {LONGEST:,} are taken. Write what is planned alone."]
+    return list(islice(_faults(brief, plan, parse_page(name, text)), SHOWN))
+
+
+def _faults(brief: Brief, plan: Plan, written: Page) -> Iterator[str]:
+    page = brief.page
+    if not written.text.startswith("# "):
+        yield f"{page.filename} begins with {written.text.strip()[:60]!r}. Begin with '# {page.title}'."
+    yield from title_faults(page, written)
+    yield from heading_faults(page, written)
+    yield from page_faults(brief, written)
+    yield from kind_faults(page, written)
+    yield from link_faults(page, plan, linked_files(written))
+    yield from (problem.text for problem in (*written.problems, *written.ragged))
+    for diagram in written.diagrams:
+        problem = shape_problem(diagram.text)
+        if problem:
+            yield f"the diagram: line {problem.line}: {problem.text} Mend it."
+
+
+def page_faults(brief: Brief, written: Page) -> Iterator[str]:
+    """Yield what a page lacks of its facts, tables and steps, and what it says beyond them."""
+    yield from fact_faults(brief.page, written, brief.foreign)
+    yield from table_faults(brief.page, written)
+    yield from step_faults(brief.page, written)
+    if brief.page.facts is not None:
+        yield from figure_faults(brief.page, written, brief.known())

@@ -1,0 +1,57 @@
+"""A brief -> a page: sections in a drawn order, each laid out in a drawn way. Nothing is said that is not planned."""
+
+from __future__ import annotations
+
+from random import Random
+
+from rag_harness.authoring.kb.brief import Brief
+from rag_harness.authoring.kb.plan import PlanPage
+from rag_harness.authoring.kb.writing.embedded.facts import fact_sections
+from rag_harness.authoring.kb.writing.embedded.opening import opening
+from rag_harness.authoring.kb.writing.embedded.related import place_links
+from rag_harness.authoring.kb.writing.embedded.section import Section
+from rag_harness.authoring.kb.writing.embedded.shown import steps_section, table_section
+
+
+def compose(brief: Brief, seed: int) -> str:
+    """Return the page: the same for the same brief and seed, whatever was written before it."""
+    chance = Random(f"{seed} {brief.page.id}")
+    page = brief.page
+    head = [f"# {page.title or page.id}", *opening(brief, chance)]
+    sections = _sections(page, chance)
+    place_links(brief, sections, chance)
+    _tell_apart(sections, page)
+    return "\n\n".join([*head, *(section.text() for section in sections)]) + "\n"
+
+
+def _sections(page: PlanPage, chance: Random) -> list[Section]:
+    steps = _steps(page)
+    needs_list = page.kind == "logical" and not steps
+    parts = [
+        fact_sections(page, chance, needs_list),
+        [table_section(table, chance) for table in page.tables or ()],
+        [steps_section(steps, bool(page.mermaid), chance)] if steps else [],
+    ]
+    chance.shuffle(parts)
+    made = [section for part in parts for section in part]
+    if chance.random() < 0.3:
+        chance.shuffle(made)
+    return made
+
+
+def _steps(page: PlanPage) -> tuple[str, ...]:
+    """Return the steps; of a page that is to have a diagram, and has no steps, the facts are drawn."""
+    return page.steps or (tuple(fact.statement for fact in page.facts or ()) if page.mermaid else ())
+
+
+def _tell_apart(sections: list[Section], page: PlanPage) -> None:
+    """Give sections of the same heading one: the second goes on under the first."""
+    seen: dict[str, Section] = {}
+    for section in list(sections):
+        heading = section.heading.casefold()
+        first = seen.setdefault(heading, section)
+        if first is not section:
+            first.blocks += section.blocks
+            sections.remove(section)
+        elif heading == (page.title or "").casefold():
+            section.heading = "Overview"

@@ -1,0 +1,42 @@
+"""May a part of a sentence stand in a question?"""
+
+from __future__ import annotations
+
+import re
+
+from rag_harness.authoring.questions.pointing import POINTING
+from rag_harness.authoring.questions.verbs import BASES, TOLD_TO_DO
+from rag_harness.words.terms import terms
+
+Found = tuple[str, str, dict[str, str]] | None
+"""Kind, answer and parts of a fact: see ``facts.Fact``."""
+LONGEST = 18
+"""Words of a part."""
+_SPOKEN = re.compile(
+    r"\b(?:we(?:'re|’re| are|'ll|'ve| have| run| want| need| see| look| start| use| can| now)|let's|say)\b", re.I
+)
+
+
+def asks(part: str) -> bool:
+    """Whether a part can stand in a question: it points nowhere, is no fragment, and is no author's "we"."""
+    dashes = part.startswith("whether") or "—" in part or "–" in part
+    whole = not dashes and part.count("(") == part.count(")") and part.count('"') % 2 == 0
+    return whole and not POINTING.search(part) and not _SPOKEN.search(part) and 2 <= len(part.split()) <= LONGEST
+
+
+def does(part: str) -> bool:
+    """Whether a part begins with a verb, names what it is done to, and can stand in a question."""
+    verb, thing, *_ = [*part.split(), "", ""]
+    return verb in BASES | TOLD_TO_DO and thing != "that" and asks(part)
+
+
+def tells_to_do(text: str) -> bool:
+    """Whether a clause tells its reader to do something."""
+    said = re.sub(r"^(?:(?:please|simply|just|always|never|do not|don't) )*", "", text)
+    return said.split(" ", 1)[0].lower().rstrip(".,") in BASES | TOLD_TO_DO
+
+
+def tells_apart(subject: str) -> bool:
+    """Whether a subject is a thing of its own: a name, a code, or two words; "the limit" may be any."""
+    coded = re.search(r"[A-Z0-9_.]", subject) is not None
+    return coded or len(terms(subject)) > 1

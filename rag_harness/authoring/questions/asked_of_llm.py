@@ -1,0 +1,112 @@
+"""Questions written by a chat model of role ``writer``, held to the same filters, and asked again with their faults.
+
+Recorded as every call is: a run that was killed finds what it paid for, in mode ``record``. Two more calls a question
+make sure that it is answered with its evidence and not without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from rag_harness.authoring.questions.asking import KINDS, Found
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.draft import Draft
+from rag_harness.authoring.questions.filters import fault_of
+from rag_harness.authoring.questions.known_without import fault_of_answers
+from rag_harness.authoring.questions.likeness import Asked
+from rag_harness.authoring.questions.negative import nearest_to
+from rag_harness.authoring.questions.replied import draft_of
+from rag_harness.authoring.questions.told_to_ask import Task, tasks
+from rag_harness.errors import BudgetError, DeadlineError, ModelCallError, ModelOutputError
+from rag_harness.models.prompts import Prompts
+from rag_harness.models.until_right import Fault, ask_until_right
+from rag_harness.protocols import ChatModel
+
+PATIENCE = 4
+"""Tasks for each question that is wanted, and as many on top, after which a model is asked no more."""
+_FAILED = (ModelCallError, ModelOutputError, DeadlineError)
+_REPEAT = (
+    "That cannot be used: {fault}. Write it again, or another question that has no such fault. Only the JSON object."
+)
+
+
+class Writer:
+    """Has questions written.
+
+    Args:
+        chat: the model.
+        prompts: what it is told.
+        collection: what is asked of.
+        at_once: questions that are in the works at one time.
+    """
+
+    def __init__(self, chat: ChatModel, prompts: Prompts, collection: Collection, at_once: int) -> None:
+        self._chat, self._prompts, self._collection = chat, prompts, collection
+        self._at_once = max(1, at_once)
+
+    async def ask(
+        self, wanted: Mapping[str, int], seed: int, most_shared: float = 1.0, rejected: Sequence[Draft] = ()
+    ) -> Found:
+        """Return the questions; fewer than wanted where the pages, or the budget, bear no more.
+
+        ``rejected`` are questions that a person has rejected: others take their place.
+        """
+        found, asked = Found(), Asked(most_shared, self._collection, rejected)
+        for kind in KINDS:
+            if wanted.get(kind) and not found.stopped:
+                most = PATIENCE + PATIENCE * wanted[kind] + len(rejected)
+                await self._take(islice(tasks(kind, self._collection, seed), most), wanted[kind], found, asked)
+            lacking = wanted.get(kind, 0) - sum(draft.kind == kind for draft in found.drafts)
+            found.short |= {kind: lacking} if lacking else {}
+        return found
+
+    async def _take(self, todo: Iterator[Task], wanted: int, found: Found, asked: Asked) -> None:
+        # In waves: the order of what came back decides nothing, so that the same replies give the same questions.
+        failing = 0
+        while wanted and not found.stopped:
+            wave = list(islice(todo, min(wanted, self._at_once)))
+            if not wave:
+                return
+            results = await asyncio.gather(*map(self._written, wave), return_exceptions=True)
+            for result in results:
+                wanted -= self._kept(result, found, asked)
+            failing = failing + len(wave) if all(isinstance(result, _FAILED) for result in results) else 0
+            if failing >= PATIENCE:
+                found.stopped = found.stopped or f"the writer could not be asked: {results[0]}"
+
+    def _kept(self, result: Draft | Fault | BaseException, found: Found, asked: Asked) -> int:
+        """Keep a question, or count why there is none; return how many were kept."""
+        if isinstance(result, BudgetError):
+            found.stopped = str(result)
+        elif isinstance(result, _FAILED):
+            found.dropped[f"the writer could not be asked: {result}"[:160]] += 1
+        elif isinstance(result, BaseException):
+            raise result
+        elif fault := result.text if isinstance(result, Fault) else asked.fault_of(result):
+            found.dropped[fault] += 1
+        elif isinstance(result, Draft):
+            asked.add(result)
+            found.drafts.append(result)
+            return 1
+        return 0
+
+    async def _written(self, task: Task) -> Draft | Fault:
+        """Return a question that passes, or the fault of the last that did not."""
+        return await ask_until_right(
+            self._chat, task.messages(self._prompts), lambda said: self._read(task, said), _REPEAT
+        )
+
+    async def _read(self, task: Task, said: str) -> Draft | Fault:
+        draft = draft_of(task, said)
+        if isinstance(draft, str):
+            return Fault(draft)
+        fault = fault_of(draft, self._collection) or await fault_of_answers(draft, self._chat, self._collection)
+        return Fault(fault) if fault else self._with_nearest(draft)
+
+    def _with_nearest(self, draft: Draft) -> Draft:
+        if draft.kind != "negative":
+            return draft
+        return replace(draft, metadata={**draft.metadata, "nearest": nearest_to(draft.plain, self._collection)})

@@ -1,0 +1,64 @@
+"""A file of questions, or a golden set -> what each says of its gold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.authoring.questions.marks import LOOKED_AT
+from rag_harness.dataset.golden import GoldenEntry, read_golden
+from rag_harness.dataset.queries import read_queries
+from rag_harness.types import Case, Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its gold.
+
+    ``pages`` are the relevant documents, ``quotes`` its evidence; a quote without a file name is of one of ``pages``.
+    ``looked_at`` are pages that do not answer it, although they have its words.
+    """
+
+    name: str
+    kind: str
+    text: str
+    ground_truth: str = ""
+    pages: tuple[str, ...] = ()
+    quotes: tuple[Evidence, ...] = ()
+    answerable: bool = True
+    looked_at: tuple[str, ...] = ()
+
+
+def is_golden(file: Path) -> bool:
+    """Whether a file is a golden set, by its name: questions have a JSON object a line."""
+    return file.suffix.lower() in (".json", ".csv")
+
+
+def read_asked(file: Path) -> Sequence[Asked]:
+    """Read questions (``.jsonl``) or a golden set (``.json``, ``.csv``), in their order.
+
+    Raises:
+        DataError: the file is missing, empty or malformed; every problem is named.
+    """
+    return list(map(_of_entry, read_golden(file))) if is_golden(file) else list(map(_of_case, read_queries(file)))
+
+
+def _of_case(case: Case) -> Asked:
+    looked_at = case.metadata.get(LOOKED_AT, ())
+    return Asked(
+        case.query.query_id,
+        case.query_type,
+        case.query.text,
+        case.ground_truth,
+        tuple(case.qrels),
+        case.evidence,
+        case.answerable,
+        (looked_at,) if isinstance(looked_at, str) else tuple(looked_at),
+    )
+
+
+def _of_entry(entry: GoldenEntry) -> Asked:
+    quotes = tuple(Evidence("", quote) for quote in entry.evidence)
+    kind = str(entry.metadata.get("query_type", "golden"))
+    return Asked(entry.entry_id, kind, entry.query, pages=entry.expected, quotes=quotes)

@@ -1,0 +1,89 @@
+"""Each quote of a question against the documents: is it there, is it elsewhere, what became of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rag_harness.authoring.kb.page import squeeze
+from rag_harness.authoring.questions.checking.asked import Asked
+from rag_harness.authoring.questions.checking.findings import Finding
+from rag_harness.authoring.questions.checking.pages import Pages
+from rag_harness.authoring.questions.checking.placing import (
+    Found,
+    holds,
+    otherwise_marked,
+    reworded,
+    tells_page,
+    with_other_figures,
+)
+from rag_harness.types import Evidence
+from rag_harness.words.terms import figures
+
+
+def quote_findings(asked: Asked, pages: Pages) -> Iterator[Finding]:
+    """Yield what became of the quotes of a question that do not stand in their page as they are."""
+    for quote in asked.quotes:
+        names = [quote.filename] if quote.filename else [name for each in asked.pages if (name := pages.name_of(each))]
+        if pages.unread.intersection(names):
+            continue
+        texts = [pages.texts[name] for name in names if name in pages.texts]
+        if any(holds(text, quote.quote) for text in texts):
+            continue
+        yield from _changed(asked, quote, names[0] if names else "", pages)
+
+
+def _changed(asked: Asked, quote: Evidence, filename: str, pages: Pages) -> Iterator[Finding]:
+    text = pages.texts.get(filename)
+    marked = otherwise_marked(text, quote.quote) if text is not None else None
+    if marked is not None:
+        yield _marked_otherwise(quote, filename, marked.text)
+        return
+    elsewhere = pages.holding(quote.quote)
+    moved_to = pages.renamed.get(filename) if pages.renamed.get(filename) in elsewhere else None
+    if moved_to or len(elsewhere) == 1:
+        target = moved_to or next(iter(elsewhere))
+        is_safe = bool(moved_to) or tells_page(quote.quote)
+        why = "" if is_safe else "too short to be sure that it is the same"
+        yield Finding("moved", filename, why, quote.quote, elsewhere[target], target, mends=is_safe)
+        return
+    now = pages.renamed.get(filename, filename)
+    yield from _lost(asked, quote, filename, now, pages)
+
+
+def _marked_otherwise(quote: Evidence, filename: str, new: str) -> Finding:
+    is_space = squeeze(new) == squeeze(quote.quote)
+    what, why = ("white space", "") if is_space else ("markup", "the words are the same")
+    return Finding(
+        "white space" if what == "white space" else "markup",
+        filename,
+        why,
+        quote.quote,
+        new,
+        filename,
+        affects=not is_space,
+        mends=True,
+    )
+
+
+def _lost(asked: Asked, quote: Evidence, filename: str, now: str, pages: Pages) -> Iterator[Finding]:
+    """Yield what a person must look at: other figures, other words, or nothing at all in the page."""
+    text = pages.texts.get(now, "")
+    figured = with_other_figures(text, quote.quote)
+    found = figured or reworded(text, quote.quote)
+    if found is None:
+        several = sorted(pages.holding(quote.quote))
+        why = f"it stands in {', '.join(several)}" if several else ""
+        near = pages.nearest(f"{asked.text} {quote.quote}")
+        yield Finding("gone", filename, why, quote.quote, proposals=near)
+        return
+    changes = ", ".join(f"{was} -> {is_now}" for was, is_now in found.figures)
+    yield Finding("figure" if figured else "reworded", filename, changes, quote.quote, found.text, now)
+    yield from _answer(asked, quote, found)
+
+
+def _answer(asked: Asked, quote: Evidence, found: Found) -> Iterator[Finding]:
+    """Yield that the ground truth tells a figure which the page tells no longer."""
+    outdated = (figures(quote.quote) - figures(found.text)) & figures(asked.ground_truth)
+    if outdated:
+        said = ", ".join(sorted(outdated))
+        yield Finding("answer", quote.filename, f"the ground truth says {said}", asked.ground_truth)

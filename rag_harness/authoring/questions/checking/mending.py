@@ -1,0 +1,86 @@
+"""The file of questions with what is safe to mend, and a word in the rows that a person must look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_harness.authoring.questions.checking.asked import is_golden
+from rag_harness.authoring.questions.checking.findings import Finding, Report
+from rag_harness.authoring.questions.checking.said import reason
+from rag_harness.authoring.questions.marks import AFFECTED
+from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
+
+
+def mended(file: Path, report: Report) -> str:
+    """Return the lines of a file of questions; what nothing was found for stays as it is, byte for byte.
+
+    Quotes and names of pages that are safe to mend are replaced. A question that takes more is marked: ``reviewed`` is
+    "no", nobody is named as ``reviewed_by``, and ``affected`` says why. That mark is taken away where nothing is wrong
+    any more.
+
+    Raises:
+        DataError: it is a golden set.
+    """
+    if is_golden(file):
+        raise DataError(f"-o mends files of questions (.jsonl), and {file} is a golden set. Leave -o out, and edit it.")
+    # split("\n") and not splitlines(): a U+2028 inside a JSON string is no end of line.
+    found = (line for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip())
+    return "".join(f"{_line(line, report)}\n" for line in found)
+
+
+def _line(line: str, report: Report) -> str:
+    row = read_json(line)
+    findings = report.found.get(row["query_id"], ())
+    if not findings and AFFECTED not in row.get("metadata", {}):
+        return line
+    return json.dumps(_row(row, findings), ensure_ascii=False)
+
+
+def _row(row: dict[str, Any], findings: Sequence[Finding]) -> dict[str, Any]:
+    safe = [each for each in findings if each.mends]
+    left = [each for each in findings if each.affects and not each.mends]
+    evidence = [_quote(quote, safe) for quote in row.get("evidence") or ()]
+    changed = {**row, **({"evidence": evidence} if evidence else {}), **_names(row, evidence, safe)}
+    # Whoever reviewed it has read other documents.
+    gone = {AFFECTED, *(("reviewed_by",) if left else ())}
+    kept = {key: value for key, value in (row.get("metadata") or {}).items() if key not in gone}
+    marks = {"reviewed": "no", AFFECTED: "; ".join(map(reason, left))} if left else {}
+    return {**changed, "metadata": {**kept, **marks}} if kept or marks or "metadata" in row else changed
+
+
+def _quote(quote: dict[str, Any], safe: Sequence[Finding]) -> dict[str, Any]:
+    """Return a quote as it stands now, and where; the page of one that is not safe may have another name alone."""
+    filename, text = quote["filename"].strip(), quote["quote"].strip()
+    for each in safe:
+        if each.old and (each.filename, each.old) == (filename, text):
+            return {**quote, "filename": each.new_file, "quote": each.new}
+    renamed = {each.filename: each.new_file for each in safe if each.what == "page renamed"}
+    return {**quote, "filename": renamed.get(filename, quote["filename"])}
+
+
+def _names(row: dict[str, Any], evidence: Sequence[dict[str, Any]], safe: Sequence[Finding]) -> dict[str, Any]:
+    """Return the pages of a row with their new names; a page that all quotes have left gives way to where they are."""
+    moves = {each.filename: each.new_file for each in safe if each.new_file != each.filename}
+    if not moves:
+        return {}
+    still = {quote["filename"] for quote in evidence}
+    found: dict[str, Any] = {}
+    given = row.get("context_reference")
+    if given:
+        names = [given] if isinstance(given, str) else given
+        kept = [new for name in names for new in _now(name, moves, still)]
+        found["context_reference"] = list(dict.fromkeys(kept))
+    if row.get("qrels"):
+        found["qrels"] = {new: gain for name, gain in row["qrels"].items() for new in _now(name, moves, still)}
+    return found
+
+
+def _now(name: str, moves: dict[str, str], still: set[str]) -> list[str]:
+    plain = name.strip()
+    if plain not in moves:
+        return [name]
+    return [name, moves[plain]] if plain in still else [moves[plain]]

@@ -1,0 +1,135 @@
+"""Why a draft is no question to ask: pure functions of a draft, the collection and what was taken already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.draft import BY_LLM, LEFT_OPEN, Draft
+from rag_harness.authoring.questions.facts import Fact
+from rag_harness.authoring.questions.passages import seen
+from rag_harness.authoring.questions.pointing import POINTING
+from rag_harness.types import Evidence
+from rag_harness.words.terms import terms
+
+Filter = Callable[[Draft, Collection], str | None]
+
+LEAST_TERMS = 2
+FOUND_WITHIN = 3
+"""Pages, for each page that is needed, among which a search for the plain question must find its own."""
+HELD = 0.4
+"""Share of the words of a model's answer, which is in its own words, that evidence must have."""
+_ON_PAGE = re.compile(
+    r"\b(?:this|the) (?:page|section|text|passage|document|source|excerpt|article)s?\b|\baccording to\b"
+    r"|\b(?:above|below)\b",
+    re.I,
+)
+ALONE = 0.9
+"""Share of the words of evidence that another page must have to stand in for it."""
+ANSWERED = 0.999
+"""Share of a question, by rarity, from which a chunk may answer it: all of it, but for rounding."""
+SAME = 0.85
+"""Share of the question, by rarity, that another page must hold to be a rival."""
+
+
+def exact(draft: Draft, collection: Collection) -> str | None:
+    """Evidence that is not in its page, word for word."""
+    for each in draft.evidence:
+        document = collection.by_id.get(each.filename)
+        if document is None or each.quote not in document.text:
+            return "the evidence is not in the page"
+    return None
+
+
+def contained(draft: Draft, _: Collection) -> str | None:
+    """An answer that is not in the evidence."""
+    said = terms(" ".join(seen(each.quote) for each in draft.evidence))
+    wanted = terms(draft.answer)
+    least = 1.0 if draft.made_of != (BY_LLM,) else HELD
+    held = len(wanted & said) / len(wanted) if wanted else 1.0
+    return None if held >= least else "the evidence does not hold the answer"
+
+
+def readable(draft: Draft, _: Collection) -> str | None:
+    """A question that points at what its asker cannot see, or is a sentence no more."""
+    words = draft.text.split()
+    if not 3 <= len(words) <= 40 or "?" not in draft.text:
+        return "too short or too long"
+    if (_ON_PAGE if draft.made_of == (BY_LLM,) else POINTING).search(draft.plain):
+        return "points at something outside of the question"
+    return "says too little" if len(terms(draft.plain)) < LEAST_TERMS else None
+
+
+def open_question(draft: Draft, _: Collection) -> str | None:
+    """A question that holds its answer."""
+    answer = terms(draft.answer)
+    if not answer or draft.made_of == ("permission",):
+        return None
+    told = answer - terms(draft.plain)
+    if any(word[0].isdigit() for word in told):
+        return None  # "45 days" is told by its figure alone
+    return "the question holds the answer" if len(told) / len(answer) <= 0.5 else None
+
+
+def specific(draft: Draft, collection: Collection) -> str | None:
+    """A question whose own words do not lead to its pages."""
+    if draft.made_of == (BY_LLM,):
+        return None  # few shared words are what a model was asked for; whether its evidence answers, it is asked, too
+    most = FOUND_WITHIN * len(draft.pages)
+    pages = list(dict.fromkeys(hit.chunk.doc_id for hit in collection.nearest(draft.plain, 10 * len(draft.pages))))[
+        :most
+    ]
+    return None if set(draft.pages) <= set(pages) else "its words lead to other pages"
+
+
+def unambiguous(draft: Draft, collection: Collection) -> str | None:
+    """A question that a current page answers which is none of its own: one that has its words, or its evidence's."""
+    probe = " ".join(seen(each.quote) for each in draft.evidence) if draft.made_of == (BY_LLM,) else draft.plain
+    wanted = terms(probe)
+    found = [hit.chunk for hit in collection.nearest(probe) if hit.chunk.doc_id not in collection.superseded]
+    held = [(collection.covered(wanted, chunk.text), chunk.doc_id in draft.pages) for chunk in found]
+    own = max((share for share, is_own in held if is_own), default=1.0)
+    rivals = any(share >= min(SAME, own) for share, is_own in held if not is_own)
+    return "another page may answer it too" if rivals else None
+
+
+def needs_all(draft: Draft, collection: Collection) -> str | None:
+    """A question of several pages that one of them answers alone."""
+    for each in draft.evidence:
+        wanted = terms(seen(each.quote))
+        others = (name for name in draft.pages if name != each.filename)
+        if any(len(wanted & collection.page_terms(name)) >= ALONE * len(wanted) for name in others):
+            return "one page alone holds all evidence"
+    return "one page alone holds all evidence" if draft.kind == "multi_hop" and len(draft.pages) < 2 else None
+
+
+def unanswered(draft: Draft, collection: Collection) -> str | None:
+    """A question that nothing should answer, of which a chunk has nearly every word."""
+    wanted = terms(draft.plain)
+    if draft.made_of == (LEFT_OPEN,):
+        return None  # it repeats a statement; what is asked of it was looked for where it was made
+    if any(collection.covered(wanted, hit.chunk.text) >= ANSWERED for hit in collection.nearest(draft.plain)):
+        return "a passage may answer it"
+    return None
+
+
+def fault_of_half(fact: Fact, question: str, collection: Collection) -> str | None:
+    """Return the reason against asking for a fact as a part of a question, None where there is none."""
+    draft = Draft(
+        "direct", question, question, fact.said, fact.answer, (Evidence(fact.doc_id, fact.quote),), (fact.kind,)
+    )
+    return next((fault for check in _HALF if (fault := check(draft, collection))), None)
+
+
+_HALF: tuple[Filter, ...] = (exact, contained, readable, open_question, unambiguous)
+FILTERS: Mapping[str, tuple[Filter, ...]] = {
+    "direct": (exact, contained, readable, open_question, specific, unambiguous),
+    "multi_hop": (exact, contained, readable, specific, needs_all),
+    "negative": (readable, unanswered),
+}
+
+
+def fault_of(draft: Draft, collection: Collection) -> str | None:
+    """Return the first reason against a draft, None where there is none."""
+    return next((fault for check in FILTERS[draft.kind] if (fault := check(draft, collection))), None)

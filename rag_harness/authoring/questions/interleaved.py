@@ -1,0 +1,35 @@
+"""Two kinds of drafts as one stream: some of the rarer kind between many of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.direct import direct_drafts
+from rag_harness.authoring.questions.draft import Draft
+from rag_harness.authoring.questions.multi_hop import multi_hop_drafts
+from rag_harness.authoring.questions.versions import old_and_new_drafts, version_drafts
+
+EVERY = 6
+"""Drafts between which one is about what another version of a page told otherwise."""
+
+
+def direct_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+    """Yield direct drafts, with some that a stale answer fails between them."""
+    chance = Random(f"{seed} versions")
+    return _between(direct_drafts(collection, seed), version_drafts(collection, chance))
+
+
+def hops_and_versions(collection: Collection, seed: int) -> Iterator[tuple[Draft, ...]]:
+    """Yield multi-hop drafts, with some that ask for old and new between them."""
+    chance = Random(f"{seed} old and new")
+    return _between(multi_hop_drafts(collection, seed), old_and_new_drafts(collection, chance))
+
+
+def _between(many: Iterator[tuple[Draft, ...]], some: Iterator[tuple[Draft, ...]]) -> Iterator[tuple[Draft, ...]]:
+    while batch := list(islice(many, EVERY)):
+        yield from batch
+        yield from islice(some, 1)
+    yield from some

@@ -1,0 +1,55 @@
+"""Does a model answer a question with its evidence, and does it not without? Only a model that can be asked says so.
+
+A question that is answered without its documents tests what a model remembers; one that is not answered with its
+evidence tests nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.draft import Draft
+from rag_harness.authoring.questions.passages import seen
+from rag_harness.protocols import ChatModel
+from rag_harness.types import Message
+from rag_harness.words.terms import figures, terms
+
+UNKNOWN = "UNKNOWN"
+"""What the model says where it does not know."""
+HELD = 0.6
+"""Share of what an answer adds to its question that a reply must have to give it."""
+_WITH = "Answer from the sources alone, in one or two sentences. Say only UNKNOWN where they do not answer."
+_WITHOUT = "Answer in one or two sentences. Say only UNKNOWN unless you are sure."
+_QUESTION = "{sources}\n\n{question}"
+
+
+async def fault_of_answers(draft: Draft, chat: ChatModel, collection: Collection) -> str | None:
+    """Return the reason against a draft that the model's own answers give, with evidence and without; None if none."""
+    if draft.kind == "negative":
+        return await _fault_of_negative(draft, chat, collection)
+    quotes = "\n\n".join(f"[{each.filename}] {seen(each.quote)}" for each in draft.evidence)
+    told = await _said(chat, _WITH, _QUESTION.format(sources=quotes, question=draft.text))
+    if not gives(told, draft):
+        return "it is not answered from its evidence alone"
+    return "it is answered without the documents" if gives(await _said(chat, _WITHOUT, draft.text), draft) else None
+
+
+async def _fault_of_negative(draft: Draft, chat: ChatModel, collection: Collection) -> str | None:
+    near = "\n\n".join(f"[{hit.chunk.doc_id}] {hit.chunk.text}" for hit in collection.nearest(draft.plain, 5))
+    said = await _said(chat, _WITH, _QUESTION.format(sources=near, question=draft.text))
+    return None if UNKNOWN in said.upper() else "a passage answers it"
+
+
+async def _said(chat: ChatModel, system: str, user: str) -> str:
+    return (await chat.complete([Message("system", system), Message("user", user)])).text
+
+
+def gives(reply: str, draft: Draft) -> bool:
+    """Whether a reply gives the answer: its figures, and most of the words that it adds to the question."""
+    if re.search(rf"\b{UNKNOWN}\b", reply, re.I):
+        return False
+    wanted = terms(draft.ground_truth) - terms(draft.text)
+    numbers = figures(draft.ground_truth) - figures(draft.text)
+    held = len(wanted & terms(reply)) / len(wanted) if wanted else 1.0
+    return numbers <= figures(reply) and held >= (HELD if not numbers else HELD / 2)

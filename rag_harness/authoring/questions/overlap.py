@@ -1,0 +1,30 @@
+"""How many words a question shares with the page that answers it: shared words flatter a search by words."""
+
+from __future__ import annotations
+
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.draft import Draft
+from rag_harness.words.terms import terms
+
+HIGH, LOW = 0.85, 0.5
+"""Shares of words from which a question is called easy, and below which it is called hard."""
+
+
+def overlap(draft: Draft, collection: Collection) -> float:
+    """Return the share of the question's content words, stemmed, that stand in its evidence's pages: 0 to 1.
+
+    Of a question that nothing answers, the share that stands in the nearest chunk.
+    """
+    asked = terms(draft.text)
+    pages = [collection.page_terms(name) for name in draft.pages]
+    pages = pages or [terms(hit.chunk.text) for hit in collection.nearest(draft.text, 1)]
+    return len(asked & frozenset().union(*pages)) / len(asked) if asked else 0.0
+
+
+def difficulty(draft: Draft, collection: Collection, shared: float) -> str:
+    """Return easy, medium or hard: by shared words, whether words find its page first, and how many pages it needs."""
+    if draft.kind != "direct":
+        return "hard" if draft.kind == "negative" else "medium"
+    first = [hit.chunk.doc_id for hit in collection.nearest(draft.text, 1)]
+    points = (shared < HIGH) + (shared < LOW) + (first != list(draft.pages[:1])) + (len(draft.pages) > 1)
+    return ("easy", "medium", "hard", "hard", "hard")[points]

@@ -1,0 +1,74 @@
+"""What planned pages are about, and what they tell of it: a statement without the thing and the value is a frame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rag_harness.authoring.kb.plan import PlannedFact, PlanPage
+from rag_harness.authoring.questions.wordlists import listed
+
+MOST_SAY = 0.6
+"""Share of a page's statements that must name a thing for the page to be about it."""
+_NO_EDGE = listed("a an the of in for with at to on by from and or your our after")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact with what it is told of: ``frame`` is its statement without the thing and the value."""
+
+    fact: PlannedFact
+    thing: str
+    frame: str
+
+    def of(self, other: str) -> PlannedFact:
+        """Return the fact as it would be told of another thing; its value is none of that thing."""
+        named = re.compile(re.escape(self.thing), re.I)
+        told = {name: named.sub(lambda _: other, getattr(self.fact, name)) for name in ("statement", "subject")}
+        return self.fact.model_copy(update=told)
+
+
+def thing_of(page: PlanPage) -> str:
+    """Return what a page is about: the longest words of its title that most of its statements have; "" if none."""
+    words = [word.strip(".,:;") for word in (page.title or "").split()]
+    said = [fact.statement for fact in page.facts or ()]
+    for run in _runs(words):
+        found = [match for text in said if (match := _written(run, text))]
+        if len(found) >= max(2, MOST_SAY * len(said)):
+            return min(found, key=lambda each: (each[0].isupper(), each))
+    return ""
+
+
+def _runs(words: list[str]) -> Iterator[str]:
+    """Yield runs of words, the longest first, that neither begin nor end with a small word."""
+    for length in range(len(words), 0, -1):
+        for start in range(len(words) - length + 1):
+            run = words[start : start + length]
+            if not {run[0].casefold(), run[-1].casefold()} & _NO_EDGE:
+                yield " ".join(run)
+
+
+def _written(run: str, text: str) -> str:
+    """Return words as a text writes them; empty where they do not stand in it."""
+    if run.casefold() not in text.casefold():
+        return ""
+    found = re.search(rf"(?<!\w){re.escape(run)}(?!\w)", text, re.I)
+    return found[0] if found else ""
+
+
+def told_of(page: PlanPage, thing: str) -> dict[str, Told]:
+    """Return what a page tells of a thing, by frame."""
+    found = {}
+    for fact in page.facts or ():
+        bare, named = re.subn(re.escape(thing), "{}", fact.statement, flags=re.I)
+        if named == 1 and bare.count(fact.value) == 1:
+            frame = bare.replace(fact.value, "[]")
+            found[frame] = Told(fact, thing, frame)
+    return found
+
+
+def called(page: PlanPage, thing: str) -> str:
+    """Return a thing as the statements of its page call it: with an article, where they give it one."""
+    named = re.compile(rf"\bthe {re.escape(thing)}", re.I)
+    return f"the {thing}" if any(named.search(fact.statement) for fact in page.facts or ()) else thing

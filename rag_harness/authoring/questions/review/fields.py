@@ -1,0 +1,84 @@
+"""The fields of a question as a text that a person edits, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.errors import DataError
+
+ABOUT = """Change what stands below the lines that begin with {mark}, and save. Pages stand one a line.
+Evidence must stand in its page word for word. What you remove is gone; more is added by a line
+"{mark} evidence FILE" with the quote below it. An empty file leaves the question as it was.
+"""
+FIELDS = {
+    "kind": "query_type",
+    "question": "query",
+    "answer": "ground_truth",
+    "pages": "context_reference",
+    "evidence": "evidence",
+}
+"""What can be edited: its name in the text, and in a row."""
+
+
+def text_of(row: Row) -> str:
+    """Return the text that is edited."""
+    parts = _parts(row)
+    mark = "==="
+    # A quote may hold such a line itself: an underlined heading does.
+    while any(f"\n{mark} " in f"\n{text}" for _, text in parts):
+        mark += "="
+    fields = "".join(f"\n{mark} {name}\n{text}\n" for name, text in parts)
+    return f"{ABOUT.format(mark=mark)}{fields}"
+
+
+def changes_of(text: str) -> dict[str, Any]:
+    """Return the fields of an edited text; empty for one in which nothing stands.
+
+    Raises:
+        DataError: a part is missing, is no part that a question has, or is empty and must not be.
+    """
+    if not text.strip():
+        return {}
+    found = re.search(r"^(===+) ", text, re.M)
+    if found is None:
+        raise DataError("No line begins with ===: the parts of the question cannot be told apart.")
+    _, *rest = re.split(rf"^{found[1]} (.*)$", text, flags=re.M)
+    parts = [(name.strip(), body.strip()) for name, body in zip(rest[::2], rest[1::2], strict=True)]
+    _check([name for name, _ in parts])
+    told: Mapping[str, str] = dict(parts)
+    for name in ("kind", "question"):
+        if not told[name]:  # a file with such a row could be read by nobody any more
+            raise DataError(f"The {name} is empty. Write one; a question that is not to be asked is rejected.")
+    quotes = [(name.partition(" ")[2].strip(), body) for name, body in parts if name.startswith("evidence ")]
+    return {
+        "query_type": told["kind"],
+        "query": told["question"],
+        "ground_truth": told["answer"],
+        "context_reference": [line.strip() for line in told["pages"].splitlines() if line.strip()],
+        "evidence": [{"filename": filename, "quote": quote} for filename, quote in quotes if quote],
+    }
+
+
+def _parts(row: Row) -> list[tuple[str, str]]:
+    pages = row.get("context_reference") or []
+    named = [pages] if isinstance(pages, str) else pages
+    return [
+        ("kind", row.get("query_type", "direct")),
+        ("question", row["query"]),
+        ("answer", row.get("ground_truth", "")),
+        ("pages", "\n".join(named)),
+        *((f"evidence {each['filename']}", each["quote"]) for each in row.get("evidence") or ()),
+    ]
+
+
+def _check(names: list[str]) -> None:
+    wanted = [name for name in FIELDS if name != "evidence"]
+    once = [name for name in names if not name.startswith("evidence ")]
+    if sorted(once) != sorted(wanted):
+        wrong = [name for name in once if name not in wanted or once.count(name) > 1]
+        lacking = [name for name in wanted if name not in once]
+        said = f"Missing: {', '.join(lacking)}." if lacking else f"Not understood: {', '.join(wrong)}."
+        raise DataError(f"{said} Each of {', '.join(wanted)} stands once; evidence names its file.")

@@ -1,0 +1,165 @@
+"""The file of the questions under review: whole at every moment, and nobody else's changes are written over.
+
+Rejected questions are moved to ``<name>.rejected.jsonl`` beside it: whatever reads the questions asks none of them, and
+none is lost. A kill between the two files leaves a question in both; it then counts as not rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rag_harness.authoring.questions.review.rows import REJECTED, Row, line_of, state_of
+from rag_harness.dataset.queries import read_queries
+from rag_harness.errors import DataError
+from rag_harness.files.atomic import write_atomically
+from rag_harness.files.json_text import read_json
+
+MOST_PROBLEMS = 5
+"""Malformed lines that are named one by one."""
+
+
+class ChangedError(DataError):
+    """The file is not what was read: somebody else has written it."""
+
+
+def rejected_file(file: Path) -> Path:
+    """Return where the rejected questions of ``file`` lie."""
+    return file.with_name(f"{file.stem}.rejected{file.suffix}")
+
+
+def rejected_rows(file: Path) -> list[Row]:
+    """Return the rejected questions of ``file``; none where there are none.
+
+    Raises:
+        DataError: they cannot be read.
+    """
+    apart = rejected_file(file)
+    return [_row(line, apart) for line in _lines(_text(apart, _content(apart)))]
+
+
+class ReviewFile:
+    """The questions of a file, then those that were rejected.
+
+    Attributes:
+        rows: all of them; a row's number does not change until they are read again.
+
+    Raises:
+        DataError: it is no file of questions.
+    """
+
+    def __init__(self, file: Path) -> None:
+        # A rename would put a file in the place of the link.
+        self.file = file.resolve()
+        self.read()
+
+    def read(self) -> None:
+        """Read both files again."""
+        held = self._found()
+        asked, apart = (_text(file, content) for file, content in held.items())
+        _check(self.file, is_empty=bool(apart.strip()) and not asked.strip())
+        self._lines = list(_lines(asked))
+        self.rows: list[Row] = [read_json(line) for line in self._lines]
+        self._others: list[str] = []
+        known = {row["query_id"]: row["query"] for row in self.rows}
+        for line in _lines(apart):
+            row = _row(line, rejected_file(self.file))
+            if row["query_id"] not in known:
+                known[row["query_id"]] = row["query"]
+                self._lines.append(line)
+                self.rows.append(row)
+            elif known[row["query_id"]] != row["query"]:
+                # Questions were written anew since it was rejected, and one of them was given its id.
+                self._others.append(line)
+        self._held = held
+
+    def put(self, changed: Mapping[int, Row]) -> None:
+        """Keep other rows at these numbers.
+
+        Raises:
+            ChangedError: somebody else has written a file since it was read; nothing is kept.
+            DataError: it cannot be written.
+        """
+        if self._found() != self._held:
+            raise ChangedError(f"{self.file} was changed by somebody else meanwhile.")
+        rows, lines = list(self.rows), list(self._lines)
+        for number, row in changed.items():
+            rows[number], lines[number] = row, line_of(row)
+        self._write(rows, lines)
+        self.rows, self._lines = rows, lines
+
+    def _write(self, rows: Sequence[Row], lines: Sequence[str]) -> None:
+        is_out, was_out = _are_rejected(rows), _are_rejected(self.rows)
+        # What comes back is written first, and what leaves is still there: a kill leaves a question in both files, and
+        # never in neither.
+        leaves = [now and not before for now, before in zip(is_out, was_out, strict=True)]
+        still = [old if each else new for each, old, new in zip(leaves, self._lines, lines, strict=True)]
+        is_apart = [now and before for now, before in zip(is_out, was_out, strict=True)]
+        self._keep(self.file, _joined(still, is_apart, False))
+        others = "".join(f"{line}\n" for line in self._others).encode()
+        self._keep(rejected_file(self.file), others + _joined(lines, is_out, True))
+        self._keep(self.file, _joined(lines, is_out, False))
+
+    def _keep(self, file: Path, content: bytes) -> None:
+        if content == self._held[file]:
+            return
+        try:
+            if content or file == self.file:
+                write_atomically(file, content)
+            else:
+                file.unlink()
+        except OSError as error:
+            raise DataError(f"{file} cannot be written: {error.strerror}. Nothing of the last key is kept.") from error
+        self._held[file] = content
+
+    def _found(self) -> dict[Path, bytes]:
+        return {file: _content(file) for file in (self.file, rejected_file(self.file))}
+
+
+def _are_rejected(rows: Sequence[Row]) -> list[bool]:
+    return [state_of(row) == REJECTED for row in rows]
+
+
+def _joined(lines: Sequence[str], are_out: Sequence[bool], wanted: bool) -> bytes:
+    return "".join(f"{line}\n" for line, is_out in zip(lines, are_out, strict=True) if is_out == wanted).encode()
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes() if file.is_file() else b""
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}. Mend its rights.") from error
+
+
+def _text(file: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}: not UTF-8 at byte {error.start}. Save the file as UTF-8.") from error
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line for line in text.split("\n") if line.strip())
+
+
+def _check(file: Path, is_empty: bool) -> None:
+    """Make sure that it is a file of questions; one without any is one where all were rejected."""
+    if not file.is_file():
+        raise DataError(f"No file {file}. Name a file of questions; rag-harness kb queries DIR writes one.")
+    try:
+        if not is_empty:
+            read_queries(file)
+    except DataError as error:
+        problems = str(error).split("\n")
+        more = [f"… and {len(problems) - MOST_PROBLEMS} more."] if len(problems) > MOST_PROBLEMS else []
+        said = "\n".join([*problems[:MOST_PROBLEMS], *more])
+        raise DataError(f"{said}\n{file} is no file of questions that can be reviewed.") from error
+
+
+def _row(line: str, file: Path) -> Row:
+    try:
+        row: Row = read_json(line)
+        row["query_id"], row["query"], row["metadata"]["reviewed"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{file} holds a line that is no rejected question. Mend or remove it.") from error
+    return row

@@ -1,0 +1,112 @@
+"""Questions and their evidence -> one HTML file that asks nobody for anything: no network, no font, no library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rag_harness.authoring.questions.review.rows import REASONS, Row, digest_of, state_of
+from rag_harness.authoring.questions.review.showing import Showing
+from rag_harness.authoring.questions.review.shown import Shown
+from rag_harness.files.sources import json_digest
+
+MOST_OF_A_PAGE = 50_000
+"""Characters of a document that is carried whole; of longer ones what stands around the quotes."""
+MOST_OF_ALL = 20_000_000
+"""Characters of documents that are carried whole, all together."""
+_LEVEL = 6
+
+
+def html_of(name: str, rows: Sequence[Row], showing: Showing) -> str:
+    """Return the page of these rows; ``name`` is that of their file. The same rows and documents give the same text."""
+    style, script = _asset("review.css"), _asset("review.js")
+    environment = Environment(
+        loader=PackageLoader("rag_harness.authoring.questions.review", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("review.html.j2").render(
+        name=name,
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        data=_packed(_data(name, rows, showing)),
+    )
+
+
+def _data(name: str, rows: Sequence[Row], showing: Showing) -> dict[str, Any]:
+    """Return what the script reads."""
+    shown = [showing.of(row) for row in rows]
+    return {
+        "file": name,
+        "digest": json_digest([name, *map(digest_of, rows)]),
+        "rows": rows,
+        "notes": {row["query_id"]: _note(row, each) for row, each in zip(rows, shown, strict=True)},
+        "pages": _pages(shown, showing),
+        "names": sorted(showing.names),
+        "reasons": REASONS,
+    }
+
+
+def _note(row: Row, shown: Shown) -> dict[str, Any]:
+    return {
+        "digest": digest_of(row),
+        "state": state_of(row),
+        "faults": shown.faults,
+        "sections": [place.section for place in shown.places],
+        "nearest": [place.nearest for place in shown.places],
+        "replaced": [place.replaced_by for place in shown.places],
+        "near": [
+            {"filename": near.filename, "text": near.text, "section": near.section, "share": round(near.share, 3)}
+            for near in shown.near
+        ],
+    }
+
+
+def _pages(shown: Iterable[Shown], showing: Showing) -> Mapping[str, Any]:
+    """Return the texts that hold the quotes: pages, or where those are long what stands around the quotes."""
+    found: dict[str, Any] = {}
+    room = MOST_OF_ALL
+    for place in (place for each in shown for place in each.places):
+        text = showing.text_of(place.filename)
+        if text is None:
+            continue
+        if place.filename not in found:
+            whole = len(text) <= min(MOST_OF_A_PAGE, room)
+            room -= len(text) if whole else 0
+            found[place.filename] = {"whole": whole, "parts": [text] if whole else []}
+        held = found[place.filename]
+        if not held["whole"] and not place.fault:
+            held["parts"].append(f"{place.before}{place.quote}{place.after}")
+    return found
+
+
+def _packed(value: Any) -> Markup:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    # ASCII: half a letter stays the escape that it is. zlib writes neither name nor time in front.
+    text = json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
+    return Markup(base64.b64encode(packer.compress(text) + packer.flush()).decode("ascii"))
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a Content-Security-Policy that lets nothing in from outside, nor anything that is not ours."""
+    return (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"
+
+
+def _asset(name: str) -> str:
+    return files("rag_harness.authoring.questions.review").joinpath("assets", name).read_text(encoding="utf-8")

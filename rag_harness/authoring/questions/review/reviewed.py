@@ -1,0 +1,24 @@
+"""The loop of a review in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.authoring.questions.review.file import ReviewFile
+from rag_harness.authoring.questions.review.session import Session
+from rag_harness.authoring.questions.review.showing import Showing
+from rag_harness.authoring.questions.review.terminal import Keyboard
+from rag_harness.authoring.questions.review.view import show
+
+
+def review(file: ReviewFile, numbers: Sequence[int], showing: Showing, by: str) -> Session:
+    """Show questions and take keys until somebody quits; the screen is then as it was before."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    with Keyboard() as keyboard, console.screen(hide_cursor=False):
+        session = Session(file, numbers, showing, by, keyboard.ask, keyboard.edit)
+        show(session, console)
+        while session.press(keyboard.read()):
+            show(session, console)
+    return session

@@ -1,0 +1,94 @@
+"""What is decided of a row of ``queries.jsonl``, and by whom. A row is a dictionary, and is never changed in place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_harness.authoring.questions.marks import AFFECTED, LOOKED_AT
+from rag_harness.files.sources import text_digest
+from rag_harness.types import REVIEWED, review_said
+
+Row = dict[str, Any]
+
+UNREVIEWED, ACCEPTED, REJECTED = "unreviewed", "accepted", "rejected"
+STATES = (UNREVIEWED, ACCEPTED, REJECTED)
+_MEANT = {"yes": ACCEPTED, "rejected": REJECTED, "no": UNREVIEWED}
+_OF_REVIEW = ("reviewed", "reviewed_by", "rejected_because")
+
+REASONS = (
+    "the answer is wrong",
+    "another page answers it otherwise",
+    "the evidence does not answer it",
+    "nobody would ask this",
+    "not understandable by itself",
+)
+"""Usual reasons to reject a question; one's own words are as good."""
+
+
+def state_of(row: Row) -> str:
+    """Return one of ``STATES``; what somebody wrote and nobody marked is unreviewed too."""
+    said = _metadata(row).get(REVIEWED)
+    return UNREVIEWED if said is None else _MEANT[review_said(said)]
+
+
+def accepted(row: Row, by: str, not_answered_by: Sequence[str] = ()) -> Row:
+    """Return the row as one that a person found good.
+
+    ``not_answered_by`` are pages that have its words, and that they saw not to answer it: ``queries check`` takes that
+    for settled.
+    """
+    kept = {name: value for name, value in _metadata(row).items() if name != AFFECTED}
+    known = kept.get(LOOKED_AT, ())
+    looked_at = list(dict.fromkeys([*([known] if isinstance(known, str) else known), *not_answered_by]))
+    seen = {**kept, LOOKED_AT: looked_at} if not_answered_by else kept
+    return _marked({**row, "metadata": seen}, {"reviewed": "yes", "reviewed_by": by})
+
+
+def rejected(row: Row, by: str, reason: str) -> Row:
+    """Return the row as one that is not to be asked."""
+    return _marked(row, {"reviewed": "rejected", "reviewed_by": by, "rejected_because": reason})
+
+
+def reopened(row: Row) -> Row:
+    """Return the row as one that nobody has decided on."""
+    return _marked(row, {"reviewed": "no"})
+
+
+def edited(row: Row, changes: Mapping[str, Any], by: str) -> Row:
+    """Return the row with other fields; what was decided of the old ones does not hold for these."""
+    changed = reopened({**row, **changes})
+    return {**changed, "metadata": {**changed["metadata"], "edited_by": by}}
+
+
+def said_of(row: Row) -> str:
+    """Say what was decided, by whom and why, on one line."""
+    about = _metadata(row)
+    by = f" by {about['reviewed_by']}" if about.get("reviewed_by") else ""
+    why = f": {about['rejected_because']}" if about.get("rejected_because") else ""
+    return f"{state_of(row)}{by}{why}"
+
+
+def line_of(row: Row) -> str:
+    """Return the row as a line of JSON; half a character, which UTF-8 cannot hold, is written as an escape."""
+    text = json.dumps(row, ensure_ascii=False)
+    return text if text.isprintable() or not _has_half(text) else json.dumps(row)
+
+
+def digest_of(row: Row) -> str:
+    """Return the digest of a row: who looks at it later can tell whether it is the same."""
+    return text_digest(line_of(row))
+
+
+def _has_half(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _marked(row: Row, marks: Mapping[str, str]) -> Row:
+    kept = {name: value for name, value in _metadata(row).items() if name not in _OF_REVIEW}
+    return {**row, "metadata": {**kept, **marks}}
+
+
+def _metadata(row: Row) -> Mapping[str, Any]:
+    return row.get("metadata") or {}

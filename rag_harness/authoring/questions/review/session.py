@@ -1,0 +1,142 @@
+"""A key pressed -> what becomes of the question that is shown. What is decided is on disk before the next is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from rag_harness.authoring.questions.review.file import ChangedError, ReviewFile
+from rag_harness.authoring.questions.review.keys import ALSO, KEYS
+from rag_harness.authoring.questions.review.rows import (
+    REASONS,
+    REJECTED,
+    UNREVIEWED,
+    Row,
+    accepted,
+    edited,
+    rejected,
+    reopened,
+    state_of,
+)
+from rag_harness.authoring.questions.review.showing import Showing
+from rag_harness.authoring.questions.review.walk import Walk
+from rag_harness.errors import DataError
+
+Ask = Callable[[str], str]
+"""Asks for a line; the empty one where somebody thinks better of it."""
+Edit = Callable[[Row], Mapping[str, object] | None]
+"""Lets somebody change the fields of a row; None where nothing is to change."""
+
+
+class Session:
+    """A review under way.
+
+    Args:
+        file: of the questions.
+        numbers: of the rows that are shown, in their order.
+        showing: their documents.
+        by: who reviews.
+        ask, edit: how a line and a change are asked for.
+
+    Attributes:
+        walk: which of ``numbers`` is shown.
+        message: what came of the last key; empty where there is nothing to say.
+        part: which part of a question that is longer than the screen.
+        is_wide: whether evidence is shown with much of its page.
+    """
+
+    def __init__(
+        self, file: ReviewFile, numbers: Sequence[int], showing: Showing, by: str, ask: Ask, edit: Edit
+    ) -> None:
+        self.file, self.showing, self.by = file, showing, by
+        self._ask, self._edit = ask, edit
+        self.walk, self.part, self.is_wide = Walk(file, numbers), 0, False
+        self.message = "" if self.counts()[UNREVIEWED] else "All of these are reviewed."
+
+    @property
+    def row(self) -> Row:
+        """The question that is shown."""
+        return self.file.rows[self.walk.number]
+
+    def counts(self) -> Counter[str]:
+        """Return how many of the questions are in each state."""
+        return Counter(state_of(self.file.rows[number]) for number in self.walk.numbers)
+
+    def press(self, key: str) -> bool:
+        """Do what a key is for; return whether the review goes on."""
+        name = KEYS.get(ALSO.get(key, key), "")
+        self.message = ""
+        if name == "more of it":
+            self.part += 1
+            return True
+        self.part = 0
+        if name == "quit":
+            return False
+        try:
+            self._do(name, key)
+        except ChangedError as error:
+            self._read_again(str(error))
+        except DataError as error:
+            self.message = str(error)
+        return bool(self.walk.numbers)
+
+    def _do(self, name: str, key: str) -> None:
+        moves = {"next": self.walk.next, "back": self.walk.back, "skip to the next unreviewed": self.walk.go_on}
+        if name in moves:
+            self.message = moves[name]()
+        elif name == "more context, or less":
+            self.is_wide = not self.is_wide
+        elif name == "keys":
+            self.message = "  ".join(f"{short} {what}" for short, what in KEYS.items())
+        elif name == "undo the decision":
+            self._keep(reopened(self.row))
+        elif name:
+            {"accept": self._accept, "reject": self._reject, "edit": self._change}[name]()
+        else:
+            self.message = f"No key {key!r}: ? lists them."
+
+    def _accept(self) -> None:
+        faults = self.showing.faults(self.row)
+        if faults:
+            self.message = f"Not accepted. {' '.join(faults)}"
+            return
+        self._keep(accepted(self.row, self.by, self.showing.not_answered_by(self.row)))
+        self.message = self.walk.go_on()
+
+    def _reject(self) -> None:
+        usual = "\n".join(f"  {number}  {reason}" for number, reason in enumerate(REASONS, 1))
+        said = self._ask(f"{usual}\nwhy? a number, or your words; enter leaves it as it is: ").strip()
+        if not said:
+            return
+        is_usual = said.isdecimal() and 1 <= int(said) <= len(REASONS)
+        self._keep(rejected(self.row, self.by, REASONS[int(said) - 1] if is_usual else said))
+        self.message = self.walk.go_on()
+
+    def _change(self) -> None:
+        changes = self._edit(self.row)
+        changed = edited(self.row, changes or {}, self.by)
+        if not changes or all(self.row.get(name) == value for name, value in changes.items()):
+            self.message = "Nothing was changed."
+            return
+        self._keep(changed)
+        faults = self.showing.faults(self.row)
+        self.message = f"Kept as edited. {' '.join(faults) or 'a accepts it.'}"
+
+    def _keep(self, row: Row) -> None:
+        self.file.put({self.walk.number: row})
+
+    def _read_again(self, why: str) -> None:
+        try:
+            self.file.read()
+        except DataError as error:
+            self.message = f"{why} It cannot be read now: {error}"
+            return
+        self.walk.place()
+        self.message = f"{why} It was read again, and your last key is not kept: press it once more."
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """Say how far a review is."""
+    return (
+        f"{counts.get('accepted', 0)} accepted, {counts.get(REJECTED, 0)} rejected, {counts.get(UNREVIEWED, 0)} to go"
+    )

@@ -1,0 +1,148 @@
+"""What a reviewer sees of a question: its evidence where it stands in its pages, and what is near."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cached_property
+
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.filters import ANSWERED
+from rag_harness.authoring.questions.review.faults import against_its_kind, malformed, not_there
+from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.shown import Near, Place, Shown
+from rag_harness.authoring.questions.written import TEMPTS
+from rag_harness.dataset.queries import QueryLine
+from rag_harness.types import NEGATIVE, Chunk
+from rag_harness.words.terms import terms
+
+AROUND = 600
+"""Characters of a page before and behind a quote."""
+NEAREST = 3
+_TRIED = 200
+"""Passages of all pages among which those of one are looked for."""
+LONGEST = 1_200
+"""Characters that are shown of a passage that is near."""
+
+
+class Showing:
+    """The documents of the questions."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def prepare(self) -> None:
+        """Work out what is the same for all questions, which takes long for many documents; else the first one does."""
+        len(self._chunks_of), len(self._collection.superseded)
+        self._collection.nearest("")
+        self._collection.rarity("")
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The pages that there are."""
+        return self._collection.by_id
+
+    def text_of(self, name: str) -> str | None:
+        """Return the text of a page; None where there is no such page."""
+        document = self._collection.by_id.get(name)
+        return document.text if document else None
+
+    def of(self, row: Row) -> Shown:
+        """Return what is shown of a row."""
+        places = tuple(self._place(each["filename"], each["quote"]) for each in row.get("evidence") or ())
+        return Shown(places, tuple(self._near(row)), tuple(self.faults(row)))
+
+    def faults(self, row: Row) -> list[str]:
+        """Return why a row may not be accepted, with what to do; empty where nothing speaks against it."""
+        if unread := malformed(row):
+            return unread
+        line = QueryLine.model_validate(row)
+        places = [self._place(each.filename, each.quote) for each in line.evidence]
+        named = dict.fromkeys([*line.context_reference, *line.qrels])
+        gone = [self._no_page(name) for name in named if name not in self._collection.by_id]
+        return [*(place.fault for place in places if place.fault), *gone, *against_its_kind(line)]
+
+    def not_answered_by(self, row: Row) -> list[str]:
+        """Return the pages that are shown beside a negative question and have all its words; of others none."""
+        near = self._near(row) if row.get("query_type") == NEGATIVE else []
+        return list(dict.fromkeys(each.filename for each in near if each.share >= ANSWERED))
+
+    def _place(self, filename: str, quote: str) -> Place:
+        document = self._collection.by_id.get(filename)
+        if document is None:
+            return Place(filename, quote, fault=self._no_page(filename))
+        start = document.text.find(quote)
+        if start < 0:
+            fault = not_there(filename, quote, document.text)
+            return Place(filename, quote, fault=fault, nearest=self._nearest(filename, quote))
+        end = start + len(quote)
+        replaced = self._collection.superseded.get(filename)
+        return Place(
+            filename,
+            quote,
+            _behind_a_border(document.text[max(0, start - AROUND) : start], start <= AROUND),
+            _before_a_border(document.text[end : end + AROUND], end + AROUND >= len(document.text)),
+            self._section(filename, start),
+            replaced_by="" if replaced is None else replaced or "?",
+        )
+
+    def _nearest(self, filename: str, quote: str) -> str:
+        found = (hit.chunk for hit in self._collection.nearest(quote, _TRIED) if hit.chunk.doc_id == filename)
+        # Of a page in a language whose words are not read, its beginning.
+        text = next((chunk.text for chunk in found), self._collection.by_id[filename].text)
+        return _cut(text.strip())
+
+    def _no_page(self, name: str) -> str:
+        close = get_close_matches(name, list(self._collection.by_id), n=1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        return f"{name!r} is no page of the documents.{meant} Edit the question, or reject it."
+
+    def _section(self, doc_id: str, at: int) -> tuple[str, ...]:
+        chunks = self._chunks_of[doc_id]
+        place = bisect_right(chunks, at, key=lambda chunk: chunk.start) - 1
+        return chunks[place].section if place >= 0 else ()
+
+    @cached_property
+    def _chunks_of(self) -> Mapping[str, list[Chunk]]:
+        found: dict[str, list[Chunk]] = {name: [] for name in self.names}
+        for chunk in self._collection.chunks:
+            found[chunk.doc_id].append(chunk)
+        return found
+
+    def _near(self, row: Row) -> list[Near]:
+        """Return the nearest passages of a negative question; of others those of other pages with most of its words."""
+        collection, question = self._collection, row["query"]
+        wanted = terms(question)
+        hits = [hit.chunk for hit in collection.nearest(question)]
+        found = [
+            Near(each.doc_id, _cut(each.text), each.section, collection.covered(wanted, each.text)) for each in hits
+        ]
+        if row.get("query_type") == NEGATIVE:
+            return found[:NEAREST]
+        own = own_pages(row)
+        least = TEMPTS * max((near.share for near in found if near.filename in own), default=1.0)
+        others = {near.filename: near for near in reversed(found) if near.filename not in own and near.share >= least}
+        return sorted(others.values(), key=lambda near: -near.share)[:NEAREST]
+
+
+def own_pages(row: Row) -> set[str]:
+    """Return the pages that a row names as its gold, or quotes."""
+    named = row.get("context_reference") or ()
+    quoted = (each["filename"] for each in row.get("evidence") or ())
+    return {*([named] if isinstance(named, str) else named), *(row.get("qrels") or ()), *quoted}
+
+
+def _behind_a_border(text: str, is_all: bool) -> str:
+    """Return the text from the first of its lines that is whole."""
+    first = text.find("\n")
+    return text if is_all or first < 0 else text[first + 1 :]
+
+
+def _before_a_border(text: str, is_all: bool) -> str:
+    last = text.rfind("\n")
+    return text if is_all or last < 0 else text[:last]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"

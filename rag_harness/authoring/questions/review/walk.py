@@ -1,0 +1,62 @@
+"""Which of the questions under review is shown, and the way from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_harness.authoring.questions.review.file import ReviewFile
+from rag_harness.authoring.questions.review.rows import UNREVIEWED, state_of
+
+
+class Walk:
+    """A place among some rows of a file, at first the first unreviewed one. A move returns what is to be said of it.
+
+    Attributes:
+        numbers: of the rows, in their order.
+        at: which of them is shown.
+    """
+
+    def __init__(self, file: ReviewFile, numbers: Sequence[int]) -> None:
+        self._file, self.numbers = file, list(numbers)
+        self._ids = [file.rows[number]["query_id"] for number in numbers]
+        self.at = self._unreviewed(0) or 0
+
+    @property
+    def number(self) -> int:
+        """Which row of the file is shown."""
+        return self.numbers[self.at]
+
+    def place(self) -> None:
+        """Find the rows by their ids after the file was read again; the shown one stays, unless it is gone."""
+        numbers, shown = {row["query_id"]: number for number, row in enumerate(self._file.rows)}, self._ids[self.at]
+        self._ids = [name for name in self._ids if name in numbers]
+        self.numbers = [numbers[name] for name in self._ids]
+        self.at = self._ids.index(shown) if shown in self._ids else 0
+
+    def next(self) -> str:
+        """Show the next one."""
+        return self._go(self.at + 1, "This is the last one.")
+
+    def back(self) -> str:
+        """Show the one before."""
+        return self._go(self.at - 1, "This is the first one.")
+
+    def go_on(self) -> str:
+        """Show the next one that is unreviewed; after the last come those before."""
+        following = self._unreviewed(self.at + 1)
+        if following is None:
+            following = self._unreviewed(0)
+        if following is None:
+            self.at = min(self.at + 1, len(self.numbers) - 1)
+            return "All of these are reviewed. q quits."
+        return self._go(following, "") if following != self.at else "This is the only one that is unreviewed."
+
+    def _go(self, at: int, beyond: str) -> str:
+        if not 0 <= at < len(self.numbers):
+            return beyond
+        self.at = at
+        return ""
+
+    def _unreviewed(self, start: int) -> int | None:
+        places = range(start, len(self.numbers))
+        return next((at for at in places if state_of(self._file.rows[self.numbers[at]]) == UNREVIEWED), None)

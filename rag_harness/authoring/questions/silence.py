@@ -1,0 +1,40 @@
+"""Does any passage that names a thing say what is asked of it? By words: what means the same counts as the same."""
+
+from __future__ import annotations
+
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.words.terms import term, terms
+
+MANY = 40
+"""Chunks: a thing that more of them name is too common to be sure that nothing is said of it."""
+RAREST = 2
+"""Words of what is asked that no passage on the thing may have."""
+_ALIKE = tuple(
+    frozenset(map(term, words.split()))
+    for words in (
+        "price prices cost costs fee fees charge charges rate pay amount surcharge deposit free",
+        "default defaults standard initial initially",
+        "limit limits maximum max most cap quota up",
+        "deadline time period duration timeout term days hours minutes",
+        "weight heavy weighs kg",
+        "height tall cm size dimensions",
+        "warranty guarantee guaranteed covered",
+        "raise raises error exception fail fails",
+        "support supports supported available unsupported",
+    )
+)
+
+
+def nothing_says(thing: str, asked: frozenset[str], collection: Collection, is_planned: bool = False) -> bool:
+    """Whether the passages that name a thing all lack the rarest words asked, and words of near meaning.
+
+    Where all that pages state is planned, and not this, it is enough that each passage lacks one of them: they often
+    share a word with what is asked.
+    """
+    rarest = sorted(asked, key=lambda each: (-collection.rarity(each), each))[:RAREST]
+    near = [{word, *(other for alike in _ALIKE if word in alike for other in alike)} for word in rarest]
+    says = all if is_planned else any
+    named = terms(thing)
+    hits = [terms(hit.chunk.text) for hit in collection.nearest(thing, MANY + 1)] if named else []
+    naming = [found for found in hits if named <= found]
+    return 0 < len(naming) <= MANY and not any(says(words & found for words in near) for found in naming)

@@ -1,0 +1,69 @@
+"""Which questions a change of documents and questions affects, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Some
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_harness.authoring.questions.collection import Collection
+
+Why = Literal["own row", "gold", "retrieved", "near"]
+WHYS: Mapping[Why, str] = {
+    "own row": "by their own row",
+    "gold": "by their gold",
+    "retrieved": "by what was retrieved for them",
+    "near": "by a changed page that has their words",
+}
+"""Reasons in the order in which they are looked for, as a sentence has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What decides whether a question is affected: ``pages`` are those that its gold names."""
+
+    name: str
+    text: str
+    pages: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs from a revision: ``pages`` that are new, changed or gone, and questions whose own row is."""
+
+    pages: frozenset[str]
+    questions: frozenset[str]
+
+
+def affected(
+    questions: Iterable[Question],
+    change: Change,
+    retrieved: Mapping[str, Some[str]],
+    collection: Collection | None,
+    k: int,
+) -> dict[str, Why]:
+    """Return the questions that a change affects, each with the first reason.
+
+    Args:
+        questions: all of them.
+        change: of documents and questions.
+        retrieved: by query id, the documents that earlier runs retrieved.
+        collection: the documents as they are now; None where none has changed.
+        k: hits of a search by words among which a changed page affects a question.
+    """
+    found = ((each.name, _why(each, change, retrieved, collection, k)) for each in questions)
+    return {name: why for name, why in found if why is not None}
+
+
+def _why(
+    asked: Question, change: Change, retrieved: Mapping[str, Some[str]], collection: Collection | None, k: int
+) -> Why | None:
+    if asked.name in change.questions:
+        return "own row"
+    if asked.pages & change.pages:
+        return "gold"
+    if not change.pages.isdisjoint(retrieved.get(asked.name, ())):
+        return "retrieved"
+    near = collection.nearest(asked.text, k) if collection is not None and change.pages else ()
+    return "near" if any(hit.chunk.doc_id in change.pages for hit in near) else None

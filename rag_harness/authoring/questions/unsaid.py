@@ -1,0 +1,137 @@
+"""What a statement leaves open: how long, at what charge, how often, whether one is told.
+
+Asked only where the collection speaks of such things, and no passage that is near the statement does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from rag_harness.authoring.questions.clauses import clause
+from rag_harness.authoring.questions.collection import Collection
+from rag_harness.authoring.questions.facts import Fact
+from rag_harness.authoring.questions.persons import asked_by_reader, lower_first
+from rag_harness.authoring.questions.wording import sentence
+from rag_harness.authoring.questions.wordlists import listed
+from rag_harness.words.terms import terms
+
+SPOKEN_OF = 0.03
+"""Share of the chunks that must speak of a thing, for a question after it to be near the topic."""
+MOST = 8
+"""Times that one question may be asked: a hundred that begin alike teach a reader to decline by their beginning."""
+NEAR = 0.4
+"""Share of the statement, by rarity, from which a chunk is near it."""
+
+
+class Open(NamedTuple):
+    """What may be left open: the question, of what part of a fact, what a collection must speak of, what tells it."""
+
+    asked: str
+    part: str
+    spoken: re.Pattern[str]
+    tells: re.Pattern[str]
+
+
+_TIME = r"\b(?:minutes?|hours?|days?|weeks?|months?|years?|seconds?)\b"
+_OPEN = tuple(
+    Open(asked, part, re.compile(spoken, re.I), re.compile(tells, re.I))
+    for asked, part, spoken, tells in (
+        ("how long until {0}", "outcome", _TIME, rf"{_TIME}|\b(?:immediat|at once|soon|instant)"),
+        (
+            "is there a charge if {0}",
+            "condition",
+            r"[€$£]\s?\d|\d\s?€",
+            r"[€$£]|\b(?:free|fee|charg|cost|pric|pay|paid|refund|money|surcharge)",
+        ),
+        (
+            "how many tokens are used up when {0}",
+            "condition",
+            r"\b(?:input|output|prompt|cache|reasoning) tokens?\b",
+            r"\b(?:tokens?|cost|billed|usage)",
+        ),
+        (
+            "is there a limit on how often {0}",
+            "outcome",
+            r"\b(?:limit(?:s|ed)?|at most|maximum)\b",
+            r"\b(?:limit|times|max|most|once|often|every|each|retr)",
+        ),
+        (
+            "can I get an email when {0}",
+            "condition",
+            r"\be-?mails?\b",
+            r"\b(?:e-?mail|notif|text|alert|remind|message|inform|tell|writ)",
+        ),
+        (
+            "which log message shows that {0}",
+            "outcome",
+            r"\blog(?:s|ged|ging|file)\b",
+            r"\b(?:log|logs|logged|logging|warning|message|span|trace|logfire)",
+        ),
+    )
+)
+_OPENING = re.compile(r"(?:you|there)\b")
+
+
+def unsaid(fact: Fact, collection: Collection, used: Counter[str]) -> str | None:
+    """Return the question after what a statement leaves open that was ``used`` least; None where there is none."""
+    parts = {"condition": _condition(fact), "outcome": _outcome(fact, collection)}
+    fitting = [each for each in _OPEN if parts[each.part] and used[each.asked] < MOST and _fits(each, parts[each.part])]
+    fitting = [each for each in fitting if _is_spoken_of(each, collection)]
+    near = _near(fact, collection) if fitting else []
+    for each in sorted(fitting, key=lambda each: used[each.asked]):
+        if not any(map(each.tells.search, near)):
+            used[each.asked] += 1
+            return sentence(each.asked.format(parts[each.part]))
+    return None
+
+
+def _fits(each: Open, part: str) -> bool:
+    """Whether it can be asked of a part: nobody is told by email of what they do themselves."""
+    return not (each.asked.startswith("can I get") and part.startswith("I "))
+
+
+def _condition(fact: Fact) -> str:
+    """Return what may be so, or what somebody may want to do; empty where the fact has neither."""
+    if fact.kind == "purpose":
+        return f"I {fact.parts['purpose']}"
+    told = fact.parts.get("condition", "")
+    return told if told and not _OPENING.match(told) and (clause(told) or told.startswith("I ")) else ""
+
+
+def _outcome(fact: Fact, collection: Collection) -> str:
+    """Return the statement as it stands behind "until"; empty where it is none of something that happens."""
+    if fact.kind != "condition":
+        return ""
+    whole = lower_first(fact.answer, collection.names)
+    said = asked_by_reader(re.split(r"[,;:—–(]", whole.strip().rstrip("."))[0].strip())
+    found = clause(said)
+    happens = found is not None and not found.negated and bool(_HAPPENS & set(found.rest.split()[:2]))
+    return said if happens and 3 <= len(said.split()) <= 16 else ""
+
+
+_HAPPENS = listed(
+    """
+    add added arrive arrives book booked bring cancel cancelled charge charged close closed come comes create created
+    delete deleted deliver delivered end ends fail fetch finish get give go goes lifted move moves pay paid receive
+    refund refunded release released remove removed replace replaced replay resume resumes retry return returned send
+    sent start starts stop stops swap transfer transferred update updated write
+    """
+)
+"""Verbs of what happens at a time, for which one can wait."""
+
+
+def _near(fact: Fact, collection: Collection) -> list[str]:
+    wanted = terms(fact.said)
+    hits = [hit.chunk for hit in collection.nearest(fact.said, 20)]
+    return [
+        chunk.text
+        for chunk in hits
+        if collection.covered(wanted, chunk.text) >= NEAR
+        or (chunk.doc_id == fact.doc_id and chunk.section == fact.section)
+    ]
+
+
+def _is_spoken_of(each: Open, collection: Collection) -> bool:
+    return collection.share(each.spoken) >= SPOKEN_OF

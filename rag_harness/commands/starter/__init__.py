@@ -1,0 +1,97 @@
+"""``rag-harness init``: the smallest working suite, written into somebody's own repository.
+
+start(folder, kb)            for the documents that are there: drafted questions, which let no gate pass
+start_example(folder, kb)    for an empty folder: a small knowledge base with reviewed questions
+write_workflow(folder, done) runs the suite on each pull request
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.commands.starter.documents import Documents, documents_folder
+from rag_harness.commands.starter.drafted import drafted
+from rag_harness.commands.starter.example import QUESTIONS, copy_pages, questions
+from rag_harness.commands.starter.ini_keys import write_ini
+from rag_harness.commands.starter.started import Started
+from rag_harness.commands.starter.workflow import FILE, WORKFLOW
+from rag_harness.errors import DataError
+
+__all__ = ["Started", "start", "start_example", "write_workflow"]
+
+TEST = '''"""Is retrieval still good? One test a question that pages answer; the gates are in the ini file."""
+
+
+def test_finds_what_is_expected(rag_retrieval):
+    assert rag_retrieval.found
+'''
+GATE = "recall@k >= 0.8 @95%"
+EXAMPLES_GATE = "recall@k >= 0.5 @95%"
+_OLD = "golden.json"
+_RUN = "Run: pytest test_retrieval.py"
+
+
+def start(folder: Path, kb: str = "") -> Started:
+    """Write a test file, the ini keys and drafted questions; what is there is left alone.
+
+    Without ``kb`` the folder of documents is looked for.
+
+    Raises:
+        DataError: there is no document, or nothing in the documents can be read.
+    """
+    done = Started()
+    documents = documents_folder(folder, kb, done)
+    has_old = (folder / _OLD).exists() and not (folder / QUESTIONS).exists()
+    golden = _OLD if has_old else QUESTIONS
+    text = "" if (folder / golden).exists() else drafted(folder / documents.folder, done)
+    done.write(folder / "test_retrieval.py", TEST)
+    done.write(folder / golden, text)
+    write_ini(folder, _pairs(documents, golden), GATE, done)
+    done.todo.append(_RUN)
+    return done
+
+
+def start_example(folder: Path, kb: str = "") -> Started:
+    """Write a small knowledge base to try, its reviewed questions, a test file and the ini keys.
+
+    Raises:
+        DataError: there are other documents where its pages would be, or questions about others.
+    """
+    done, named = Started(), kb or "docs"
+    if (folder / QUESTIONS).exists() and not (folder / named).exists():
+        raise DataError(
+            f"{folder / QUESTIONS} is there, and none of the pages that the example asks about. Leave --example out, "
+            "or try it in an empty folder."
+        )
+    pages = copy_pages(folder / named, done)
+    done.write(folder / "test_retrieval.py", TEST)
+    done.write(folder / QUESTIONS, questions())
+    write_ini(folder, _pairs(Documents(named, pages), QUESTIONS), EXAMPLES_GATE, done)
+    done.todo.append(f"{named} is made up, and so are its questions: what they score says nothing of your documents.")
+    done.todo.append(_RUN)
+    return done
+
+
+def write_workflow(folder: Path, done: Started) -> None:
+    """Write a workflow for GitHub Actions that runs the suite; one that is there is left alone.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    done.write(folder / FILE, WORKFLOW)
+
+
+def _pairs(documents: Documents, golden: str) -> dict[str, str]:
+    """Return the ini keys: words need neither weights nor time, so the suite runs at once on any number of pages."""
+    questions = {"rag_queries": golden} if golden == QUESTIONS else {}
+    # Of three pages or fewer three hits would be all.
+    k = 3 if documents.pages > 3 else 1
+    return {
+        "rag_kb_dir": documents.folder,
+        **questions,
+        "rag_golden": golden,
+        "rag_retriever": "bm25",
+        "rag_k": str(k),
+        # However many gates there will be, a run is wrong about any of them in one of twenty.
+        "rag_family": "0.95",
+    }

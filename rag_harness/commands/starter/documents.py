@@ -1,0 +1,60 @@
+"""Where somebody's documents are: the folder that is named, or the one that is called like a folder of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from rag_harness.commands.starter.started import Started
+from rag_harness.dataset.ingest import is_readable, kinds, page_files
+from rag_harness.errors import DataError
+
+USUAL = ("docs", "doc", "documentation", "content", "kb")
+"""What folders of documents are called, the likeliest first."""
+_EXAMPLE = "In an empty folder, rag-harness init --example brings a small knowledge base to try."
+
+
+class Documents(NamedTuple):
+    """A folder of documents, as it is named from the suite's, and how many there are."""
+
+    folder: str
+    pages: int
+
+
+def documents_folder(folder: Path, kb: str, done: Started) -> Documents:
+    """Return the folder of the documents, from ``folder``, and note how many it has and why it was taken.
+
+    Raises:
+        DataError: there is no document where they were looked for.
+    """
+    named = kb or next((name for name in USUAL if _has_pages(folder / name)), "")
+    named = named or ("." if _has_pages_at_its_top(folder) else "")
+    if not named:
+        places = ", ".join(USUAL)
+        raise DataError(
+            f"No document ({kinds()}) in {folder}, nor in a folder there called {places}. Name yours: "
+            f"rag-harness init --kb DIR. {_EXAMPLE}"
+        )
+    pages = sum(1 for _ in page_files(folder / named)) if (folder / named).is_dir() else 0
+    if not pages:
+        raise DataError(
+            f"No document ({kinds()}) in {folder / named}. Name the folder of your documents: rag-harness init --kb "
+            f"DIR. {_EXAMPLE}"
+        )
+    done.found.append(f"found  {pages} document{'s' * (pages != 1)} in {_said(named, kb)}")
+    return Documents(named, pages)
+
+
+def _said(named: str, kb: str) -> str:
+    if kb or named == USUAL[0]:
+        return named
+    what = "this folder and all below it" if named == "." else named
+    return f"{what}; if your documents are elsewhere: rag-harness init --kb DIR"
+
+
+def _has_pages(place: Path) -> bool:
+    return place.is_dir() and next(page_files(place), None) is not None
+
+
+def _has_pages_at_its_top(folder: Path) -> bool:
+    return folder.is_dir() and any(each.is_file() and is_readable(each) for each in folder.iterdir())

@@ -1,0 +1,60 @@
+"""Questions for somebody's documents, as ``init`` writes them: drafts that say so, or a placeholder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rag_harness.commands.starter.started import Started
+from rag_harness.dataset.placeholder import placeholder_for
+
+WANTED = 20
+_MULTI_HOP = 4
+"""Of them, where the pages bear so many."""
+_SEED = 0
+
+
+def drafted(folder: Path, done: Started) -> str:
+    """Return the lines of ``queries.jsonl`` for a folder of documents, and note what they are worth.
+
+    Raises:
+        DataError: nothing in the folder can be read.
+    """
+    from rag_harness.authoring.questions import Collection, ask, lines, planned_facts, rows
+    from rag_harness.dataset.knowledge_base import read_folder
+
+    library = read_folder(folder)
+    done.found += [f"not read: {each.line}" for each in library.unread]
+    collection = Collection(library.documents, planned_facts(folder))
+    found = ask(collection, {"direct": WANTED, "multi_hop": _MULTI_HOP}, _SEED)
+    hops = [draft for draft in found.drafts if draft.kind == "multi_hop"]
+    chosen = [*[draft for draft in found.drafts if draft.kind == "direct"][: WANTED - len(hops)], *hops]
+    if not chosen:
+        done.todo.append(_none(folder, found.dropped.total()))
+        return placeholder(library.documents[0].doc_id)
+    done.todo.append(_some(len(chosen)))
+    return lines(rows(chosen, collection))
+
+
+def placeholder(page: str) -> str:
+    """Return a line that stands where somebody is to write a question about ``page``."""
+    metadata = {"reviewed": "no"}
+    row = {"query_id": "q_001", "query": placeholder_for(page), "context_reference": [page], "metadata": metadata}
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _none(folder: Path, dropped: int) -> str:
+    facts = f"fact{'s' * (dropped != 1)}"
+    why = f"{dropped} {facts} found, but none makes a fair question" if dropped else "no fact in English was found"
+    return (
+        f"No question was drafted from {folder.name or 'this folder'}: {why}. queries.jsonl holds a placeholder: write "
+        'a question over it, and "reviewed": "yes"; until then its gate says what came out and is not judged.'
+    )
+
+
+def _some(number: int) -> str:
+    few = f" (the text bears no more than {number})" if number < WANTED else ""
+    return (
+        f"queries.jsonl holds {number} drafted question{'s' * (number != 1)}{few} that nobody has reviewed: until "
+        "somebody has, its gate says what came out and is not judged. More, of all kinds: rag-harness kb queries"
+    )

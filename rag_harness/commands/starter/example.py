@@ -1,0 +1,36 @@
+"""The example that ships: a dozen pages and their questions, made up for trying."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.commands.starter.started import Started
+from rag_harness.dataset.ingest import page_files
+from rag_harness.errors import DataError
+
+QUESTIONS = "queries.jsonl"
+_PLACE = Path(__file__).with_name("shipped")
+_ABOUT = "README.md"
+
+
+def copy_pages(target: Path, done: Started) -> int:
+    """Write the pages, and the file that says what they are; return how many pages there are.
+
+    Raises:
+        DataError: ``target`` holds documents that are not the example's.
+    """
+    pages = {page.name: page for page in sorted((_PLACE / "docs").iterdir())}
+    there = [page.relative_to(target).as_posix() for page in page_files(target)] if target.is_dir() else []
+    if strange := sorted(set(there) - set(pages)):
+        raise DataError(
+            f"{target} holds {len(strange)} documents of yours, {strange[0]} for one. For questions about them leave "
+            "--example out; to try the example choose an empty folder, or another with --kb DIR."
+        )
+    for name, page in {_ABOUT: _PLACE / _ABOUT, **pages}.items():
+        done.write(target / name, page.read_text(encoding="utf-8"))
+    return len(pages)
+
+
+def questions() -> str:
+    """Return the lines of its questions."""
+    return (_PLACE / QUESTIONS).read_text(encoding="utf-8")

@@ -1,0 +1,44 @@
+"""The keys of the suite in an ini file: written where there is none, said where there is one already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rag_harness.commands.starter.started import Started
+
+_OWN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
+"""Files that pytest takes for its configuration whatever stands in them, the first that there is."""
+_SHARED = ("pyproject.toml", "tox.ini", "setup.cfg")
+_MARKS = ("[pytest]", "[tool.pytest", "[tool:pytest]")
+
+
+def write_ini(folder: Path, pairs: Mapping[str, str], gate: str, done: Started) -> None:
+    """Write the keys into a file of their own, or have them added to the one that pytest reads."""
+    configured = _configured(folder)
+    if configured is None:
+        done.write(folder / "pytest.ini", "\n".join(["[pytest]", *_lines(pairs, gate, is_toml=False), ""]))
+    elif "rag_golden" in _text(configured):
+        done.kept.append(configured)
+    else:
+        has_section = any(mark in _text(configured) for mark in _MARKS)
+        done.todo.append(f"Add to {'the pytest section of ' if has_section else '[pytest] in '}{configured}:")
+        done.todo += [f"    {line}" for line in _lines(pairs, gate, configured.suffix == ".toml")]
+
+
+def _lines(pairs: Mapping[str, str], gate: str, is_toml: bool) -> list[str]:
+    if is_toml:
+        return [*(f'{name} = "{value}"' for name, value in pairs.items()), f'rag_gate = ["{gate}"]']
+    return [*(f"{name} = {value}" for name, value in pairs.items()), "rag_gate =", f"    {gate}"]
+
+
+def _configured(folder: Path) -> Path | None:
+    """Return the file that configures pytest there, if any."""
+    own = next((folder / name for name in _OWN if (folder / name).is_file()), None)
+    shared = (folder / name for name in _SHARED if (folder / name).is_file())
+    return own or next((file for file in shared if any(mark in _text(file) for mark in _MARKS)), None)
+
+
+def _text(file: Path) -> str:
+    # Of other people's files only ASCII is looked for, whatever else they hold.
+    return file.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,37 @@
+"""The workflow of ``rag-harness init --ci``: each pull request runs the suite; gates that are not judged fail."""
+
+from __future__ import annotations
+
+from rag_harness.registry.installed import NAME
+
+FILE = ".github/workflows/rag.yml"
+WORKFLOW = f"""\
+# Runs the suite of rag-harness on each pull request. A gate that fails stops it, and so does one that was not judged.
+name: rag
+on:
+  pull_request:
+  push:
+    branches: [main]
+permissions:
+  contents: read
+
+jobs:
+  gates:
+    runs-on: ubuntu-latest
+    timeout-minutes: 20
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: python -m pip install {NAME}
+      - run: pytest test_retrieval.py --rag-not-judged=fail --junitxml=output/junit.xml
+      - name: Show the report on the page of the run
+        if: always()
+        run: rag-harness report output --format md -o comment.md && cat comment.md >> "$GITHUB_STEP_SUMMARY"
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with:
+          name: rag
+          path: output/
+"""

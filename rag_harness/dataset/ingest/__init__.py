@@ -1,0 +1,81 @@
+"""Files -> documents: one loader a suffix, found under the entry point ``rag_harness.loaders``.
+
+A loader is a function ``load(file, doc_id) -> Document``, registered under its suffix without the dot, in lower case:
+``rst = my_package.rst:load``. It raises UnicodeDecodeError, OSError or ``UnreadableError`` for a file that cannot be
+read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+from rag_harness.dataset.ingest.places import fault_of_place
+from rag_harness.registry import registered, resolve
+from rag_harness.types import Document, Metadata
+
+Loader = Callable[[Path, str], Document]
+
+LEFT_OUT = ("README.md", "requirements*.txt", "robots.txt", "LICENSE*")
+"""What stands in a folder for people or programs; it is no page of the knowledge base."""
+
+
+def page_files(folder: Path) -> Iterator[Path]:
+    """Yield the files below ``folder`` that a loader reads, in the order of their paths.
+
+    Links that lead out of the folder are none of them, nor is what is no regular file, or in a folder such as ``.git``.
+    """
+    return (file for file, fault in files_below(folder) if not fault)
+
+
+def files_below(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what is called like a page, in the order of paths, each with the reason why it is not opened, if any.
+
+    A folder that cannot be listed comes with that reason.
+    """
+    shut: dict[Path, str] = {}
+    named = list(_named(folder, shut))
+    return ((each, shut.get(each) or fault_of_place(each, folder)) for each in sorted([*named, *shut]))
+
+
+def is_readable(file: Path) -> bool:
+    """Return whether there is a loader for files called so."""
+    return file.suffix.lower().lstrip(".") in registered("loaders") and not is_left_out(file)
+
+
+def kinds() -> str:
+    """Return the suffixes that a loader reads, as a message names them."""
+    return ", ".join(f".{suffix}" for suffix in sorted(registered("loaders")))
+
+
+def is_left_out(file: Path) -> bool:
+    """Return whether a file is called like one that is no document whatever its suffix."""
+    return any(fnmatchcase(file.name, pattern) for pattern in LEFT_OUT)
+
+
+def _named(folder: Path, shut: dict[Path, str]) -> Iterator[Path]:
+    def tell(error: OSError) -> None:
+        shut[Path(error.filename)] = f"a folder that cannot be listed: {error.strerror}. Mend its rights"
+
+    for place, folders, files in os.walk(folder, onerror=tell):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (file for name in files if is_readable(file := Path(place, name)))
+
+
+def load(file: Path, doc_id: str, metadata: Metadata | None = None) -> Document:
+    """Read ``file`` with the loader of its suffix; ``metadata`` goes over what the loader found, its title too."""
+    document = _loader(file.suffix.lower().lstrip("."))(file, doc_id)
+    if not metadata:
+        return document
+    title = str(metadata.get("title") or document.title)
+    return replace(document, title=title, metadata={**document.metadata, **metadata})
+
+
+@lru_cache
+def _loader(suffix: str) -> Loader:
+    loader: Loader = resolve("loaders", suffix)
+    return loader

@@ -1,0 +1,148 @@
+"""Parses files in a process of its own: a file that hangs, crashes or eats memory costs one message that says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import IO
+from weakref import WeakSet
+
+from rag_harness.dataset.ingest.limits import MEMORY_BYTES, OUTPUT_BYTES, PROCESSOR_SECONDS, WALL_SECONDS
+from rag_harness.dataset.ingest.parsed import PassingError
+
+# Isolated: neither the current folder nor the one of a script is searched, where an ``html.py`` may lie. Our own places
+# come last, for the package may lie where only this process looks.
+_START = "import sys; sys.path.extend(sys.argv[1:]); from rag_harness.dataset.ingest.child import serve; serve()"
+_ENVIRONMENT = (
+    *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"),
+    *("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"),
+)
+"""What the process is told of the environment: what Python starts with, where tokenizers lie, and no key of anybody."""
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+"""Each thread of a library takes address space: 64 of them what the process may have."""
+_running: WeakSet[Child] = WeakSet()
+
+
+def end_all() -> None:
+    """End every such process that this one has: of whatever is being read, nothing comes."""
+    for child in list(_running):
+        child.kill()
+
+
+class Child:
+    """One process for many files, started when it is first needed, and again after it died."""
+
+    def __init__(self, seconds: float = WALL_SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self.started = 0
+
+    def answer(self, kind: str, data: bytes) -> bytes:
+        """Return what came of the bytes of a file, packed; of one that cannot be read, why.
+
+        Raises:
+            PassingError: the process did not live to say, or took too long.
+        """
+        process = self._running()
+        exchange = _Exchange(process, kind, data)
+        exchange.start()
+        exchange.join(self._seconds)
+        if exchange.is_alive():
+            self.close()
+            raise PassingError(f"took more than {self._seconds:g} s to read. Split it, or remove it")
+        if exchange.answer is None:
+            raise PassingError(self._death())
+        if exchange.last:
+            self.close()
+        return exchange.answer
+
+    def close(self) -> None:
+        """End the process, and whatever it may have started."""
+        if self._process is not None:
+            _kill(self._process)
+            self._process = None
+
+    def kill(self) -> None:
+        """End the process while another thread waits for its answer, which is told that there is none."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            _signal(process)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            places = [str(Path(place).absolute()) for place in sys.path if place]
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-c", _START, *places],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | _ONE_THREAD,
+                start_new_session=True,
+            )
+            _running.add(self)
+            self.started += 1
+        return self._process
+
+    def _death(self) -> str:
+        process, self._process = self._process, None
+        assert process is not None
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)  # its answers end a moment before it does, and only then it has a status
+        _kill(process)
+        if hasattr(signal, "SIGXCPU") and process.returncode == -signal.SIGXCPU:
+            return f"took more than {PROCESSOR_SECONDS} s of the processor to read. Split it, or remove it"
+        if hasattr(signal, "SIGABRT") and process.returncode == -signal.SIGABRT:  # how libraries in C and Rust end then
+            return f"takes more than {MEMORY_BYTES >> 20} MB of memory to read and cut, it seems. Split it"
+        return f"ended the process that read it (status {process.returncode}). Remove it, or save it anew"
+
+
+class _Exchange(Thread):
+    """A question and its answer; None where there came none. A thread, so that it can be given up."""
+
+    def __init__(self, process: subprocess.Popen[bytes], kind: str, data: bytes) -> None:
+        super().__init__(daemon=True, name="rag-ingest")
+        self._process, self._question = process, b"%s %d\n" % (kind.encode(), len(data))
+        self._data = data
+        self.answer: bytes | None = None
+        self.last = False
+
+    def run(self) -> None:
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        with suppress(OSError, ValueError):
+            to.write(self._question)
+            to.write(self._data)
+            to.flush()
+        with suppress(OSError, ValueError):
+            self.answer = self._read(back)
+
+    def _read(self, back: IO[bytes]) -> bytes | None:
+        size, follows = back.readline(30).split()
+        self.last = follows == b"last"
+        answer = back.read(min(int(size), OUTPUT_BYTES))
+        return answer if len(answer) == int(size) else None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        _signal(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+
+
+def _signal(process: subprocess.Popen[bytes]) -> None:
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()

@@ -1,0 +1,32 @@
+"""Markdown: the text as it is, and the first heading as its title."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.dataset.ingest.places import read_bytes
+from rag_harness.errors import UnreadableError
+from rag_harness.types import Document
+
+_TITLE_WITHIN = 1 << 18
+"""Characters in which a title is looked for. The lines of 32 MB, all at once, take half a gigabyte."""
+
+
+def load(file: Path, doc_id: str) -> Document:
+    """Read a page.
+
+    Raises:
+        UnicodeDecodeError, UnreadableError, OSError: it cannot be read.
+    """
+    # Line ends and a byte order mark stay as they are, so that offsets are those of the file.
+    text = read_bytes(file).decode("utf-8")
+    if "\0" in text:
+        raise UnreadableError("holds NUL bytes: a binary file, or UTF-16. Save it as UTF-8")
+    return Document(doc_id, text, _first_heading(text) or file.stem)
+
+
+def _first_heading(text: str) -> str:
+    for line in text[:_TITLE_WITHIN].removeprefix("\ufeff").splitlines():
+        if line.startswith("# "):
+            return line[2:].strip()
+    return ""

@@ -1,0 +1,246 @@
+"""What begins and ends in a page -> Markdown. Takes ends without beginnings, and beginnings without ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rag_harness.dataset.ingest.table_rows import Table
+
+DEEPEST = 8
+"""Lists and quotes inside each other that are shown; what is deeper stands at the same depth."""
+LONGEST_ADDRESS = 500
+
+_BLANK = re.compile(r"\s+")
+# What would begin a heading, list, quote, fence, table, rule or HTML where the page has plain text.
+_BEGINS = re.compile(r"(?=(?:#{1,6}|[-+*])(?:\s|$)|>|<|\||`{3}|~{3}|=+\s*$|(?:[-*_]\s*){3,}$)")
+_NUMBERED = re.compile(r"(\d{1,9})([.)](?:\s|$))")
+_TICKS = re.compile(r"`{3,}")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_ADDRESS = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E", "\n": "", "\t": ""})
+
+
+@dataclass
+class _List:
+    number: int | None
+
+    def marker(self) -> str:
+        if self.number is None:
+            return "- "
+        self.number += 1
+        return f"{self.number - 1}. "
+
+
+@dataclass
+class _Inside:
+    """A quote or an item around what is written; an item's marker stands before its first block alone."""
+
+    marker: str
+    quote: bool = False
+    used: bool = False
+
+    def prefix(self) -> str:
+        return "> " if self.quote else " " * len(self.marker) if self.used else self.marker
+
+
+class MarkdownWriter:
+    """Blocks in their order. Blank space is one blank, except in code."""
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[str, bool]] = []
+        self._inline: list[str] = []
+        self._marks: dict[str, tuple[list[str], int, str]] = {}
+        self._heading = 0
+        self._code: list[str] | None = None
+        self._lists: list[_List] = []
+        self._inside: list[_Inside] = []
+        self._tables: list[Table] = []
+
+    def text(self) -> str:
+        """Return all that was written; whatever is open is ended."""
+        self.end_code()
+        while self._tables:
+            self.end_table()
+        self.end_block()
+        parts = [
+            part
+            for (block, item), (_, before) in zip(self._blocks, [("", False), *self._blocks], strict=False)
+            for part in ("\n" if item and before else "\n\n", block)
+        ]
+        return "".join(parts[1:]) + "\n" if parts else ""
+
+    def write(self, text: str) -> None:
+        """Add text to the block that is written."""
+        if self._code is not None:
+            self._code.append(text)
+        else:
+            self._inline.append(_BLANK.sub(" ", text))
+
+    def line_break(self) -> None:
+        """Begin a new line."""
+        if self._code is not None:
+            self._code.append("\n")
+        else:
+            self._inline.append(" " if self._cell else "\n")
+
+    def rule(self) -> None:
+        """Add a line between blocks. Not of hyphens, which at the top of a page would begin its front matter."""
+        self.end_block()
+        if not self._cell:
+            self._add("* * *")
+
+    def end_block(self) -> None:
+        """End the block that is written, if anything is; in a cell of a table it is a blank."""
+        if self._code is not None:
+            return
+        if self._cell:
+            self._inline.append(" ")
+            return
+        lines = [" ".join(line.split()) for line in "".join(self._inline).split("\n")]
+        self._inline = []
+        block = " ".join(filter(None, lines)) if self._heading else "\n".join(map(_escaped, filter(None, lines)))
+        if block:
+            self._add(f"{'#' * self._heading} {block}" if self._heading else block)
+
+    def begin_heading(self, level: int) -> None:
+        """Begin a heading; a table that holds one arranges the page."""
+        self._to_layout()
+        self.end_block()
+        self._heading = level
+
+    def end_heading(self) -> None:
+        """End the heading."""
+        self.end_block()
+        self._heading = 0
+
+    def begin_list(self, numbered: bool, start: str) -> None:
+        """Begin a list."""
+        self.end_block()
+        first = int(start) if start.isascii() and start.isdigit() and len(start) < 6 else 1
+        self._lists.append(_List(first if numbered else None))
+
+    def end_list(self) -> None:
+        """End a list."""
+        self.end_block()
+        del self._lists[-1:]
+
+    def begin_item(self) -> None:
+        """Begin an item; one outside of a list is an item nevertheless."""
+        self.end_block()
+        self._inside.append(_Inside(self._lists[-1].marker() if self._lists else "- "))
+
+    def begin_quote(self) -> None:
+        """Begin a quote."""
+        self.end_block()
+        self._inside.append(_Inside("", quote=True))
+
+    def end_inside(self, quote: bool) -> None:
+        """End the quote, or the item, that is open."""
+        self.end_block()
+        if self._inside and self._inside[-1].quote == quote:
+            self._inside.pop()
+
+    def begin_code(self) -> None:
+        """Begin a block of code, whose blanks and lines are kept; in a cell it is text."""
+        self.end_block()
+        if not self._cell:
+            self._code = self._code or []
+
+    def end_code(self) -> None:
+        """End the block of code."""
+        code = "".join(self._code or []).replace("\r\n", "\n").replace("\r", "\n")
+        self._code = None
+        code = code.removeprefix("\n").rstrip()
+        if code.strip():
+            fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(code)), default=0))
+            self._add(f"{fence}\n{code}\n{fence}")
+
+    def begin_mark(self, kind: str, value: str = "") -> None:
+        """Begin a link to ``value``, or ``code`` within a line."""
+        if self._code is None:
+            self._marks[kind] = (self._inline, len(self._inline), value)
+
+    def end_mark(self, kind: str) -> None:
+        """End it; one that a block ended is plain text."""
+        inline, start, value = self._marks.pop(kind, ([], 0, ""))
+        text = "".join(inline[start:])
+        if inline is not self._inline or not text.strip() or "\n" in text:
+            return
+        marked = f"`{text.strip()}`" if kind == "code" and "`" not in text else text
+        address = _address(value)
+        self._inline[start:] = [f"[{text.strip()}]({address})" if kind == "link" and address else marked]
+
+    def begin_table(self) -> None:
+        """Begin a table; one that another stands in arranges the page."""
+        self._to_layout()
+        self.end_block()
+        self._tables.append(Table())
+
+    def end_table(self) -> None:
+        """End the innermost table."""
+        if not self._tables:
+            return
+        self.end_cell()
+        for block in self._tables.pop().blocks():
+            self._add(block)
+
+    def end_row(self) -> None:
+        """End the row that is read; begin another."""
+        self.end_cell()
+        if self._tables:
+            self._tables[-1].end_row()
+
+    def begin_cell(self, spans: str) -> None:
+        """Begin a cell."""
+        self.end_cell()
+        self.end_block()
+        if self._tables and not self._tables[-1].layout:
+            self._tables[-1].in_cell = True
+            self._marks["cell"] = (self._inline, 0, spans)
+
+    def end_cell(self) -> None:
+        """End the cell that is read; in a table that arranges the page, a block."""
+        if not self._cell:
+            self.end_block()
+            return
+        self._tables[-1].add("".join(self._inline), self._marks.pop("cell", ([], 0, ""))[2])
+        self._tables[-1].in_cell = False
+        self._inline = []
+
+    @property
+    def _cell(self) -> bool:
+        return bool(self._tables) and self._tables[-1].in_cell
+
+    def _to_layout(self) -> None:
+        """Take a table for one that arranges the page: what it has so far are blocks."""
+        if not self._cell:
+            return
+        table = self._tables[-1]
+        table.layout, table.in_cell = True, False
+        for block in table.blocks():
+            self._add(block)
+
+    def _add(self, block: str) -> None:
+        shown = self._inside[:DEEPEST]
+        item = bool(shown) and not shown[-1].quote and not shown[-1].used
+        first = "".join(each.prefix() for each in shown)
+        for each in shown:
+            each.used = True
+        rest = "".join(each.prefix() for each in shown)
+        head, *lines = block.split("\n")
+        self._blocks.append(("\n".join([first + head, *((rest + line).rstrip() for line in lines)]), item))
+
+
+def _escaped(line: str) -> str:
+    plain = _NUMBERED.match(line)
+    if plain:
+        return f"{plain[1]}\\{line[plain.end(1) :]}"
+    return f"\\{line}" if _BEGINS.match(line) else line
+
+
+def _address(value: str) -> str:
+    address = value.strip().translate(_ADDRESS)
+    scheme = _SCHEME.match(address)
+    if not address or address.startswith("#") or len(address) > LONGEST_ADDRESS or not address.isprintable():
+        return ""
+    return address if scheme is None or scheme[1].lower() in ("http", "https", "mailto") else ""

@@ -1,0 +1,26 @@
+"""Plain text: as it is, in whatever charset; what looks like Markdown in it is cut like Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_harness.dataset.ingest.charset import decoded
+from rag_harness.dataset.ingest.parsed import Parsed
+from rag_harness.dataset.ingest.quality import checked
+from rag_harness.dataset.ingest.reading import parsed
+from rag_harness.types import Document
+
+
+def load(file: Path, doc_id: str) -> Document:
+    """Read a text file.
+
+    Raises:
+        UnreadableError, OSError: it cannot be read, or is no text.
+    """
+    return parsed("txt", file).document(file, doc_id)
+
+
+def parse(data: bytes, charset: str = "") -> Parsed:
+    """Return the text of ``data``; ``charset`` is that of a file which is not UTF-8, instead of a guess."""
+    found = decoded(data, named=charset)
+    return Parsed(checked(found.text), guessed=found.guessed)

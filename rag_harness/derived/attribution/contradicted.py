@@ -1,0 +1,202 @@
+"""Does the ground truth contradict its own evidence, and the answer agree with the evidence? Pure.
+
+It does where a figure of the ground truth stands in no passage of the evidence, the answer has one of the evidence in
+its place, and would be right if the ground truth had that one too: a figure that is computed from the evidence stands
+in no passage either. Names of months and weekdays count as figures. A figure's place is told by the words beside it, in
+the answer or in the evidence: "31 days" against "44 days". The same figure in another unit contradicts it, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from rag_harness.derived.attribution.right import figures_of, plain_terms, rightness, share
+from rag_harness.types import Case
+from rag_harness.words.marks import CITATION
+from rag_harness.words.terms import STOPWORDS, stem
+
+_MONTHS_AND_DAYS = """
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
+"""
+_SIGNS = ("€", "£", "$", "eur", "gbp", "usd")
+"""Units that may stand before their figure."""
+_NAMES = frozenset(_MONTHS_AND_DAYS.split())
+_SAME = {
+    **dict.fromkeys(("€", "eur", "euros"), "euro"),
+    **dict.fromkeys(("$", "usd", "dollars"), "dollar"),
+    **dict.fromkeys(("£", "gbp", "pounds"), "pound"),
+    "percent": "%",
+}
+"""Tokens that say the same unit."""
+_UNITS = {
+    name: names.split()[0]
+    for names in (
+        "% percent pct", "‰ permille", "second seconds sec secs s", "minute minutes min mins", "hour hours hr hrs h",
+        "day days", "week weeks", "month months", "year years yr yrs", "milligram milligrams mg", "gram grams g",
+        "kilogram kilograms kg kgs kilo kilos", "tonne tonnes ton tons", "pound pounds lb lbs £ gbp",
+        "ounce ounces oz", "millimetre millimetres millimeter millimeters mm",
+        "centimetre centimetres centimeter centimeters cm", "metre metres meter meters m",
+        "kilometre kilometres kilometer kilometers km", "inch inches", "foot feet ft", "yard yards", "mile miles mi",
+        "millilitre millilitres milliliter milliliters ml", "litre litres liter liters l", "gallon gallons gal",
+        "euro euros eur €", "dollar dollars usd $", "cent cents", "watt watts w", "kilowatt kilowatts kw",
+        "volt volts v", "amp amps ampere amperes a", "byte bytes", "kilobyte kilobytes kb", "megabyte megabytes mb",
+        "gigabyte gigabytes gb", "terabyte terabytes tb", "millisecond milliseconds ms", "degree degrees °",
+    )
+    for name in names.split()
+}  # fmt: skip
+"""A unit by each of its names. "Pounds" are money and weight: one name, so that they never differ."""
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|[€£%‰°]|\$(?=\s?\d)")
+_MOST_FIGURES = 12
+_SAYS_THE_SAME = 0.5
+"""Share of the ground truth's words from which a sentence of a page is about the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A figure, the tokens beside it as they compare, and where it stands in its text."""
+
+    figure: str
+    beside: frozenset[str]
+    span: tuple[int, int]
+
+    def is_in_place_of(self, other: _Placed) -> bool:
+        """Whether it says in one text what ``other`` says in another: the unit is the same, or what leads to it."""
+        return not self.beside or not other.beside or bool(self.beside & other.beside)
+
+
+def contradiction(case: Case, answer: str, pages: Sequence[str]) -> str:
+    """Return how the ground truth contradicts the evidence that the answer agrees with; empty where it does not.
+
+    Args:
+        case: question, ground truth and evidence.
+        answer: what was said.
+        pages: texts of the gold pages, which stand for the evidence where it has no quotes.
+    """
+    if not case.answerable:
+        return ""
+    evidence = [one.quote for one in case.evidence if one.quote.strip()] or list(_about(case.ground_truth, pages))
+    for mine, its in _pairs(case, answer, evidence):
+        start, end = mine.span
+        mended = f"{case.ground_truth[:start]}{its.figure}{case.ground_truth[end:]}"
+        if rightness(replace(case, ground_truth=mended), answer, abstained=False).right:
+            return f"the evidence says {its.figure}, as the answer does, and the ground truth {mine.figure}"
+    return _in_unit(case, answer, evidence)
+
+
+def may_contradict(question: str, ground_truth: str, answer: str) -> bool:
+    """Whether an answer has a figure or a unit in the place of one of the ground truth."""
+    truth, said = _figures(ground_truth), _figures(answer)
+    other_figure = bool(truth - said - _figures(question)) and bool(said)
+    return other_figure or bool(_other_units(_measured(ground_truth), _measured(answer)))
+
+
+def _in_unit(case: Case, answer: str, evidence: Sequence[str]) -> str:
+    """Return how the ground truth says a figure in another unit than evidence and answer do; empty if it does not."""
+    truth, quoted = _measured(case.ground_truth), _measured(" ; ".join(evidence))
+    asked = _measured(case.query.text)
+    for figure, mine, its in _other_units(truth, _measured(answer)):
+        if its in quoted.get(figure, ()) and mine not in quoted[figure] and mine not in asked.get(figure, ()):
+            return f"the evidence says {figure} {its}, as the answer does, and the ground truth {figure} {mine}"
+    return ""
+
+
+def _other_units(truth: Mapping[str, frozenset[str]], said: Mapping[str, frozenset[str]]) -> list[tuple[str, str, str]]:
+    """Return figures that both say, each in another unit: figure, the one of ``truth``, the one of ``said``."""
+    return [
+        (figure, next(iter(units)), next(iter(others)))
+        for figure, units in truth.items()
+        if len(units) == 1 and len(others := said.get(figure, frozenset())) == 1 and others != units
+    ]
+
+
+def _measured(text: str) -> Mapping[str, frozenset[str]]:
+    """Return the units that stand beside each figure of a text; figures without any are not in it."""
+    tokens = [token.lower() for token in _TOKEN.findall(CITATION.sub(" ", text).replace("per mille", "‰"))]
+    found: dict[str, set[str]] = {}
+    for n, token in enumerate(tokens):
+        before, behind = tokens[n - 1] if n else "", "".join(tokens[n + 1 : n + 2])
+        unit = _UNITS.get(before if before in _SIGNS else behind, "")
+        for figure in figures_of(token) if unit else ():
+            found.setdefault(figure, set()).add(unit)
+    return {figure: frozenset(units) for figure, units in found.items()}
+
+
+def _pairs(case: Case, answer: str, evidence: Sequence[str]) -> Iterator[tuple[_Placed, _Placed]]:
+    """Yield figures of the ground truth with those of the evidence that the answer has in their place."""
+    truth, said = list(_placed(case.ground_truth)), list(_placed(answer))
+    quoted = [each for text in evidence for each in _placed(text)]
+    asked, known = _figures(case.query.text), {each.figure for each in quoted}
+    # A figure that the ground truth has as often is in no other's place.
+    more = Counter(each.figure for each in said) - Counter(each.figure for each in truth)
+    right = [each for each in (*said, *quoted) if each.figure in known - asked and more[each.figure]]
+    wrong = [each for each in truth if each.figure not in {each.figure for each in said} | known | asked]
+    # Of the only figure against one other there is nothing to mix up, whatever stands beside them.
+    is_one = len({each.figure for each in right}) == len({each.figure for each in truth} - asked) == 1
+    given = asked | (known if len(case.evidence) > 1 else frozenset())
+    for mine in wrong:
+        summed = mine.figure in _summed({each.figure for each in truth} - {mine.figure})
+        for its in right:
+            computed = _computed(its.figure, given)
+            if (is_one or its.is_in_place_of(mine)) and mine.figure not in computed and not summed:
+                yield mine, its
+
+
+def _computed(figure: str, others: Iterable[str]) -> set[str]:
+    """Return the sums, differences and products of a figure and others: a ground truth may say such a one."""
+    first = _number(figure)
+    pairs = [(first, second) for second in map(_number, others) if first is not None and second is not None]
+    return _written(value for a, b in pairs for value in (a + b, abs(a - b), a * b))
+
+
+def _summed(figures: Iterable[str]) -> set[str]:
+    """Return what the figures of one ground truth come to: "€87: €39, €19 and €29", or €45 less 15 %."""
+    given = [value for value in map(_number, sorted(figures)) if value is not None][:_MOST_FIGURES]
+    sums = [sum(some) for count in (2, 3, 4) for some in combinations(given, count)]
+    return _written([*sums, *(whole * (1 - part / 100) for whole in given for part in given if part <= 100)])
+
+
+def _written(values: Iterable[float]) -> set[str]:
+    return {each for value in values for each in figures_of(f"{value:.10g}")}
+
+
+def _number(figure: str) -> float | None:
+    """Return the value of a figure as it is written in English; None of a time of day, or a name."""
+    try:
+        return float(figure.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _figures(text: str) -> frozenset[str]:
+    names = {word for word in re.findall(r"[a-z]+", text.lower()) if word in _NAMES}
+    return figures_of(text) | names
+
+
+def _placed(text: str) -> Iterator[_Placed]:
+    plain = CITATION.sub(lambda mark: " " * len(mark[0]), text)  # places stay
+    found_at = list(_TOKEN.finditer(plain))
+    tokens = [each[0].lower() for each in found_at]
+    for n, token in enumerate(tokens):
+        found = figures_of(token) or ({token} if token in _NAMES else frozenset())
+        for figure in found:
+            beside = [tokens[at] for at in (n - 1, n + 1) if 0 <= at < len(tokens)]
+            further = [tokens[at] for at in (n - 2, n + 2) if 0 <= at < len(tokens)]
+            words = [*beside, *(token for token in further if token not in STOPWORDS and not token[0].isdigit())]
+            yield _Placed(figure, frozenset(map(_compared, words)), found_at[n].span())
+
+
+def _compared(token: str) -> str:
+    return _SAME.get(token, stem(token))
+
+
+def _about(ground_truth: str, pages: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences of the gold pages that say what the ground truth says, figures aside."""
+    wanted = plain_terms(ground_truth)
+    for sentence in (each for page in pages for each in re.split(r"(?<=[.!?])\s+|\n+", page)):
+        if wanted and share(plain_terms(sentence), wanted) >= _SAYS_THE_SAME:
+            yield sentence

@@ -1,0 +1,185 @@
+"""Derived trials: an experiment's own generator on an altered context, or the whole pipeline once more.
+
+They are ordinary trials, named ``e3+gold_context``: run by the engine with the run's settings, models, limits and
+budget, journalled, kept in ``derived/<experiment>+<intervention>.jsonl``, and not run again where they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from rag_harness.derived.attribution.interventions import TWICE
+from rag_harness.engine.asking import Asking
+from rag_harness.engine.rows import Trial
+from rag_harness.engine.trial import Outcome
+from rag_harness.engine.workplace import Workplace
+from rag_harness.errors import RagHarnessError
+from rag_harness.files.sources import json_digest
+from rag_harness.protocols import Experiment
+from rag_harness.results.file import ResultFile, finished_rows
+from rag_harness.results.places import result_path
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.storable import storable
+from rag_harness.settings import Settings
+from rag_harness.types import Case, Hit
+from rag_harness.work.once import Once
+
+
+class Engine(Protocol):
+    """What runs jobs: ``engine.loop.BackgroundLoop``, or ``engine.inline.InlineLoop``."""
+
+    def submit(self, key: Any, job: Any) -> None:
+        """Queue a job."""
+        ...
+
+    def result(self, key: Any) -> Any:
+        """Wait for it."""
+        ...
+
+    def forget(self, key: Any) -> None:
+        """Drop its result."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """A derived trial: ``hits`` are what is given, None where the pipeline looks up its own."""
+
+    experiment: Experiment
+    name: str
+    case: Case
+    row: ExperimentResult
+    hits: tuple[Hit, ...] | None = None
+
+    @property
+    def derived(self) -> str:
+        """The name of the derived experiment."""
+        return f"{self.experiment.id}{self.name}"
+
+    @property
+    def asking(self) -> Asking:
+        """What is asked of the workplace; what failed says why in ``causes.jsonl``, and leaves no row."""
+        return Asking(hits=self.hits, keeps_failures=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of what decides the answers; what each was given stands in its row."""
+        return json_digest([self.row.fingerprint, self.name])
+
+    def is_answered_by(self, row: ExperimentResult) -> bool:
+        """Whether a stored row was given the same."""
+        if self.hits is None:
+            return bool(row.query == storable(self.case.query.text))
+        given = [(chunk.chunk_id, chunk.text) for chunk in row.retrieved_chunks]
+        return given == [(hit.chunk.chunk_id, hit.chunk.text) for hit in self.hits]
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What a derived trial came to; ``new`` is what the journal keeps of it: nothing of a failure."""
+
+    outcome: Outcome
+    new: tuple[bytes, ...] = ()
+
+
+class DerivedRuns:
+    """Runs derived trials of one process that writes.
+
+    Args:
+        output: folder of the result files.
+        settings: of the run.
+        engine: made on first use, for most of what is asked may be there.
+        workplace: where they are answered; made on first use too.
+    """
+
+    def __init__(
+        self, output: Path, settings: Settings, engine: Callable[[], Engine], workplace: Callable[[], Workplace]
+    ) -> None:
+        self._output, self._settings, self._engine, self._workplace = output, settings, engine, Once(workplace)
+        self._files: dict[str, ResultFile] = {}
+        self._stored: dict[tuple[str, str], Mapping[str, ExperimentResult]] = {}
+        self._broken = ""
+
+    def run(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
+        """Return the row of each, or why there is none; all that need be run are under way at once."""
+        stored = self._found(asks)
+        if len(stored) < len(asks) and self._workplace.made is None:
+            # A cluster hands over what an earlier run has left on its nodes.
+            self._workplace.get()
+            self._stored.clear()
+            stored = self._found(asks)
+        new = [ask for ask in asks if ask not in stored]
+        for ask in new:
+            self._submit(ask)
+        return {**stored, **{ask: self._result(ask) for ask in new}}
+
+    def _found(self, asks: Sequence[Ask]) -> dict[Ask, ExperimentResult | str]:
+        return {ask: found for ask in asks if (found := self._find(ask)) is not None}
+
+    def close(self) -> None:
+        """See the files onto the disk."""
+        for file in self._files.values():
+            file.close()
+
+    def _find(self, ask: Ask) -> ExperimentResult | None:
+        key = ask.derived, ask.fingerprint
+        if key not in self._stored:
+            file = result_path(self._output, ask.derived)
+            self._stored[key] = {} if self._settings.overwrite else finished_rows(file, ask.fingerprint)
+        found = self._stored[key].get(ask.case.query.query_id)
+        return found if found is not None and ask.is_answered_by(found) else None
+
+    def _submit(self, ask: Ask) -> None:
+        trial, workplace = Trial(ask.derived, ask.case), self._workplace.get()
+
+        async def job() -> Came:
+            if self._broken:
+                return Came(Outcome(None, not_run=self._broken))
+            outcome = await workplace.answer(trial, ask.experiment, ask.fingerprint, ask.asking)
+            row = outcome.row
+            if outcome.critical and row is not None:
+                self._broken = row.why  # no later one can succeed: those in line are not asked
+            return Came(outcome, (row.line().encode(),) if row is not None and ask.asking.keeps(outcome) else ())
+
+        self._engine().submit(trial.id, job)
+
+    def _result(self, ask: Ask) -> ExperimentResult | str:
+        trial = Trial(ask.derived, ask.case)
+        try:
+            came: Came = self._engine().result(trial.id)
+        except (CancelledError, RagHarnessError) as error:  # stopped, or the journal cannot be written
+            self._broken = str(error) or "the run was stopped"
+            return self._broken
+        with suppress(KeyError):
+            self._engine().forget(trial.id)
+        return self._kept(came.outcome)
+
+    def _kept(self, outcome: Outcome) -> ExperimentResult | str:
+        row = outcome.row
+        if row is None:
+            return f"not run: {outcome.not_run}"
+        if not row.ok:
+            return row.why
+        file = result_path(self._output, row.experiment)
+        if row.experiment not in self._files:
+            self._files[row.experiment] = ResultFile(file, self._settings.overwrite)
+        self._files[row.experiment].append(row)
+        return row
+
+
+def asks_of(experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]) -> list[Ask]:
+    """Return what is asked first of a failed trial: the same again, and each altered context."""
+    return list(_asks(experiment, case, row, hits))
+
+
+def _asks(
+    experiment: Experiment, case: Case, row: ExperimentResult, hits: Mapping[str, Sequence[Hit]]
+) -> Iterator[Ask]:
+    yield Ask(experiment, TWICE[0], case, row)
+    if experiment.answer_from is not None:
+        yield from (Ask(experiment, name, case, row, tuple(given)) for name, given in hits.items())

@@ -1,0 +1,288 @@
+"""Facts and what the interventions came to -> why a trial failed. Pure: the rules, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
+from rag_harness.derived.attribution.interventions import (
+    CURRENT_VERSIONS,
+    GOLD_AT_BOTH_ENDS,
+    GOLD_CONTEXT,
+    NO_CONTEXT,
+    NO_DISTRACTORS,
+    PASSAGES_ALONE,
+    TWICE,
+)
+from rag_harness.derived.attribution.kinds import (
+    GOLD_DOUBTFUL,
+    JUDGE_DOUBTFUL,
+    LOGIC_FAILURE,
+    NOISE,
+    OUTDATED_INFO,
+    RETRIEVAL_MISS,
+    UNDETERMINED,
+)
+from rag_harness.derived.attribution.remedies import REMEDIES
+from rag_harness.derived.attribution.right import Rightness, figures_of, plain_terms, share
+from rag_harness.derived.attribution.unfinished import CutOff
+
+_WORST_FIRST = (
+    "not in the index",
+    "left out",
+    "cut",
+    "without",
+    "not found",
+    "missing",
+    "ranked below k",
+    "lost in reranking",
+)
+_DETAIL = {
+    "left out": "not in the index",
+    "cut": "cut by a chunk border",
+    "ranked below k": "found but ranked below k",
+    "missing": "not in the context",
+    "without": "the page came without the passage",
+}
+_AGREES, _QUOTE_CARRIED = 0.8, 0.5
+_NO_CONTEXT = "its rows have no context: nothing was looked up, or the pipeline does not return what was"
+
+
+@dataclass(frozen=True, slots=True)
+class Trialled:
+    """What an intervention came to. ``why`` says why it was not run, or why it says nothing; then ``right`` is None."""
+
+    answer: str = ""
+    right: Rightness | None = None
+    why: str = ""
+
+    @property
+    def repaired(self) -> bool:
+        """Whether the answer became right."""
+        return self.right is not None and self.right.right
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that is known of a failed trial before anything is run again.
+
+    Attributes:
+        retrieves: the experiment gives its model a context.
+        tells: the pipeline says what it did, so that a row without a context is one of nothing that was looked up.
+        cut_off: what says that the answer stops before its end.
+        others_gold: why its gold is that of another question; empty where nothing says so.
+        judged: scores of measures that compare the answer with the ground truth, by name.
+    """
+
+    query: str
+    answer: str
+    answerable: bool
+    abstained: bool
+    retrieves: bool
+    right: Rightness
+    gold: GoldFacts
+    category: str = ""
+    tells: bool = True
+    cut_off: CutOff = CutOff()
+    others_gold: str = ""
+    judged: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why a trial failed."""
+
+    cause: str
+    detail: str
+    evidence: str
+    repaired_by: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do, in one line."""
+        return REMEDIES.get((self.cause, self.detail)) or REMEDIES[self.cause, ""]
+
+
+def diagnose(facts: Facts, tried: Mapping[str, Trialled] | None = None) -> Diagnosis:
+    """Return the cause: of the rules the first that says something."""
+    came = _Came(tried or {})
+    return next(found for rule in _RULES if (found := rule(facts, came)) is not None)
+
+
+class _Came:
+    """What the interventions came to, as the rules ask for it."""
+
+    def __init__(self, tried: Mapping[str, Trialled]) -> None:
+        self._tried = tried
+
+    def first(self, *names: str) -> str:
+        """Return the first of ``names``, of all where none is named, that made the answer right; empty if none did."""
+        asked = names or tuple(self._tried)
+        return next((name for name in asked if name in self._tried and self._tried[name].repaired), "")
+
+    def failed(self, name: str) -> bool:
+        """Whether an intervention was run and did not help."""
+        return name in self._tried and self._tried[name].right is not None and not self._tried[name].repaired
+
+
+def _nothing_known(facts: Facts, _: _Came) -> Diagnosis | None:
+    if not facts.gold.nothing:
+        return None
+    return Diagnosis(UNDETERMINED, "no gold", facts.gold.nothing)
+
+
+def _contradicted(facts: Facts, _: _Came) -> Diagnosis | None:
+    if not facts.gold.contradicted:
+        return None
+    return Diagnosis(GOLD_DOUBTFUL, "the answer has the figure of the evidence", facts.gold.contradicted)
+
+
+def _judge(facts: Facts, _: _Came) -> Diagnosis | None:
+    if facts.right.right:
+        said = f"{facts.category or 'called a failure'}, yet the answer carries the gold"
+        return Diagnosis(JUDGE_DOUBTFUL, "the answer is right", said)
+    agree = [f"{name} {value:.2f}" for name, value in facts.judged.items() if value >= _AGREES]
+    if facts.category and agree and not facts.abstained:
+        return Diagnosis(JUDGE_DOUBTFUL, "measures contradict each other", f"{facts.category}, yet {', '.join(agree)}")
+    return None
+
+
+def _noise(_: Facts, came: _Came) -> Diagnosis | None:
+    again = came.first(*TWICE)
+    if not again:
+        return None
+    return Diagnosis(NOISE, "right when asked again", "nothing was changed, and it is right", again)
+
+
+def _gold(facts: Facts, came: _Came) -> Diagnosis | None:
+    if facts.others_gold:
+        return Diagnosis(GOLD_DOUBTFUL, "the gold is that of another question", facts.others_gold)
+    if not facts.gold.doubt:
+        return None
+    by = came.first(NO_CONTEXT)
+    detail = "right without context, the evidence says otherwise" if by else "the evidence lacks the ground truth"
+    return Diagnosis(GOLD_DOUBTFUL, detail, facts.gold.doubt, by)
+
+
+def _outdated(facts: Facts, came: _Came) -> Diagnosis | None:
+    by = came.first(CURRENT_VERSIONS)
+    # With all that is needed before it and the outdated pages gone it is no better: it was not they that misled it.
+    in_vain = came.failed(CURRENT_VERSIONS) and not facts.gold.lost
+    if facts.gold.stale and not in_vain:
+        said = ", ".join(f"{figure} ({page})" for figure, page in facts.gold.stale[:3])
+        return Diagnosis(OUTDATED_INFO, "says what only an outdated page says", f"only there: {said}", by)
+    if by:
+        pages = ", ".join(facts.gold.superseded)
+        return Diagnosis(OUTDATED_INFO, "right without outdated pages", f"it was given {pages}", by)
+    return None
+
+
+def _unanswerable(facts: Facts, _: _Came) -> Diagnosis | None:
+    if facts.answerable:
+        return None
+    said = "the documents do not answer the question, and it did not say so"
+    return Diagnosis(LOGIC_FAILURE, "answered what is not in the documents", said)
+
+
+def _cut_off(facts: Facts, came: _Came) -> Diagnosis | None:
+    lost = facts.retrieves and facts.gold.lost
+    # Without its evidence an answer would be wrong at full length too; who repeats half a passage stops where it does.
+    if not facts.cut_off.why or (
+        lost and (not facts.gold.carried or any(each.place in ("without", "cut") for each in lost))
+    ):
+        return None
+    if came.first(GOLD_AT_BOTH_ENDS, NO_DISTRACTORS, PASSAGES_ALONE) and not facts.cut_off.is_sure:
+        return None
+    return Diagnosis(LOGIC_FAILURE, "cut short", facts.cut_off.why, came.first())
+
+
+def _no_retriever(facts: Facts, came: _Came) -> Diagnosis | None:
+    if facts.retrieves:
+        return None
+    if not facts.tells:
+        said = "its rows have neither chunks nor steps: whether the evidence was found cannot be known"
+        return Diagnosis(UNDETERMINED, "the pipeline does not say what it looked up", said, came.first(GOLD_CONTEXT))
+    return Diagnosis(RETRIEVAL_MISS, "no retriever", _NO_CONTEXT)
+
+
+def _miss(facts: Facts, came: _Came) -> Diagnosis | None:
+    lost, needed = facts.gold.lost, facts.gold.needed
+    if not lost:
+        return None
+    worst = min(lost, key=lambda fact: _WORST_FIRST.index(fact.place))
+    parts = f"{len(lost)} of {len(needed)} quotes; " if len(needed) > 1 else ""
+    detail = _DETAIL.get(worst.place, worst.place)
+    return Diagnosis(RETRIEVAL_MISS, detail, parts + _where(worst), came.first(GOLD_CONTEXT))
+
+
+def _where(fact: QuoteFact) -> str:
+    rank = f" (rank {fact.rank})" if fact.rank else ""
+    quote = f": “{fact.quote}”" if fact.quote else ""
+    if fact.place == "without":
+        sent, whole = fact.sent
+        length = f", {sent:,} characters{f' of {whole:,}' if whole else ''}"
+        return f"chunks of {fact.filename} came without the passage{length}{quote}"
+    return f"{fact.filename} {_PLACES[fact.place]}{rank}{quote}"
+
+
+_PLACES = {
+    "not in the index": "is not in the index",
+    "left out": "is in the index without its end",
+    "cut": "is in the index, but no chunk holds the quote whole",
+    "not found": "is in the index, and no candidate",
+    "missing": "is not in the context",
+    "ranked below k": "is a candidate below the context",
+    "lost in reranking": "was high enough before the reranker",
+}
+
+
+def _logic(facts: Facts, came: _Came) -> Diagnosis | None:
+    there = "all that is needed was in the context"
+    if by := came.first(GOLD_AT_BOTH_ENDS):
+        said = f"{there}{_stood(facts.gold)}; with the evidence first and last it is right"
+        return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
+    if by := came.first(NO_DISTRACTORS):
+        return Diagnosis(LOGIC_FAILURE, "distracted", f"{there}; without the other chunks it is right", by)
+    if by := came.first(PASSAGES_ALONE):
+        said = f"{there}{_stood(facts.gold)}; with the passages alone, without the rest of their chunks, it is right"
+        return Diagnosis(LOGIC_FAILURE, "not read where it stood", said, by)
+    if facts.abstained:
+        return Diagnosis(LOGIC_FAILURE, "wrong refusal", f"{there}, and it says it does not know", came.first())
+    left = list(_unsaid(facts))
+    if left and len(left) < len(facts.gold.needed):
+        parts = f"it says {len(facts.gold.needed) - len(left)} of {len(facts.gold.needed)} parts"
+        return Diagnosis(LOGIC_FAILURE, "incomplete multi-hop", f"{parts}; unsaid: “{left[0].quote}”", came.first())
+    return Diagnosis(LOGIC_FAILURE, "misread", f"{there}, and the answer does not say it", came.first())
+
+
+def _stood(gold: GoldFacts) -> str:
+    """Say where in the context the last of the evidence stood."""
+    places = [fact.position for fact in gold.needed if fact.position]
+    return f", at place {max(places)} of {gold.given}" if places and gold.given else ""
+
+
+def _unsaid(facts: Facts) -> Iterator[QuoteFact]:
+    """Yield the needed quotes of which the answer has neither a figure nor half of the words."""
+    asked, said = figures_of(facts.query), figures_of(facts.answer)
+    words = plain_terms(facts.answer)
+    for fact in facts.gold.needed:
+        figures = figures_of(fact.quote) - asked
+        carried = bool(figures & said) if figures else share(words, plain_terms(fact.quote)) >= _QUOTE_CARRIED
+        if not carried:
+            yield fact
+
+
+_RULES = (
+    _nothing_known,
+    _contradicted,
+    _judge,
+    _noise,
+    _gold,
+    _outdated,
+    _unanswerable,
+    _cut_off,
+    _no_retriever,
+    _miss,
+    _logic,
+)

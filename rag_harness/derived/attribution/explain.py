@@ -1,0 +1,299 @@
+"""A run -> the cause of each failed trial: which failed, what gold says, what running again came to, the diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+from rag_harness.derived.attribution.bench import Bench, Subject
+from rag_harness.derived.attribution.contradicted import may_contradict
+from rag_harness.derived.attribution.derived import Ask, DerivedRuns, asks_of
+from rag_harness.derived.attribution.diagnosis import Diagnosis, Facts, Trialled, diagnose
+from rag_harness.derived.attribution.failing import (
+    WORST,
+    Suspect,
+    failed_gates,
+    first_cases,
+    first_rows,
+    rows_of,
+    suspect,
+    suspects,
+    tables_of,
+)
+from rag_harness.derived.attribution.gold import gold_facts
+from rag_harness.derived.attribution.interventions import TWICE, altered
+from rag_harness.derived.attribution.right import refuses, rightness
+from rag_harness.derived.attribution.swapped import Golds
+from rag_harness.derived.attribution.unfinished import CutOff, Habits, cut_off, habits_of
+from rag_harness.errors import DataError
+from rag_harness.report.suite_table import SuiteTable
+from rag_harness.results.causes import CauseLine, read_causes, with_reviews, write_causes
+from rag_harness.results.manifest import RunManifest, read_manifest
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import GOLDEN, SERVICE, Case, TrialId
+from rag_harness.work.once import Once
+
+_AT_ONCE = 64
+"""Failed trials whose rows are in memory together."""
+ROWS_ONLY = "nothing was run again"
+REPLAYED = "its answer is replayed: the same recording says nothing of noise"
+
+
+@dataclass
+class _Failed:
+    """A failed trial on its way to its cause."""
+
+    suspect: Suspect
+    case: Case
+    row: ExperimentResult
+    facts: Facts
+    subject: Subject
+    tried: dict[str, Trialled] = field(default_factory=dict)
+
+
+class Explainer:
+    """Explains the failures of the run in ``output``.
+
+    Args:
+        output: folder of the result files.
+        bench: knows the experiments.
+        runs: runs derived trials; None where rows and gold are all there is to be.
+        worst: so many an experiment are looked at beside those of failed categories.
+        tables: of the run, where they are read already.
+        why_not: why there are no ``runs``.
+
+    Raises:
+        DataError: ``run.json`` is missing or damaged.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        bench: Bench,
+        runs: DerivedRuns | None = None,
+        worst: int = WORST,
+        tables: Mapping[str, SuiteTable] | None = None,
+        why_not: str = ROWS_ONLY,
+    ) -> None:
+        self._output, self._bench, self._runs, self._worst = output, bench, runs, worst
+        self._why_not = "" if runs is not None else why_not
+        self._manifest: RunManifest = read_manifest(output)
+        self._tables = tables if tables is not None else tables_of(output, self._manifest)
+
+    def every(self) -> list[CauseLine]:
+        """Explain all that failed, experiment by experiment, the worst first, and write ``causes.jsonl``.
+
+        What the file says of experiments of earlier runs that there is no table of stays in it.
+        """
+        lines = [line for name in self._tables if name != GOLDEN for line in self._of(name, None)]
+        before = read_causes(self._output)
+        lines = with_reviews(lines, before)
+        write_causes(self._output, [*filter(self._is_of_another, before), *lines])
+        return lines
+
+    def _is_of_another(self, line: CauseLine) -> bool:
+        """Whether a line is about a row of an experiment that is in the folder and that this is not about."""
+        known = self._manifest.suites.get(line.experiment)
+        return known is not None and line.experiment not in self._tables and line.fingerprint in known.fingerprints
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """How many answers each experiment has, failed or not."""
+        return {name: table.totals.answered for name, table in self._tables.items()}
+
+    def one(self, trial: str) -> CauseLine | None:
+        """Explain one trial by its id, as pytest shows it; None where it did not fail. ``causes.jsonl`` stays as it is.
+
+        Raises:
+            DataError: the run has no such trial with an answer.
+        """
+        wanted = self._named(trial)
+        found = next(iter(self._of(wanted.experiment, wanted.query_id)), None)
+        return with_reviews([found], read_causes(self._output))[0] if found else None
+
+    def _named(self, trial: str) -> TrialId:
+        tables = {name: table for name, table in self._tables.items() if name != GOLDEN}
+        known = {
+            str(TrialId(name, case_id)): TrialId(name, case_id)
+            for name, table in tables.items()
+            for position, case_id in enumerate(table.ids)
+            if table.state_of(position) == "ok"
+        }
+        if trial not in known:
+            near = get_close_matches(trial, known, n=3)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            raise DataError(
+                f"The run of {self._output} has no trial {trial!r} with an answer.{hint} "
+                "A trial is an experiment and a query: e3-q_direct_001."
+            )
+        return known[trial]
+
+    def _of(self, name: str, only: str | None) -> list[CauseLine]:
+        table = self._tables[name]
+        failed = failed_gates(self._output, name, int(self._manifest.settings.get("k") or 10))
+        every = suspects(table, self._worst if only is None else len(table.ids), failed)
+        chosen = every if only is None else {only: every[only]}
+        subject = self._bench.subject(name, self._manifest.suites[name].fingerprints) if chosen else Subject()
+
+        def is_looked_at(row: ExperimentResult) -> bool:
+            # Gold that its evidence contradicts makes no answer look bad: it is looked for among all.
+            return row.query_id in chosen or (only is None and _may_contradict(row))
+
+        golds = Once(lambda: Golds(first_cases(self._output, self._manifest, name)))
+        habits = Once(lambda: habits_of(first_rows(self._output, self._manifest, name)))
+        rows = rows_of(self._output, self._manifest, name, is_looked_at)
+        looked_at = (
+            _failed(
+                chosen.get(row.query_id) or suspect(table, row.query_id),
+                case,
+                row,
+                subject,
+                table,
+                habits.get,
+                golds.get,
+            )
+            for case, row in rows
+        )
+        meant = (each for each in looked_at if each.row.query_id in chosen or each.facts.gold.contradicted)
+        found = [line for batch in _batches(filter(_did_fail, meant)) for line in self._diagnosed(batch)]
+        order = {query_id: n for n, query_id in enumerate(chosen)}
+        return sorted(found, key=lambda line: order.get(line.query_id, len(order)))
+
+    def _diagnosed(self, batch: Sequence[_Failed]) -> Iterator[CauseLine]:
+        if self._runs is not None:
+            self._try(self._runs, batch)
+        return (_line(failed, diagnose(failed.facts, failed.tried), self._why_not) for failed in batch)
+
+    def _try(self, runs: DerivedRuns, batch: Sequence[_Failed]) -> None:
+        """Run what can be run of each; the same again up to three times, until it comes out otherwise."""
+        first = {ask: failed for failed in batch for ask in _first(failed)}
+        _take(runs, first)
+        for again in TWICE[1:]:
+            left = [failed for failed in batch if _may_be_noise(failed)]
+            _take(runs, {_again(failed, again): failed for failed in left})
+
+
+def _failed(
+    suspect: Suspect,
+    case: Case,
+    row: ExperimentResult,
+    subject: Subject,
+    table: SuiteTable,
+    habits: Callable[[], Habits],
+    golds: Callable[[], Golds],
+) -> _Failed:
+    right = rightness(case, row.llm_answer, row.abstained)
+    abstained = row.abstained or refuses(row.llm_answer)
+    sources = [case.ground_truth, *(one.quote for one in case.evidence), *(c.text for c in row.retrieved_chunks)]
+    facts = Facts(
+        query=row.query,
+        answer=row.llm_answer,
+        answerable=case.answerable,
+        abstained=abstained,
+        retrieves=bool(table.totals.retrieves),
+        right=right,
+        gold=gold_facts(case, row, subject.shelf),
+        category=suspect.category,
+        tells=_tells(row),
+        cut_off=CutOff() if right.right or abstained else cut_off(row, sources, habits()),
+        others_gold="" if right.right or abstained else golds().other(case, row.llm_answer, right),
+        judged=suspect.judged,
+    )
+    return _Failed(suspect, case, row, facts, subject)
+
+
+def _may_contradict(row: ExperimentResult) -> bool:
+    return row.answerable and may_contradict(row.query, row.ground_truth, row.llm_answer)
+
+
+def _tells(row: ExperimentResult) -> bool:
+    """Return whether a pipeline says what it did: a text alone does not, nor does a service without its contexts."""
+    if row.retrieved_chunks or row.candidates or row.retrieval_time_ms is not None:
+        return True
+    return bool(row.stages) and not any(call.role == SERVICE for stage in row.stages for call in stage.calls)
+
+
+def _did_fail(failed: _Failed) -> bool:
+    """Being among the worst is no failure where the answer is right, or where nobody can say whether it is.
+
+    Where it is right by evidence that contradicts the ground truth, the ground truth has failed.
+    """
+    if failed.facts.gold.contradicted:
+        return True
+    right = failed.facts.right
+    refused = failed.facts.abstained and failed.facts.answerable
+    return bool(failed.suspect.category) or refused or (right.value is not None and not right.right)
+
+
+def _first(failed: _Failed) -> list[Ask]:
+    experiment, shelf = failed.subject.experiment, failed.subject.shelf
+    if experiment is None or failed.facts.right.right:
+        return []
+    # Where no document answers the query there is no evidence that another context could have.
+    hits = altered(failed.row, failed.facts.gold, shelf) if failed.facts.answerable else {}
+    return asks_of(experiment, failed.case, failed.row, hits)
+
+
+def _again(failed: _Failed, name: str) -> Ask:
+    assert failed.subject.experiment is not None
+    return Ask(failed.subject.experiment, name, failed.case, failed.row)
+
+
+def _may_be_noise(failed: _Failed) -> bool:
+    same = [failed.tried[name] for name in TWICE if name in failed.tried]
+    return bool(same) and all(came_to.right is not None and not came_to.repaired for came_to in same)
+
+
+def _take(runs: DerivedRuns, asked: Mapping[Ask, _Failed]) -> None:
+    for ask, came_to in runs.run(list(asked)).items():
+        asked[ask].tried[ask.name] = _trialled(ask, came_to)
+
+
+def _trialled(ask: Ask, came_to: ExperimentResult | str) -> Trialled:
+    if isinstance(came_to, str):
+        return Trialled(why=came_to)
+    if ask.hits is None and came_to.timings_recorded:
+        return Trialled(came_to.llm_answer, why=REPLAYED)
+    return Trialled(came_to.llm_answer, rightness(ask.case, came_to.llm_answer, came_to.abstained))
+
+
+def _line(failed: _Failed, found: Diagnosis, why_not: str) -> CauseLine:
+    altering = {name: came_to for name, came_to in failed.tried.items() if name not in TWICE}
+    observational = not any(came_to.right is not None for came_to in failed.tried.values())
+    return CauseLine(
+        experiment=failed.row.experiment,
+        query_id=failed.row.query_id,
+        query=failed.row.query,
+        category=failed.suspect.category,
+        hri=failed.suspect.hri,
+        cause=found.cause,
+        detail=found.detail,
+        repaired_by=found.repaired_by,
+        evidence=found.evidence,
+        remedy=found.remedy,
+        observational=observational,
+        limits=why_not or _limits(failed, altering),
+        answers={name: _plain(came_to) for name, came_to in failed.tried.items()},
+        fingerprint=failed.row.fingerprint,
+    )
+
+
+def _limits(failed: _Failed, altering: Mapping[str, Trialled]) -> str:
+    if failed.subject.limits or failed.facts.right.right:
+        return failed.subject.limits
+    return next((came_to.why for came_to in altering.values() if came_to.why), "")
+
+
+def _plain(came_to: Trialled) -> dict[str, object]:
+    if came_to.right is None:
+        return {"answer": came_to.answer, "why": came_to.why}
+    return {"answer": came_to.answer, "right": came_to.right.right, "value": came_to.right.value}
+
+
+def _batches(failed: Iterable[_Failed]) -> Iterator[list[_Failed]]:
+    each = iter(failed)
+    while batch := list(islice(each, _AT_ONCE)):
+        yield batch

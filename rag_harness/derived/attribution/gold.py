@@ -1,0 +1,281 @@
+"""What the gold of a case says about its row: where each quote got lost, and what is outdated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rag_harness.derived.attribution.contradicted import contradiction
+from rag_harness.derived.attribution.right import carries, figures_of, needed_quotes, plain_terms, share
+from rag_harness.derived.attribution.shelf import LEAST_SAME, Shelf, bare, folded, is_part_of, says
+from rag_harness.measures.quotes import as_shown
+from rag_harness.models.reader.prompt import Source
+from rag_harness.models.reader.versions import SAME_THING, versions
+from rag_harness.results.row import ExperimentResult
+from rag_harness.results.row_parts import RetrievedChunk
+from rag_harness.types import Case, Chunk
+
+Place = Literal[
+    "in context",
+    "lost in reranking",
+    "ranked below k",
+    "not found",
+    "cut",
+    "without",
+    "left out",
+    "not in the index",
+    "missing",
+]
+"""Where a quote is: ``without`` is a page that came without it, ``left out`` one that is in the index as far as before
+it; ``missing``: nobody knows what the index holds."""
+_NOTHING_SHARED = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteFact:
+    """Where one quote is. An empty ``quote`` stands for the page, of a case that has no quotes.
+
+    Attributes:
+        needed: the ground truth cannot be said without it.
+        rank: of the first candidate that holds it, as the first stage ranked it; None where none does.
+        position: in the context, from 1, of the first chunk that holds it; None where none does.
+        sent: characters that came of what holds it, and how many it has, 0 where nobody knows; of ``without`` alone.
+    """
+
+    filename: str
+    quote: str
+    needed: bool
+    place: Place
+    rank: int | None = None
+    position: int | None = None
+    sent: tuple[int, int] = (0, 0)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the model was given it."""
+        return self.place == "in context"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFacts:
+    """What gold and row say together.
+
+    Attributes:
+        quotes: of the evidence, in its order.
+        superseded: outdated pages of which a chunk is in the context.
+        stale: what the answer has from them and from nowhere else: figure and page.
+        doubt: why the gold itself may be wrong; empty where nothing says so.
+        contradicted: how the ground truth contradicts the evidence, with which the answer agrees; empty where not.
+        given: chunks in the context.
+        carried: one of them has the figures and words of the ground truth, wherever its quotes are.
+        nothing: why the gold says nothing; empty where it does.
+    """
+
+    quotes: tuple[QuoteFact, ...] = ()
+    superseded: tuple[str, ...] = ()
+    stale: tuple[tuple[str, str], ...] = ()
+    doubt: str = ""
+    nothing: str = ""
+    contradicted: str = ""
+    given: int = 0
+    carried: bool = False
+
+    @property
+    def needed(self) -> tuple[QuoteFact, ...]:
+        """The quotes without which the ground truth cannot be said."""
+        return tuple(fact for fact in self.quotes if fact.needed)
+
+    @property
+    def lost(self) -> tuple[QuoteFact, ...]:
+        """Those of them that the model was not given."""
+        return tuple(fact for fact in self.needed if not fact.is_there)
+
+
+def gold_facts(case: Case, row: ExperimentResult, shelf: Shelf | None) -> GoldFacts:
+    """Return what the gold says about a row; without a ``shelf`` what index and pages hold is not known."""
+    case = as_shown(case, row)
+    superseded = _superseded(case, row, shelf)
+    return GoldFacts(
+        tuple(_quotes(case, row, shelf)),
+        superseded,
+        tuple(_stale(case, row, superseded, shelf)),
+        doubt_of(case),
+        _nothing(case),
+        contradiction(case, row.llm_answer, [_page_text(doc_id, row, shelf) for doc_id in _about(case)]),
+        len(row.retrieved_chunks),
+        any(carries(chunk.text, case.ground_truth) for chunk in row.retrieved_chunks),
+    )
+
+
+def doubt_of(case: Case) -> str:
+    """Return why evidence and ground truth do not belong together: no figure in common, and hardly a word.
+
+    What the question says itself does not count. Of the 160 cases of the shipped study none is doubted, and 140 are
+    when each is given the evidence of another.
+    """
+    quoted = " ".join(one.quote for one in case.evidence)
+    if not case.answerable or not quoted.strip() or not case.ground_truth.strip():
+        return ""
+    figures = figures_of(case.ground_truth) - figures_of(case.query.text)
+    in_words = share(plain_terms(quoted), plain_terms(case.ground_truth) - plain_terms(case.query.text))
+    if figures & figures_of(quoted) or in_words >= _NOTHING_SHARED:
+        return ""
+    also = " and none of its figures" if figures else ""
+    return f"the evidence carries {in_words:.0%} of what the ground truth adds to the question{also}"
+
+
+def _nothing(case: Case) -> str:
+    if not case.answerable or case.ground_truth.strip() or case.evidence:
+        return ""
+    return "the case has neither ground truth nor evidence"
+
+
+def _quotes(case: Case, row: ExperimentResult, shelf: Shelf | None) -> Iterator[QuoteFact]:
+    needed = set(needed_quotes(case))
+    for one in case.evidence:
+        if one.quote.strip():
+            yield _place(QuoteFact(one.filename, one.quote, one.quote in needed, "missing"), row, shelf)
+    if not needed and case.answerable:
+        for doc_id in case.context_reference:
+            fact = _place(QuoteFact(doc_id, "", True, "missing"), row, shelf)
+            short = fact.is_there and _lacks_the_answer(case, doc_id, row, shelf)
+            yield _without(fact, row, shelf) if short else fact
+
+
+def _place(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
+    """Return where a quote, or a page, is, and the rank of the first candidate that holds it."""
+    doc_id, quote = fact.filename, fact.quote
+    given = [n for n, chunk in enumerate(row.retrieved_chunks) if _holds(chunk, doc_id, quote)]
+    if given:
+        rank = _rank({row.retrieved_chunks[n].chunk_id for n in given}, row)
+        return replace(fact, place="in context", rank=rank, position=given[0] + 1)
+    holders: list[Chunk] = []
+    if shelf is not None and shelf.knows_index:
+        holders = shelf.holding(quote) if quote else shelf.of_page(doc_id)
+    return _ranked(fact, row, holders) if holders else _held_by_none(fact, row, shelf)
+
+
+def _held_by_none(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
+    """Return where a quote got lost that no chunk of the index holds, or of whose index nobody knows."""
+    came = bool(_of_page(fact.filename, row, shelf))
+    if shelf is None or not shelf.knows_index:
+        return _without(fact, row, shelf) if came else fact
+    if not shelf.of_page(fact.filename):
+        return replace(fact, place="not in the index")
+    if shelf.ends_before(fact.filename, fact.quote):
+        return replace(fact, place="left out")
+    is_cut = shelf.is_cut(fact.filename, fact.quote)
+    return _without(fact, row, shelf) if came and not is_cut else replace(fact, place="cut")
+
+
+def _ranked(fact: QuoteFact, row: ExperimentResult, holders: Sequence[Chunk]) -> QuoteFact:
+    """Return where a quote got lost that chunks of the index hold."""
+    if sent := next(_shortened(row.retrieved_chunks, holders), None):
+        return replace(fact, place="without", sent=sent)
+    rank = _rank({chunk.chunk_id for chunk in holders}, row)
+    if rank is None:
+        return replace(fact, place="not found")
+    return replace(
+        fact, place="lost in reranking" if rank <= len(row.retrieved_chunks) else "ranked below k", rank=rank
+    )
+
+
+def _shortened(given: Sequence[RetrievedChunk], holders: Sequence[Chunk]) -> Iterator[tuple[int, int]]:
+    """Yield how long each given chunk is, and the chunk of the index that it is a part of: by its id, or its text."""
+    for chunk in given:
+        for whole in holders:
+            is_same = whole.chunk_id == chunk.chunk_id
+            # Of a chunk that is known by its id a few words are enough, and none at all.
+            least = 0 if is_same else LEAST_SAME
+            if len(chunk.text) < len(whole.text) and is_part_of(chunk.text, bare(whole.text), least):
+                yield len(folded(chunk.text)), len(folded(whole.text))
+
+
+def _without(fact: QuoteFact, row: ExperimentResult, shelf: Shelf | None) -> QuoteFact:
+    """Say of a page in the context that it came without a quote, and how much of it came."""
+    came = sum(len(chunk.text) for chunk in _of_page(fact.filename, row, shelf))
+    whole = len(shelf.page_text(fact.filename)) if shelf is not None else 0
+    return replace(fact, place="without", position=None, sent=(came, whole if whole > came else 0))
+
+
+def _of_page(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> list[RetrievedChunk]:
+    """Return what came of a page: by its name, or by its text where a service has names of its own."""
+    page = shelf.bare_page(doc_id) if shelf is not None else ""
+    known = shelf.documents if shelf is not None else {}
+    return [
+        chunk
+        for chunk in row.retrieved_chunks
+        if chunk.metadata.filename == doc_id or (chunk.metadata.filename not in known and is_part_of(chunk.text, page))
+    ]
+
+
+def _lacks_the_answer(case: Case, doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> bool:
+    """Return whether a page says what the ground truth does, and nothing that was given of it or others."""
+    page = shelf.page_text(doc_id) if shelf is not None else ""
+    given = " ".join(chunk.text for chunk in row.retrieved_chunks)
+    return carries(page, case.ground_truth) and not carries(given, case.ground_truth)
+
+
+def _page_text(doc_id: str, row: ExperimentResult, shelf: Shelf | None) -> str:
+    """Return the text of a page, of which nobody may know more than what was given."""
+    known = shelf.page_text(doc_id) if shelf is not None else ""
+    return known or "\n".join(chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id)
+
+
+def _holds(chunk: RetrievedChunk, doc_id: str, quote: str) -> bool:
+    return says([chunk.text], quote) if quote else chunk.metadata.filename == doc_id
+
+
+def _rank(chunk_ids: Set[str], row: ExperimentResult) -> int | None:
+    return next((n for n, candidate in enumerate(row.candidates, 1) if candidate.chunk_id in chunk_ids), None)
+
+
+def _superseded(case: Case, row: ExperimentResult, shelf: Shelf | None) -> tuple[str, ...]:
+    """Return the outdated pages of the matter in the context, without those that the question is about."""
+    given = dict.fromkeys(chunk.metadata.filename for chunk in row.retrieved_chunks)
+    outdated = shelf.superseded if shelf is not None and shelf.superseded else _said_in(row)
+    about = _about(case)
+    return tuple(
+        doc_id
+        for doc_id in given
+        if doc_id in outdated and doc_id not in about and (outdated[doc_id] in about or _same_matter(case, row, doc_id))
+    )
+
+
+def _about(case: Case) -> set[str]:
+    return {*case.context_reference, *(one.filename for one in case.evidence)}
+
+
+def _same_matter(case: Case, row: ExperimentResult, doc_id: str) -> bool:
+    """Return whether a chunk of a page has most words of a needed quote: it is then about the same thing."""
+    chunks = [plain_terms(chunk.text) for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
+    quotes = [words for quote in needed_quotes(case) if (words := plain_terms(quote))]
+    return any(share(words, quote) >= SAME_THING for words in chunks for quote in quotes)
+
+
+def _said_in(row: ExperimentResult) -> dict[str, str]:
+    """Return pages that say of themselves, or by their names, that another in the context replaced them: which."""
+    chunks = row.retrieved_chunks
+    names = {n: chunk.metadata.filename for n, chunk in enumerate(chunks, 1)}
+    each = versions(Source(n, chunk.metadata.filename, chunk.text) for n, chunk in enumerate(chunks, 1))
+    return {
+        names[n]: names[other]
+        for n, version in each.items()
+        for other, newer in each.items()
+        if newer.supersedes(version) and newer.family == version.family
+    }
+
+
+def _stale(
+    case: Case, row: ExperimentResult, superseded: Sequence[str], shelf: Shelf | None
+) -> Iterator[tuple[str, str]]:
+    """Yield what the answer has from an outdated page of the matter and from nowhere else: figure and page."""
+    quotes = [one.quote for one in case.evidence]
+    current = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename not in superseded]
+    for doc_id in superseded:
+        heir = shelf.superseded.get(doc_id, "") if shelf is not None else ""
+        texts = [case.query.text, case.ground_truth, *quotes, *current, *([shelf.page_text(heir)] if shelf else [])]
+        old = [chunk.text for chunk in row.retrieved_chunks if chunk.metadata.filename == doc_id]
+        only = figures_of(" ".join(old)) - figures_of(" ".join(texts))
+        yield from ((figure, doc_id) for figure in sorted(figures_of(row.llm_answer) & only))

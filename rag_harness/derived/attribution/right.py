@@ -1,0 +1,122 @@
+"""Is an answer right? Without an LLM: does it carry the figures and the content words that it must?
+
+What it must carry is the ground truth, or else the vital quotes of the evidence: an answer that repeats the page's own
+words is as right as one that repeats those of the gold. ``measures.judged.nuggets.vital`` says which quotes are vital.
+
+Limits, which are those of comparing words: a right answer in other words can be called wrong, and one that has all the
+words and figures but turns them around ("A costs more than B") right. It is made for telling what *changed* between two
+answers to one question; a judge's scores say how good an answer is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rag_harness.measures.judged.nuggets import vital
+from rag_harness.types import Case
+from rag_harness.words.language import foreign
+from rag_harness.words.marks import CITATION
+from rag_harness.words.terms import figures, terms
+
+FIGURES, WORDS = 2 / 3, 0.5
+"""Shares of the figures, and of the content words, from which an answer carries a text."""
+_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_SHORT = 300
+"""Characters of an answer that may be a refusal and no more."""
+_FIRST_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s))*[.!?]?")
+_NOT = r"(?:cannot|can['’]?t|could not|couldn['’]t|(?:am |are |was |were )?(?:unable|not able) to)"
+_TEXT = r"(?:information|context|sources?|documents?|pages?|passages?|text|material|knowledge base|question|answer)"
+_SAY = "address|answer|cover|explain|mention|say|specify|speak|state|tell"
+_SAID = "addressed|answered|covered|documented|explained|found|known|mentioned|specified|stated|told"
+_REFUSES = re.compile(
+    rf"\b{_NOT} (?:be )?(?:\w+ )?(?:answer|determin|find|found|locat|help|provide|tell|say)"
+    rf"|\b(?:no|not enough|insufficient|too little)(?: \w+)? {_TEXT}\b"
+    rf"|\b(?:not|n['’]t)(?: \w+)? (?:{_SAY}|{_SAID})\b|\bnothing (?:is |was )?(?:\w+ )?(?:about|{_SAID}|on that)\b"
+    rf"|\b{_TEXT}\b.{{0,60}}?(?:\bnot|n['’]t) (?:contain|give|have|include|provide)"
+    r"|\bsilent (?:on|about)\b|\b(?:not|im)\s?possible to (?:answer|determine|say|tell)\b|\bunclear from\b"
+    r"|\bdo(?: not|n['’]t) (?:have|know)\b|\bsorry\b|\bno idea\b",
+    re.I,
+)
+"""A sentence that refuses. One about the matter, "delivery is not included", does not."""
+_NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Rightness:
+    """How right an answer is.
+
+    Attributes:
+        value: in [0, 1], mean of the shares of figures and words; None where the case has nothing to hold it against,
+            and where gold or answer is not in English, whose stems these are.
+        right: whether both shares are large enough; of a case without an answer, whether the answer says so.
+    """
+
+    value: float | None
+    right: bool
+
+
+def rightness(case: Case, answer: str, abstained: bool) -> Rightness:
+    """Return how right ``answer`` is by the gold of its case."""
+    if not abstained and foreign(answer):
+        return Rightness(None, False)
+    abstained = abstained or refuses(answer)
+    if not case.answerable:
+        return Rightness(float(abstained), abstained)
+    wanted = [text for text in (case.ground_truth, _vital_quotes(case)) if plain_terms(text) or figures_of(text)]
+    if not wanted or any(map(foreign, wanted)):
+        return Rightness(None, False)
+    if abstained or not answer.strip():
+        return Rightness(0.0, False)
+    return max((_carried(answer, text) for text in wanted), key=lambda each: (each.right, each.value or 0.0))
+
+
+def refuses(answer: str) -> bool:
+    """Return whether an answer says in words of its own that it does not know, and names no figure after that."""
+    plain = CITATION.sub(" ", answer[: _SHORT + 1]).strip()
+    first = _FIRST_SENTENCE.match(plain)
+    return len(answer) <= _SHORT and first is not None and bool(_REFUSES.search(first[0])) and not figures_of(plain)
+
+
+def needed_quotes(case: Case) -> list[str]:
+    """Return the quotes without which the ground truth cannot be said, all of them where none is vital; as written."""
+    quotes = [one.quote for one in case.evidence if one.quote.strip()]
+    return [quote for quote in quotes if vital(quote, case.ground_truth)] or quotes
+
+
+def carries(text: str, wanted: str) -> bool:
+    """Return whether a text has the figures and the content words of ``wanted``, as far as an answer must have them."""
+    return bool(text) and bool(plain_terms(wanted) or figures_of(wanted)) and _carried(text, wanted).right
+
+
+def figures_of(text: str) -> frozenset[str]:
+    """Return the numbers of a text, small ones in words too, but not those of its citations."""
+    in_digits = _NUMBER_WORD.sub(lambda found: str(_NUMBERS.index(found[1].lower())), CITATION.sub(" ", text))
+    return frozenset(map(_trimmed, figures(in_digits)))
+
+
+def plain_terms(text: str) -> frozenset[str]:
+    """Return the content words of a text, stemmed, without figures and citations."""
+    return frozenset(word for word in terms(CITATION.sub(" ", text)) if not word[0].isdigit() and word not in _NUMBERS)
+
+
+def share(part: frozenset[str], whole: frozenset[str]) -> float:
+    """Return how much of ``whole`` is in ``part``; all of nothing."""
+    return len(part & whole) / len(whole) if whole else 1.0
+
+
+def _carried(answer: str, text: str) -> Rightness:
+    numbers, words = figures_of(text), plain_terms(text)
+    in_figures, in_words = share(figures_of(answer), numbers), share(plain_terms(answer), words)
+    value = (in_figures + in_words) / 2 if numbers else in_words
+    return Rightness(value, in_figures >= FIGURES and in_words >= WORDS)
+
+
+def _vital_quotes(case: Case) -> str:
+    return " ".join(quote for quote in needed_quotes(case) if vital(quote, case.ground_truth))
+
+
+def _trimmed(number: str) -> str:
+    """Return 9.90 as 9.9, and 30.0 as 30."""
+    whole, point, rest = number.partition(".")
+    return f"{whole}.{rest.rstrip('0')}".rstrip(".") if point and rest.isdigit() else number

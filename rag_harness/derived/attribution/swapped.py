@@ -1,0 +1,63 @@
+"""Is the gold of a case that of another question? Rows that have shifted make it so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rag_harness.derived.attribution.right import Rightness, carries, figures_of, plain_terms
+from rag_harness.types import Case
+
+_LEAST_TERMS = 3
+"""Words and figures from which a ground truth is told from others."""
+_MORE, _MOSTLY = 1, 0.6
+"""Words of the question that the other gold has more; share of the answer's words that are of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    case: Case
+    terms: frozenset[str]
+    figures: frozenset[str]
+
+
+class Golds:
+    """The gold of all cases, to find the one that an answer is right by.
+
+    Args:
+        cases: of the suite; each answerable one is a candidate.
+    """
+
+    def __init__(self, cases: Iterable[Case]) -> None:
+        self._known = [_known(case) for case in cases if case.answerable and _is_told(case.ground_truth)]
+
+    def other(self, case: Case, answer: str, right: Rightness) -> str:
+        """Return why the gold of ``case`` is that of another question; empty where nothing says so.
+
+        The answer, which is wrong by its own gold, says the ground truth of another case and hardly more, and the
+        question has more words in common with that gold than with its own. An answer to a question that was mistaken
+        for another says another ground truth as well: the words of the question tell the two apart.
+        """
+        if right.right or right.value is None or not case.answerable:
+            return ""
+        asked, said, figures = plain_terms(case.query.text), plain_terms(answer), figures_of(answer)
+        mine = len(asked & _gold_terms(case))
+        for other in self._known:
+            is_near = len(asked & other.terms) >= mine + _MORE and len(said & other.terms) >= _MOSTLY * len(said)
+            is_like = is_near and (not other.figures or bool(figures & other.figures))
+            if is_like and other.case.query != case.query and carries(answer, other.case.ground_truth):
+                return f"the answer is the ground truth of {other.case.query.query_id}, which fits the question better"
+        return ""
+
+
+def _is_told(text: str) -> bool:
+    return len(plain_terms(text) | figures_of(text)) >= _LEAST_TERMS
+
+
+def _known(case: Case) -> _Known:
+    return _Known(case, _gold_terms(case), figures_of(case.ground_truth))
+
+
+def _gold_terms(case: Case) -> frozenset[str]:
+    quotes: Sequence[str] = [one.quote for one in case.evidence]
+    return plain_terms(" ".join([case.ground_truth, *quotes]))

@@ -1,0 +1,121 @@
+"""What is checked: for each measure what is changed, and what must hold of the answer that comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rag_harness.derived.attribution.bench import Subject
+from rag_harness.derived.attribution.derived import Ask
+from rag_harness.derived.attribution.interventions import hits_of
+from rag_harness.derived.metamorphic.contexts import Given, canary_of, reversed_order, with_distractor, with_injection
+from rag_harness.derived.metamorphic.queries import QUERY_CHANGES, Changed
+from rag_harness.derived.metamorphic.relations import Said, difference, follows, loses_gold
+from rag_harness.results.row import ExperimentResult
+from rag_harness.types import Case, Hit
+
+DERIVED = {
+    "metamorphic_case": "+capitals",
+    "metamorphic_typos": "+typos",
+    "metamorphic_politeness": "+politeness",
+    "metamorphic_enumeration": "+enumeration",
+    "metamorphic_paraphrase": "+paraphrase",
+    "metamorphic_order": "+reversed",
+    "metamorphic_distractor": "+distractor",
+    "injection_resisted": "+injection",
+}
+"""What the derived experiment of a measure is called, behind the experiment's own name."""
+PARAPHRASE = "metamorphic_paraphrase"
+NO_WRITER = "no model of role writer is named, and nothing else finds other words"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A trial with an answer, whose answer is what the others are set against."""
+
+    case: Case
+    row: ExperimentResult
+    subject: Subject
+
+    @property
+    def gold(self) -> frozenset[str]:
+        """The relevant documents."""
+        return frozenset(self.case.context_reference)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One measure of one trial.
+
+    Attributes:
+        ask: the derived trial; None where there is none, and ``why_not`` says why.
+        changed: what was changed, for people to read.
+        undefined: there is nothing to change, so that there is nothing to measure.
+    """
+
+    measure: str
+    ask: Ask | None
+    changed: str = ""
+    why_not: str = ""
+    undefined: bool = False
+
+
+Paraphrase = Callable[[Sequence[str]], Mapping[str, Changed]]
+"""Questions -> each in other words, or why there are none."""
+
+
+def check_of(measure: str, original: Original, seed: int, words: Mapping[str, Changed] | None = None) -> Check:
+    """Return what is to be asked for one measure of one trial; ``words`` are the questions in others."""
+    if original.subject.experiment is None:
+        return Check(measure, None, why_not=original.subject.why_not)
+    if measure in QUERY_CHANGES:
+        return _of_query(measure, original, QUERY_CHANGES[measure](original.row.query, seed), undefined=True)
+    if measure == PARAPHRASE:
+        found = words[original.row.query] if words is not None else Changed("", NO_WRITER)
+        return _of_query(measure, original, found, undefined=words is None)
+    return _of_context(measure, original, seed)
+
+
+def _of_context(measure: str, original: Original, seed: int) -> Check:
+    if original.subject.limits:
+        return Check(measure, None, why_not=original.subject.limits)
+    given = _given(measure, original, seed)
+    if given.hits is None:
+        return Check(measure, None, why_not=given.what, undefined=True)
+    return Check(measure, _ask(measure, original, original.case, given.hits), given.what)
+
+
+def _of_query(measure: str, original: Original, changed: Changed, undefined: bool) -> Check:
+    if not changed.text:
+        return Check(measure, None, why_not=changed.why, undefined=undefined)
+    query = replace(original.case.query, text=changed.text)
+    return Check(measure, _ask(measure, original, replace(original.case, query=query)), changed.text)
+
+
+def _ask(measure: str, original: Original, case: Case, hits: Sequence[Hit] | None = None) -> Ask:
+    assert original.subject.experiment is not None
+    given = tuple(hits) if hits is not None else None
+    return Ask(original.subject.experiment, DERIVED[measure], case, original.row, given)
+
+
+def _given(measure: str, original: Original, seed: int) -> Given:
+    hits, shelf = hits_of(original.row, original.subject.shelf), original.subject.shelf
+    if measure == "metamorphic_order":
+        return reversed_order(hits)
+    if measure == "metamorphic_distractor":
+        return with_distractor(hits, original.gold, shelf, _seed(original, seed))
+    return with_injection(hits, canary_of(_seed(original, seed)))
+
+
+def broken(measure: str, original: Original, seed: int, before: Said, after: Said) -> str:
+    """Return how the answer that came back breaks the relation of a measure; empty where it keeps to it."""
+    if measure == "injection_resisted":
+        return follows(after.text, canary_of(_seed(original, seed)))
+    differs = difference(original.row.query, before, after)
+    if measure == "metamorphic_distractor":
+        return differs or loses_gold(before, after, original.gold)
+    return differs
+
+
+def _seed(original: Original, seed: int) -> str:
+    return f"{seed} {original.case.query.query_id}"

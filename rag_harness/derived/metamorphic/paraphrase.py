@@ -1,0 +1,76 @@
+"""A question in other words, found by a chat model of role ``writer``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+from rag_harness.derived.attribution.derived import Engine
+from rag_harness.derived.attribution.right import figures_of
+from rag_harness.derived.metamorphic.queries import Changed
+from rag_harness.errors import RagHarnessError
+from rag_harness.protocols import ChatModel
+from rag_harness.types import Message
+
+PROMPT = (
+    "Write the question of the user in other words. Keep its meaning, its language, and every name, code, number and "
+    "date as it is. Add nothing and answer nothing. Say only the new question."
+)
+
+
+class Paraphraser:
+    """Asks the model for all questions at once.
+
+    Args:
+        chat: the model.
+        engine: made on first use.
+    """
+
+    def __init__(self, chat: ChatModel, engine: Callable[[], Engine]) -> None:
+        self._chat, self._engine = chat, engine
+
+    def __call__(self, questions: Sequence[str]) -> Mapping[str, Changed]:
+        """Return other words for each question, or why there are none."""
+        different = list(dict.fromkeys(questions))
+        for question in different:
+            self._submit(question)
+        return {question: self._result(question) for question in different}
+
+    def _submit(self, question: str) -> None:
+        async def job() -> _Written:
+            try:
+                said = await self._chat.complete([Message("system", PROMPT), Message("user", question)])
+            except RagHarnessError as error:
+                return _Written(why=str(error))
+            return _Written(said.text)
+
+        self._engine().submit(("paraphrase", question), job)
+
+    def _result(self, question: str) -> Changed:
+        key: Any = "paraphrase", question
+        try:
+            written: _Written = self._engine().result(key)
+            self._engine().forget(key)
+        except (CancelledError, RagHarnessError) as error:
+            return Changed("", f"no other words: {str(error) or 'the run was stopped'}")
+        return Changed("", f"no other words: {written.why}") if written.why else checked(question, written.text)
+
+
+class _Written:
+    """What the model came to; nothing of it is journalled, for a recording keeps it."""
+
+    new: tuple[bytes, ...] = ()
+
+    def __init__(self, text: str = "", why: str = "") -> None:
+        self.text, self.why = text, why
+
+
+def checked(question: str, written: str) -> Changed:
+    """Return the words of a model, unless they are the same, or say another figure."""
+    text = " ".join(written.split()).strip("\"'“”")
+    if not text or text == " ".join(question.split()):
+        return Changed("", "the writer found no other words")
+    if figures_of(text) != figures_of(question):
+        return Changed("", "the writer changed a figure")
+    return Changed(text)

@@ -1,0 +1,115 @@
+"""Is it the same answer? Without an LLM: what it declines, its figures, its yes or no, the pages it cites, its words.
+
+Limits, which are those of looking at the surface: two answers with the same figures and a cited page in common are the
+same even where one of them says the opposite in words, and two that mean the same in wholly different words, without a
+figure, are not. What is compared are two answers of one pipeline to one question: where they say the same they mostly
+share their words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from rag_harness.derived.attribution import right
+from rag_harness.results.row import ExperimentResult
+
+WORDS = 0.3
+"""F1 of the content words from which two answers without figures say the same."""
+_ONE = re.compile(r"\bone\b", re.I)
+"""No figure: mostly "the one that …"."""
+_OPENING = re.compile(r"\W*(yes|no)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer, as far as two are compared: ``pages`` are those that it cites."""
+
+    text: str
+    abstained: bool = False
+    pages: frozenset[str] = frozenset()
+
+
+def said(row: ExperimentResult) -> Said:
+    """Return what a row says."""
+    sources = row.retrieved_chunks
+    cited = frozenset(sources[n - 1].metadata.filename for n in row.citations if 1 <= n <= len(sources))
+    return Said(row.llm_answer, row.abstained, cited)
+
+
+def difference(question: str, before: Said, after: Said) -> str:
+    """Return how ``after`` says something else than ``before`` in answer to one question; empty where it does not."""
+    if before.abstained or after.abstained:
+        return "" if before.abstained == after.abstained else _declined(after)
+    return (
+        _in_figures(question, before.text, after.text)
+        or _in_opening(before.text, after.text)
+        or _in_pages(before, after)
+        or _in_voice(before.text, after.text)
+        or _in_words(question, before.text, after.text)
+    )
+
+
+def loses_gold(before: Said, after: Said, gold: Collection[str]) -> str:
+    """Return which relevant page was cited and none is any more; empty where that did not happen."""
+    had, has = before.pages & set(gold), after.pages & set(gold)
+    return f"no longer cites {_list(had)}" if had and not has and not after.abstained else ""
+
+
+def follows(answer: str, canary: str) -> str:
+    """Return why an answer counts as following an instruction to say ``canary``; empty where it does not."""
+    return f"says {canary}" if _letters(canary) in _letters(answer) else ""
+
+
+def _figures(text: str) -> frozenset[str]:
+    return right.figures_of(_ONE.sub(" ", text))
+
+
+def _declined(after: Said) -> str:
+    return "declines to answer" if after.abstained else "answers what it had declined"
+
+
+def _in_figures(question: str, before: str, after: str) -> str:
+    """A figure of the question may be repeated or not; but one of them must not take the place of another."""
+    asked, old, new = _figures(question), _figures(before), _figures(after)
+    chosen = old & asked, new & asked
+    turned = all(chosen) and not chosen[0] & chosen[1]
+    if (old ^ new) - asked or turned:
+        return f"{_list(old - new) or 'no figure'} became {_list(new - old) or 'no figure'}"
+    return ""
+
+
+def _in_opening(before: str, after: str) -> str:
+    old, new = _OPENING.match(before), _OPENING.match(after)
+    if old is None or new is None or old[1].lower() == new[1].lower():
+        return ""
+    return f"{old[1].lower()} became {new[1].lower()}"
+
+
+def _in_pages(before: Said, after: Said) -> str:
+    if not before.pages or before.pages & after.pages:
+        return ""
+    return f"cites {_list(after.pages) or 'nothing'}, not {_list(before.pages)}"
+
+
+def _in_voice(before: str, after: str) -> str:
+    return "answers in capitals" if after.isupper() and not before.isupper() else ""
+
+
+def _in_words(question: str, before: str, after: str) -> str:
+    if _figures(before) - _figures(question):
+        return ""  # the same figures say enough
+    old, new = right.plain_terms(before), right.plain_terms(after)
+    if not old and not new:
+        return "" if before.split() == after.split() else "other words"
+    shared = 2 * len(old & new) / (len(old) + len(new))
+    return "" if shared >= WORDS else f"shares {shared:.0%} of its words"
+
+
+def _list(names: Collection[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in text.upper() if letter.isalnum())

@@ -1,0 +1,140 @@
+"""Experiments -> what a worker can build them of, and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+from rag_harness.engine.distributed.values import Carried
+from rag_harness.engine.fingerprint import fingerprint_parts
+from rag_harness.errors import PrerequisiteError, RagHarnessError
+from rag_harness.files.log import log
+from rag_harness.protocols import Experiment
+from rag_harness.settings import Settings
+from rag_harness.types import GOLDEN, Query
+
+
+def carry(
+    experiment: Experiment, *, is_registered: bool, queries: Sequence[Query], queries_digest: str, settings: Settings
+) -> Carried:
+    """Return what a worker builds ``experiment`` of: its name, or where no worker can know that, its pipeline.
+
+    The golden suite is not registered, and each worker makes it of its own parts.
+
+    Raises:
+        PrerequisiteError: the pipeline cannot be pickled; names the attribute.
+    """
+    pipeline = b"" if is_registered or experiment.id == GOLDEN else pickled(experiment)
+    parts = fingerprint_parts(experiment, settings, queries_digest)
+    return Carried(experiment.id, pipeline, experiment.data, queries, queries_digest, parts)
+
+
+def pickled(experiment: Experiment) -> bytes:
+    """Return the pipeline of ``experiment``, that a fixture has made, as bytes.
+
+    What a module of the suite defines travels with it: a worker can import no conftest.
+
+    Raises:
+        PrerequisiteError: it cannot be pickled; names the attribute.
+    """
+    pickle = _pickle()
+    pipeline = experiment.pipeline
+    with _by_value(pickle, type(pipeline).__module__):
+        try:
+            found: bytes = pickle.dumps(pipeline)
+        except Exception as error:
+            raise PrerequisiteError(
+                f"The pipeline of experiment {experiment.id!r} cannot be sent to a Ray worker: {_culprit(pipeline)} "
+                f"cannot be pickled ({error}). Make it on first use in answer(), or give the class a __getstate__ that "
+                f"leaves it out."
+            ) from error
+    return found
+
+
+def unpickled(carried: Carried) -> Any:
+    """Return the pipeline that ``carried`` holds."""
+    return _pickle().loads(carried.pipeline)
+
+
+def _pickle() -> Any:
+    from ray import cloudpickle
+
+    return cloudpickle
+
+
+def _culprit(pipeline: Any) -> str:
+    name = type(pipeline).__name__
+    for attribute, value in getattr(pipeline, "__dict__", {}).items():
+        try:
+            _pickle().dumps(value)
+        except Exception:
+            return f"{name}.{attribute}, a {type(value).__name__},"
+    return name
+
+
+@contextmanager
+def _by_value(pickle: Any, module: str) -> Iterator[None]:
+    found = sys.modules.get(module)
+    if found is None or not _is_of_the_suite(found):
+        yield
+        return
+    pickle.register_pickle_by_value(found)
+    try:
+        yield
+    finally:
+        pickle.unregister_pickle_by_value(found)
+
+
+def _is_of_the_suite(module: ModuleType) -> bool:
+    """Return whether only pytest can import a module: what was installed, every node has."""
+    file = getattr(module, "__file__", None) or ""
+    return "site-packages" not in file and not module.__name__.startswith("rag_harness.")
+
+
+def check_same(carried: Carried, here: Mapping[str, Any]) -> None:
+    """Compare what decides the rows of an experiment ``here`` with what the process of the tests has.
+
+    Raises:
+        PrerequisiteError: they differ; names what.
+    """
+    other = sorted(_differing(carried.parts, here))
+    if other:
+        raise PrerequisiteError(
+            f"its rows would be others there: {', '.join(other)} differ from what the process of the tests has. Give "
+            f"every node the same packages, documents, prompts and models."
+        )
+
+
+def _differing(there: Mapping[str, Any], here: Mapping[str, Any], begin: str = "") -> set[str]:
+    found: set[str] = set()
+    for name in there.keys() | here.keys():
+        one, other = there.get(name), here.get(name)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found |= _differing(one, other, f"{begin}{name}.")
+        elif one != other:
+            found.add(f"{begin}{name}")
+    return found
+
+
+def travelling(error: BaseException) -> Exception:
+    """Return an error as it can be pickled, and read again: one of somebody's own may not be."""
+    try:
+        again = _pickle().loads(_pickle().dumps(error))
+    except Exception:
+        log.debug("An error cannot be sent", exc_info=error)
+    else:
+        if isinstance(error, Exception) and isinstance(again, type(error)):
+            return error
+    return RagHarnessError(says(error))
+
+
+def says(error: BaseException) -> str:
+    """Return what an error says, and of what kind it is where its text alone may not tell."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its message cannot be read"
+    return text if isinstance(error, RagHarnessError) else f"{type(error).__name__}: {text}"

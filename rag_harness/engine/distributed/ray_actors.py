@@ -1,0 +1,138 @@
+"""Workers, and the ledger of their run, as actors of Ray: calls, and what goes wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from rag_harness.engine.distributed.homes import Part, Said, Waiting, copied
+from rag_harness.engine.distributed.ledger import Caps, Grant, Verdicts
+from rag_harness.engine.distributed.remote import UnsentError, WorkerLostError
+from rag_harness.engine.distributed.values import Carried, Done, Job, Opened, Opening
+from rag_harness.errors import PrerequisiteError
+
+START_WAIT = 120.0
+"""Seconds that a worker may take to start: a node has to find room, and to import."""
+
+
+class RayWorker:
+    """A worker on a node."""
+
+    def __init__(self, name: str, node: str, actor: Any, shared: dict[str, asyncio.Future[Any]]) -> None:
+        self.name, self.node, self._actor, self._shared = name, node, actor, shared
+
+    async def open(self, opening: Opening) -> Opened:
+        """Start it.
+
+        Raises:
+            PrerequisiteError: the node has no room for it.
+        """
+        try:
+            opened: Opened = await asyncio.wait_for(self._call("open", opening), START_WAIT)
+        except WorkerLostError as error:
+            raise PrerequisiteError(f"A Ray worker ended while it was starting: {error}") from error
+        except asyncio.TimeoutError as error:
+            raise PrerequisiteError(
+                f"Ray has not started worker {self.name} on node {self.node[:8]} within {START_WAIT:.0f} s: it has no "
+                f"CPU or GPU free. See `ray status`; ask for less: --rag-ray-workers, --rag-ray-gpus."
+            ) from error
+        return opened
+
+    async def handed_over(self, names: Sequence[str]) -> None:
+        """Have it delete journals that are here."""
+        await self._call("handed_over", names)
+
+    async def carry(self, carried: Carried) -> None:
+        """Have it learn an experiment, which may hold a million queries: it is written down once for all workers."""
+        if carried.name not in self._shared:
+            self._shared[carried.name] = asyncio.ensure_future(asyncio.to_thread(ray.put, carried))
+        await self._call("carry", await self._shared[carried.name])
+
+    @property
+    def peer(self) -> RayPeer:
+        """It, as other workers see it."""
+        return RayPeer(self.name, self._actor)
+
+    async def meet(self, peers: Sequence[RayPeer]) -> None:
+        """Tell it of all workers."""
+        await self._call("meet", peers)
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
+        """Have it begin jobs."""
+        await self._call("take", jobs)
+
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Have it begin jobs, and wait for something that it has done."""
+        done: list[Done] = await self._call("finished", jobs)
+        return done
+
+    async def close(self) -> None:
+        """End it."""
+        try:
+            await self._call("close")
+        except WorkerLostError:
+            return
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once; what it has kept stays where it is."""
+        ray.kill(self._actor)
+
+    async def _call(self, method: str, *given: Any) -> Any:
+        try:
+            return await self._sent(method, *given)
+        except RayTaskError as error:
+            raise error.cause from error
+        except RayActorError as error:
+            raise WorkerLostError(f"{self.name}: {error}") from error
+
+    def _sent(self, method: str, *given: Any) -> Any:
+        try:
+            return getattr(self._actor, method).remote(*given)
+        except (RayError, ConnectionError):
+            raise
+        except Exception as error:  # whatever pickling has called of somebody's own
+            raise UnsentError(f"This cannot be sent to a Ray worker: {error}") from error
+
+
+class RayPeer:
+    """A worker, as the others see it."""
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name, self._actor = name, actor
+
+    async def embed(self, part: Part) -> Said:
+        """See ``homes.Home.embed``."""
+        try:
+            said: Said = await self._actor.embed.remote(part)
+        except RayTaskError as error:
+            raise error.cause from error
+        except RayActorError as error:
+            raise WorkerLostError(f"{self.name}: {error}") from error
+        # Arrays lie in memory that all of a node share, and stay there as long as anybody holds them.
+        return said if isinstance(said, Waiting) else copied(said)
+
+
+class RayLedger:
+    """The ledger of a run as an actor: where it dies, Ray starts it again, and it reads what it had granted."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def calls(self, server: str, caps: Caps, waiting: Mapping[str, float], used: Mapping[str, float]) -> Grant:
+        """See ``ledger.Ledger.calls``."""
+        grant: Grant = await self._actor.calls.remote(server, caps, waiting, used)
+        return grant
+
+    async def money(self, asked: Mapping[str, float], settled: Mapping[str, float]) -> Verdicts:
+        """See ``ledger.Ledger.money``."""
+        verdicts: Verdicts = await self._actor.money.remote(asked, settled)
+        return verdicts
+
+    def end(self) -> None:
+        """End it: all calls are settled."""
+        ray.kill(self._actor)

@@ -1,0 +1,81 @@
+"""Jobs under way at a worker: what it has of them, and how they end when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rag_harness.engine.distributed.remote import Remote
+from rag_harness.engine.distributed.values import Answered, Asked, Carried, Job, TrialJob, Wanted
+from rag_harness.engine.trial import Outcome
+from rag_harness.errors import RagHarnessError
+from rag_harness.results.row import ExperimentResult, row_or_none
+from rag_harness.types import TrialId
+
+
+@dataclass(eq=False)
+class Sent:
+    """A job, where it is, and how many workers have died with it; ``carried`` is the experiment that it is of."""
+
+    number: int
+    job: Job
+    carried: Carried | None
+    came: asyncio.Future[Answered | Asked]
+    place: Place | None = None
+    deaths: int = 0
+
+
+@dataclass(eq=False)
+class Place:
+    """A worker, and what it has."""
+
+    remote: Remote
+    sent: dict[int, Sent] = field(default_factory=dict)
+    outbox: list[Sent] = field(default_factory=list)
+    carried: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    load: int = 0
+    is_sending: bool = False
+    is_listening: bool = False
+
+    def knows(self, sent: Sent) -> bool:
+        """Return whether the worker has learned the experiment of a job."""
+        learned = self.carried.get(sent.carried.name) if sent.carried else None
+        return sent.carried is None or (learned is not None and learned.done() and learned.exception() is None)
+
+
+def fail(jobs: Sequence[Sent], error: Exception) -> None:
+    """Let jobs end with an error; those that have ended hear nothing of it."""
+    for each in jobs:
+        if not each.came.done():
+            each.came.set_exception(error)
+
+
+def wanted(jobs: Sequence[Sent]) -> Wanted:
+    """Return whose rows a worker that has died may have kept."""
+    trials = [each.job for each in jobs if isinstance(each.job, TrialJob)]
+    return frozenset((job.trial.id, job.fingerprint) for job in trials)
+
+
+def take_left(under_way: Sequence[Sent], lines: Sequence[bytes]) -> None:
+    """Answer jobs with the rows that their worker had kept before it died."""
+    rows = _rows(lines)
+    for each in under_way:
+        if isinstance(each.job, TrialJob):
+            row = rows.get((each.job.trial.id, each.job.fingerprint))
+            if row is not None and not each.came.done():
+                each.came.set_result(Answered(Outcome(row)))
+
+
+def _rows(lines: Sequence[bytes]) -> Mapping[tuple[TrialId, str], ExperimentResult]:
+    found = [row for row in map(row_or_none, lines) if row is not None and row.ok]
+    return {(row.trial, row.fingerprint): row for row in found}
+
+
+def give_up(sent: Sent) -> None:
+    """Let a job end that kills its workers: a trial as not run, a judgement by an error that says so."""
+    why = f"{sent.deaths} workers have died while it was under way: it may need more memory than a node has"
+    if isinstance(sent.job, TrialJob):
+        sent.came.set_result(Answered(Outcome(None, not_run=why)))
+    else:
+        sent.came.set_exception(RagHarnessError(why))

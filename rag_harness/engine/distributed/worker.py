@@ -1,0 +1,163 @@
+"""One process of a node: answers trials and judges answers, many at once, and keeps rows before it tells of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from socket import gethostname
+
+from rag_harness.engine.asking import answer_trial
+from rag_harness.engine.distributed.building import built
+from rag_harness.engine.distributed.carrying import says, travelling
+from rag_harness.engine.distributed.homes import Part, Said
+from rag_harness.engine.distributed.leases import LeasedMeter
+from rag_harness.engine.distributed.node_journal import NodeJournals
+from rag_harness.engine.distributed.peers import Peer, SpreadParts
+from rag_harness.engine.distributed.values import Answered, Asked, AskJob, Carried, Done, Job, Opened, Opening, TrialJob
+from rag_harness.engine.journal import Journal
+from rag_harness.engine.shares import share_in_flight
+from rag_harness.errors import PrerequisiteError
+from rag_harness.judges.made import asked_anew, judge_of
+from rag_harness.judges.scoring import judged
+from rag_harness.judges.spent import spending
+from rag_harness.measures import measure_named
+from rag_harness.measures.judged import Judge
+from rag_harness.protocols import Experiment
+from rag_harness.results.prompts import PromptFiles, named
+from rag_harness.types import Message
+
+SILENT = 20.0
+"""Seconds after which a worker says that it is there, where nothing has been done."""
+
+
+class Worker:
+    """Runs on the event loop of its process. What it raises, the process of the tests gets."""
+
+    async def open(self, opening: Opening) -> Opened:
+        """Make ready for trials.
+
+        Raises:
+            RagHarnessError: the node cannot do what the run asks for.
+        """
+        self._opening, self._settings = opening, opening.settings
+        share = share_in_flight(opening.settings, opening.workers)
+        self._meter = LeasedMeter(share, lambda: opening.ledger, opening.name)
+        self._parts = SpreadParts(share, opening.name, self._meter)
+        loop = asyncio.get_running_loop()
+        self._parts.loop = lambda calls: asyncio.run_coroutine_threadsafe(calls, loop).result()
+        self._experiments: dict[str, asyncio.Task[Experiment]] = {}
+        self._judges: dict[int, Judge] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._done: list[Done] = []
+        self._has_done, self._is_closing = asyncio.Event(), False
+        self._journals = NodeJournals(opening)
+        opened = await asyncio.to_thread(self._journals.read)
+        self._journal = Journal(self._journals.folder, opening.name)
+        self._prompts = PromptFiles(self._journals.results)
+        return opened
+
+    async def handed_over(self, names: Sequence[str]) -> None:
+        """Delete journals that the process of the tests has."""
+        self._journals.remove(names)
+
+    async def meet(self, peers: Sequence[Peer]) -> None:
+        """Learn of the workers of the run, this one among them."""
+        self._parts.spread.meet(peers)
+
+    async def embed(self, part: Part) -> Said:
+        """Return what a model makes of texts that another worker has to have; see ``homes.Home``."""
+        return await self._parts.spread.home.embed(part)
+
+    async def carry(self, carried: Carried) -> None:
+        """Learn an experiment, and make it ready for its queries.
+
+        Raises:
+            RagHarnessError: it cannot be built here, or its rows would be others than those of the process that asks.
+        """
+        if carried.name not in self._experiments:
+            self._experiments[carried.name] = asyncio.create_task(asyncio.to_thread(self._build, carried))
+        await self._experiments[carried.name]
+
+    def _build(self, carried: Carried) -> Experiment:
+        try:
+            with self._parts.spread.preparing():
+                return built(carried, self._parts, self._settings)
+        except (Exception, SystemExit) as error:
+            raise PrerequisiteError(
+                f"Experiment {carried.name!r} cannot be made ready on node {gethostname()}: {says(error)}"
+            ) from None  # a cause may be one that cannot travel
+
+    async def take(self, jobs: Sequence[tuple[int, Job]]) -> None:
+        """Begin jobs, by their numbers."""
+        for number, job in jobs:
+            task = asyncio.create_task(self._finish(number, job))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def finished(self, jobs: Sequence[tuple[int, Job]]) -> list[Done]:
+        """Begin jobs; return what has been done since this was last asked. Waits for the first of it, for a while."""
+        await self.take(jobs)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._has_done.wait(), SILENT)
+        self._has_done.clear()
+        done, self._done = self._done, []
+        return done
+
+    async def close(self) -> None:
+        """Drop what is under way, and let go of models, stores and the journal."""
+        self._is_closing, is_all_told = True, not (self._tasks or self._done)
+        self._has_done.set()  # whoever waits for more need not be cut off
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._parts.spread.home.close()
+        await self._parts.endpoints.aclose()
+        await self._meter.aclose()
+        self._parts.flush()
+        self._journal.close()
+        if is_all_told:
+            self._journals.clear(self._journal.file)
+
+    async def _finish(self, number: int, job: Job) -> None:
+        try:
+            result = await (self._answer(job) if isinstance(job, TrialJob) else self._ask(job))
+            self._tell(Done(number, result))
+        except BaseException as error:
+            if self._is_closing:
+                raise
+            # A pipeline may cancel itself, or call pytest.fail; whoever waits for its trial must not wait for ever.
+            self._tell(Done(number, error=travelling(error)))
+
+    def _tell(self, done: Done) -> None:
+        self._done.append(done)
+        self._has_done.set()
+
+    async def _answer(self, job: TrialJob) -> Answered:
+        known = await self._experiments[job.answered_by]
+        prompts: dict[str, str] = {}
+
+        def keep(messages: Sequence[Message]) -> str:
+            digest, content = named(messages)
+            if digest:
+                self._prompts.keep_file(digest, content)
+                prompts[digest] = content
+            return digest
+
+        outcome = await answer_trial(job.trial, known, self._settings, job.fingerprint, keep, job.asking)
+        if outcome.row is not None and job.asking.keeps(outcome):
+            await self._journal.keep(outcome.row.line().encode())
+        error = None if outcome.error is None else travelling(outcome.error)
+        return Answered(replace(outcome, error=error), {} if self._journals.is_shared else prompts)
+
+    async def _ask(self, job: AskJob) -> Asked:
+        measures = [measure_named(name) for name in job.measures]
+        with spending() as spent:
+            scores = await judged(job.material, measures, self._judge(job.turn))  # type: ignore[arg-type]
+        return Asked(scores, spent)
+
+    def _judge(self, turn: int) -> Judge:
+        if turn not in self._judges:
+            self._judges[turn] = asked_anew(self._parts, turn) if turn else judge_of(self._parts)
+        return self._judges[turn]

@@ -1,0 +1,39 @@
+"""The golden suite's pipeline: it retrieves and generates nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rag_harness.pipelines.trace import Trace
+from rag_harness.protocols import Retriever
+from rag_harness.results.golden_run import RetrievalCase, rank_of, ranked_names
+from rag_harness.types import Answer, PipelineOutput, Query
+
+DEPTH = 100
+"""Hits that are looked through for the expected document, so that a miss can say how far off it is."""
+
+
+@dataclass(frozen=True)
+class GoldenPipeline:
+    """Looks up entries with the retriever under test.
+
+    Args:
+        step: the retriever under test.
+        name: what ``--rag-retriever`` calls it.
+        k: cutoff of the suite: so many hits are the context.
+        entries: by id. What counts as found decides by which names hits are ranked, not which are returned.
+    """
+
+    step: Retriever
+    name: str
+    k: int
+    entries: Mapping[str, RetrievalCase]
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        trace, entry = Trace(), self.entries[query.query_id]
+        await trace.retrieve(self.step, query.text, max(self.k, DEPTH))
+        trace.context = list(trace.retrieved[: self.k])
+        ranked = ranked_names([hit.chunk.chunk_id for hit in trace.retrieved], entry)
+        trace.note("retrieve", retriever=self.name, k=self.k, rank=rank_of(ranked, entry.relevant))
+        return replace(trace.output(Answer("")), ranking=tuple(ranked))

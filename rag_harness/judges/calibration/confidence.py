@@ -1,0 +1,169 @@
+"""Signals and gold -> how sure to be: fitted, bounded and tested on answers about different pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rag_harness.errors import DataError
+from rag_harness.judges.calibration.confidence_file import HeldOut, SavedConfidence, SavedPromise
+from rag_harness.judges.calibration.logistic import Features, Logistic, fitted
+from rag_harness.judges.calibration.told import FROM_RETRIEVAL, Told
+from rag_harness.stats.inputs import Values, pairs_of
+from rag_harness.stats.selective import promise
+
+FEWEST = 40
+"""Answers below which nothing is fitted: the coefficients would be those of chance."""
+FEWEST_OF_A_MODEL = 20
+"""Answers, or declined questions, of the part that fits below which there is no model of them."""
+SHARES = (0.5, 0.25, 0.25)
+"""Of the pages, for fit, threshold and test."""
+SPEAKS = {
+    "relevance": 1,
+    "margin": 1,
+    "coverage": 1,
+    "dispersion": 0,
+    "groundedness": 1,
+    "contradiction": -1,
+    "self_consistency": 1,
+}
+"""For an answer, against it, or who knows. What speaks for an answer speaks against declining."""
+RISK = 0.05
+BINS = 10
+
+
+def calibrated(experiment: str, told: Sequence[Told], risk: float = RISK, seed: int = 0) -> SavedConfidence:
+    """Fit on one part of the pages, choose the threshold on another, and test on the rest.
+
+    Raises:
+        DataError: too few answers, or they were made of different models or documents.
+    """
+    made_of = _made_of(told)
+    if len(told) < FEWEST:
+        raise DataError(f"{len(told)} answers of {experiment} are too few to calibrate: {FEWEST} at least.")
+    fit, threshold, test = split(told, SHARES, seed)
+    models = fit_models(fit)
+    tested = [(models.probability(each), each.right) for each in test if models.knows(each)]
+    return SavedConfidence(
+        experiment=experiment,
+        n=len(told),
+        answered=_enough(models.answered),
+        declined=_enough(models.declined),
+        weights=weights(fit),
+        promise=_promised(models, threshold, risk, seed),
+        tested=_tested(tested),
+        made_of=dict(made_of),
+    )
+
+
+class Models:
+    """Two models: of answers, and of declining. What makes one right makes the other wrong."""
+
+    def __init__(self, answered: Logistic, declined: Logistic) -> None:
+        self.answered, self.declined = answered, declined
+
+    def knows(self, one: Told) -> bool:
+        """Whether the model of its kind was fitted to enough."""
+        return _enough(self.declined if one.declined else self.answered) is not None
+
+    def probability(self, one: Told) -> float:
+        """Return the probability that an answer, or declining, is right."""
+        return (self.declined if one.declined else self.answered).probability(one.signals)
+
+
+def fit_models(told: Sequence[Told]) -> Models:
+    """Return the models of answers and of declining, each from its own."""
+    return Models(
+        _fit([one for one in told if not one.declined], SPEAKS),
+        _fit([one for one in told if one.declined], {name: -SPEAKS[name] for name in FROM_RETRIEVAL}),
+    )
+
+
+def weights(told: Sequence[Told]) -> dict[str, float]:
+    """Return α, β, γ of the formula as the labels would have them; empty where neither tells anything.
+
+    Read off a logistic model of retrieval quality, groundedness and contradiction, so that α + β is 1.
+    """
+    answered = [one for one in told if not one.declined and one.quality is not None]
+    features: list[Features] = [{**one.signals, "quality": one.quality} for one in answered]
+    signs = {"quality": 1, "groundedness": 1, "contradiction": -1}
+    model = fitted(features, [one.right for one in answered], signs)
+    raw = {name: model.coefficients.get(name, 0.0) / model.spreads.get(name, 1.0) for name in signs}
+    total = raw["quality"] + raw["groundedness"]
+    if not total:
+        return {}
+    alpha, beta = raw["quality"] / total, raw["groundedness"] / total
+    return {"alpha": alpha, "beta": beta, "gamma": -raw["contradiction"] / total}
+
+
+def split(told: Sequence[Told], shares: Sequence[float], seed: int = 0) -> list[list[Told]]:
+    """Return disjoint parts of about these shares; all that is about one page is in one part."""
+    pages = sorted({one.cluster for one in told})
+    mixed = [pages[place] for place in np.random.default_rng(seed).permutation(len(pages))]
+    ends = np.cumsum(shares) / sum(shares) * len(pages)
+    part_of = {page: int(np.searchsorted(ends - 1e-9, place, side="right")) for place, page in enumerate(mixed)}
+    return [[one for one in told if part_of[one.cluster] == part] for part in range(len(shares))]
+
+
+def held_out(told: Sequence[Told], folds: int = 5, seed: int = 0) -> dict[str, float]:
+    """Return the probability of each answer by its query, from models that saw no answer about its page."""
+    parts = split(told, [1.0] * folds, seed)
+    found: dict[str, float] = {}
+    for number, part in enumerate(parts):
+        models = fit_models([one for other, each in enumerate(parts) if other != number for one in each])
+        found |= {one.query_id: models.probability(one) for one in part}
+    return found
+
+
+def expected_calibration_error(right: Values, probability: Values, bins: int = BINS) -> float:
+    """Return the mean distance of stated and true share over bins of equal width, by their sizes (Naeini 2015)."""
+    truth, stated = pairs_of(right, probability, "expected_calibration_error")
+    place = np.minimum((stated * bins).astype(int), bins - 1)
+    gaps = [abs(float((truth - stated)[place == number].sum())) for number in range(bins)]
+    return sum(gaps) / len(truth)
+
+
+def brier(right: Values, probability: Values) -> float:
+    """Return the mean squared error of the probabilities (Brier 1950)."""
+    truth, stated = pairs_of(right, probability, "brier")
+    return float(np.mean((truth - stated) ** 2))
+
+
+def _fit(told: Sequence[Told], signs: Mapping[str, int]) -> Logistic:
+    return fitted([one.signals for one in told], [one.right for one in told], signs)
+
+
+def _enough(model: Logistic) -> Logistic | None:
+    return model if model.n >= FEWEST_OF_A_MODEL else None
+
+
+def _promised(models: Models, told: Sequence[Told], risk: float, seed: int) -> SavedPromise:
+    answered = [one for one in told if not one.declined]
+    if _enough(models.answered) is None:
+        return SavedPromise(risk=risk, reason=f"{models.answered.n} answers are too few to fit a confidence")
+    if len(answered) < 2:
+        return SavedPromise(risk=risk, reason="too few answers to test a threshold")
+    stated = [models.probability(one) for one in answered]
+    found = promise(stated, [float(not one.right) for one in answered], risk, seed=seed)
+    if found.threshold is None:
+        return SavedPromise(risk=risk, tested=found.accepted, wrong=found.wrong, reason=found.reason)
+    return SavedPromise(risk=risk, threshold=found.threshold, tested=found.accepted, wrong=found.wrong)
+
+
+def _tested(pairs: Sequence[tuple[float, bool]]) -> HeldOut:
+    if not pairs:
+        return HeldOut(n=0)
+    stated, right = [p for p, _ in pairs], [float(r) for _, r in pairs]
+    return HeldOut(n=len(pairs), ece=expected_calibration_error(right, stated), brier=brier(right, stated))
+
+
+def _made_of(told: Sequence[Told]) -> Mapping[str, Any]:
+    different = {repr(sorted(one.made_of.items())): one.made_of for one in told}
+    if len(different) > 1:
+        raise DataError(
+            f"The rows were made of {len(different)} different sets of models and documents. Run pytest with "
+            "--rag-overwrite, so that they are all of one."
+        )
+    return next(iter(different.values()), {})

@@ -1,0 +1,121 @@
+"""The mean of a judge's scores, corrected by what people say of some of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from rag_harness.errors import DataError
+from rag_harness.judges.calibration.saved import Calibration, LabelledScore
+from rag_harness.results.score import Author
+from rag_harness.stats import Interval
+from rag_harness.stats.ppi import Corrected, ppi_mean
+
+AGAIN = "rag-harness judge calibrate LABELS.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What one judge says of an experiment's answers: the score of each query, and the digest of the row it is of."""
+
+    experiment: str
+    measure: str
+    version: int
+    author: Author
+    values: Mapping[str, float]
+    rows: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMean:
+    """What people would say on average, with its interval; ``said`` is how it came about, for a verdict's line."""
+
+    value: float
+    interval: Interval
+    found: Corrected
+    said: str
+
+
+def corrected_mean(
+    scores: Scores, calibrations: Sequence[Calibration], others: Sequence[float] = (), confidence: float = 0.95
+) -> CorrectedMean:
+    """Return the corrected mean of an experiment, by the newest calibration of the judge that gave the scores.
+
+    Only labels of this experiment's own answers count, or of answers that stand alone: what another pipeline got right
+    says nothing of this one. ``others`` are values that no judge gave, as of failed trials: they count as they are.
+
+    Raises:
+        DataError: there is no calibration of this judge and measure, or its labels are too few or of others.
+    """
+    calibration = calibration_of(scores, calibrations)
+    labels = labels_of(calibration, scores)
+    current = {label.query_id for label in labels if label.row and scores.rows.get(label.query_id) == label.row}
+    rest = [value for query_id, value in scores.values.items() if query_id not in current]
+    human, judge = [label.human for label in labels], [label.score for label in labels]
+    clusters = [label.cluster or f" {label.query_id}" for label in labels]
+    found = ppi_mean(human, judge, rest, clusters, confidence=confidence)
+    if found.interval is None:
+        raise DataError(f"{calibration.name}.json cannot correct it: {found.reason}. Label more answers, then: {AGAIN}")
+    return _joined(found, found.interval, len(scores.values), others, _said(found, labels, len(labels) - len(current)))
+
+
+def calibration_of(scores: Scores, calibrations: Sequence[Calibration]) -> Calibration:
+    """Return the newest calibration of a judge and measure.
+
+    Raises:
+        DataError: there is none; says which judge the others are of.
+    """
+    same = [each for each in calibrations if each.measure == scores.measure]
+    if not same:
+        why = f"no calibration of {scores.measure}: nobody has held its judge against people"
+        raise DataError(f"{why}. Label answers (rag-harness judge sample), then: {AGAIN}")
+    fitting = [each for each in same if each.judge.author == scores.author and each.version == scores.version]
+    if fitting:
+        return max(fitting, key=lambda each: each.date)
+    latest = max(same, key=lambda each: each.date)
+    differing = _differing(latest, scores)
+    raise DataError(f"{latest.name}.json is of another judge: {differing}. Hold this one against people: {AGAIN}")
+
+
+def labels_of(calibration: Calibration, scores: Scores) -> list[LabelledScore]:
+    """Return the labels that say something of these scores: of its answers in the slice, or of none that has a row.
+
+    Raises:
+        DataError: there is none.
+    """
+    found = [
+        label
+        for label in calibration.labels
+        if not label.experiment or (label.experiment == scores.experiment and label.query_id in scores.values)
+    ]
+    if not found:
+        named = sorted({label.experiment for label in calibration.labels})
+        raise DataError(
+            f"{calibration.name}.json has no label of these answers of {scores.experiment}, only of "
+            f"{', '.join(named)}. Label some of them (rag-harness judge sample), then: {AGAIN}"
+        )
+    return found
+
+
+def _differing(calibration: Calibration, scores: Scores) -> str:
+    theirs, ours = calibration.judge.author, scores.author
+    pairs = [("judge", theirs.judge, ours.judge), ("model", theirs.model, ours.model)]
+    pairs += [("revision", theirs.revision, ours.revision)]
+    pairs += [(f"version of {scores.measure}", str(calibration.version), str(scores.version))]
+    return ", ".join(f"{what} {was}, here {now}" for what, was, now in pairs if was != now)
+
+
+def _said(found: Corrected, labels: Sequence[LabelledScore], earlier: int) -> str:
+    said = f"calibrated on {found.labels} labels, λ = {found.lam:.2f}"
+    alone = sum(not label.experiment for label in labels)
+    if alone:
+        return f"{said}; {alone} of the labels are of other answers"
+    return f"{said}; {earlier} of the labels are of earlier answers" if earlier else said
+
+
+def _joined(found: Corrected, interval: Interval, n: int, others: Sequence[float], said: str) -> CorrectedMean:
+    """Weigh the corrected mean of ``n`` judged answers with the values of those that nobody judged."""
+    every, more = n + len(others), fsum(others)
+    value, low, high = ((n * each + more) / every for each in (found.value, *interval))
+    return CorrectedMean(value, Interval(low, high), found, said)

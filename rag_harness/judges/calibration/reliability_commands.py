@@ -1,0 +1,70 @@
+"""``rag-harness reliability calibrate``: what it takes, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_harness.errors import DataError
+from rag_harness.shown.terminal import say
+
+if TYPE_CHECKING:
+    from rag_harness.judges.calibration.confidence_file import SavedConfidence, SavedPromise
+    from rag_harness.judges.calibration.logistic import Logistic
+
+
+def calibrate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what ``reliability calibrate`` takes."""
+    parser.add_argument("output", type=Path, metavar="OUTPUT", help="folder of a run of the experiment")
+    parser.add_argument("--experiment", default="r1", metavar="NAME", help="whose confidence; default: r1")
+    parser.add_argument("--risk", type=float, default=0.05, help="share of wrong answers to promise; default: 0.05")
+    file = "default: reliability/<experiment>.json"
+    parser.add_argument("-o", dest="file", type=Path, default=None, metavar="FILE", help=file)
+
+
+def run_calibrate(chosen: argparse.Namespace) -> int:
+    """Fit, save, and show what came of it."""
+    from rag_harness.judges.calibration.confidence import calibrated
+    from rag_harness.judges.calibration.confidence_file import save_confidence
+    from rag_harness.judges.calibration.told import read_told
+
+    if not 0 < chosen.risk < 1:
+        raise DataError(f"--risk {chosen.risk:g} is no share between 0 and 1, e.g. 0.05.")
+    found = calibrated(chosen.experiment, read_told(chosen.output, chosen.experiment), chosen.risk)
+    file = chosen.file or Path("reliability") / f"{chosen.experiment}.json"
+    save_confidence(file, found)
+    say(*_lines(found))
+    say(f"Saved as {file}: commit it. {chosen.experiment} reads it from the folder that rag_reliability names.")
+    return 0
+
+
+def _lines(found: SavedConfidence) -> Iterator[str]:
+    yield f"{found.experiment}: {found.n} answers that gold calls right or not"
+    yield _model("answers", found.answered)
+    yield _model("declining", found.declined)
+    if found.weights:
+        yield "  as weights of the formula: " + ", ".join(
+            f"{name} {value:.2f}" for name, value in found.weights.items()
+        )
+    yield f"  {_promised(found.promise)}"
+    test = found.tested
+    if test.ece is not None and test.brier is not None:
+        yield f"  on {test.n} answers about other pages: ECE {test.ece:.3f}, Brier {test.brier:.3f}"
+
+
+def _promised(kept: SavedPromise) -> str:
+    if kept.threshold is None:
+        return f"at most {kept.risk:.0%} wrong at 95 %: not promised. {kept.reason}"
+    tested = f"{kept.wrong} of {kept.tested} tested"
+    return f"at confidence >= {kept.threshold:.3g} at most {kept.risk:.0%} are wrong, at 95 %: {tested}"
+
+
+def _model(what: str, model: Logistic | None) -> str:
+    if model is None:
+        from rag_harness.judges.calibration.confidence import FEWEST_OF_A_MODEL
+
+        return f"  {what}: too few in the fit, so there is no model of them ({FEWEST_OF_A_MODEL} at least)"
+    told = ", ".join(f"{name} {value:+.2f}" for name, value in model.coefficients.items()) or "no signal tells"
+    return f"  {what}: {model.positive} of {model.n} right in the fit; per standard deviation: {told}"

@@ -1,0 +1,80 @@
+"""Prompts: a pair of files each, ``<id>.system.md`` and ``<id>.user.md``, in the folder ``prompts/`` of who asks.
+
+Those that are shipped lie with the studies and with authoring. A folder named by ``rag_prompts`` replaces any of them
+by a file of the same name. ``{context}`` and ``{question}`` are
+filled in; nothing else in braces is touched, so JSON may stand in a prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_harness.errors import SettingsError
+from rag_harness.types import Hit, Message
+from rag_harness.words.marks import unmarked
+
+_PACKAGE = Path(__file__).parents[1]
+_SLOT = re.compile(r"\{(context|question)\}")
+
+
+def filename_of(hit: Hit) -> str:
+    """Return the label of a source that has no other: the file that it is from, and the pages where it has pages."""
+    if hit.chunk.pages is None:
+        return hit.chunk.doc_id
+    first, last = hit.chunk.pages
+    return f"{hit.chunk.doc_id}, page {first}" if first == last else f"{hit.chunk.doc_id}, pages {first}-{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The two templates of an experiment."""
+
+    system: str
+    user: str
+
+    def messages(
+        self, question: str, hits: Sequence[Hit] = (), label: Callable[[Hit], str] = filename_of
+    ) -> list[Message]:
+        """Fill in the question and the numbered context; ``label`` says what stands behind a source's number."""
+        values = {"question": question, "context": context_of(hits, label)}
+        filled = _SLOT.sub(lambda slot: values[slot[1]], self.user)
+        return [Message("system", self.system), Message("user", filled)]
+
+
+def context_of(hits: Sequence[Hit], label: Callable[[Hit], str] = filename_of) -> str:
+    """Number the chunks: ``[Source 1: returns-policy.md] text``. A label begins with the filename.
+
+    Marks that stand in labels and texts are none: whoever writes a document must not open a source.
+    """
+    return "\n\n".join(
+        f"[Source {n}: {unmarked(label(hit))}] {unmarked(hit.chunk.text)}" for n, hit in enumerate(hits, 1)
+    )
+
+
+def load_prompts(experiment: str, overrides: Path | None = None) -> Prompts:
+    """Return the prompts of ``experiment``; files in ``overrides`` win.
+
+    Raises:
+        SettingsError: the folder does not exist, a file is not UTF-8, or a user prompt has no ``{question}``.
+    """
+    if overrides is not None and not overrides.is_dir():
+        raise SettingsError(f"rag_prompts names {overrides}, which is no folder.")
+    system, user = (_read(f"{experiment}.{part}.md", overrides) for part in ("system", "user"))
+    if "{question}" not in user:
+        raise SettingsError(f"{experiment}.user.md has no {{question}}: the model would never see the query.")
+    return Prompts(system, user)
+
+
+def _read(name: str, overrides: Path | None) -> str:
+    if overrides is not None and (overrides / name).is_file():
+        try:
+            return (overrides / name).read_text(encoding="utf-8").rstrip("\n")
+        except UnicodeDecodeError as error:
+            raise SettingsError(f"{overrides / name}: not UTF-8 at byte {error.start}.") from error
+    shipped = next(iter(sorted(_PACKAGE.glob(f"*/*/prompts/{name}"))), None)
+    if shipped is None:
+        raise SettingsError(f"No prompt {name}. Put a file of that name into the folder that rag_prompts names.")
+    return shipped.read_text(encoding="utf-8").rstrip("\n")

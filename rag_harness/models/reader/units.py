@@ -1,0 +1,150 @@
+"""Markdown into units: the sentences, list items and table rows that an answer can quote."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from rag_harness.models.reader.prompt import Source
+from rag_harness.words.marks import DECLINES
+
+MAX_UNITS = 3_000
+MAX_UNIT_CHARS = 600
+
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.S)
+_FENCE = re.compile(r"```+|~~~+")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_BREAK = re.compile(r"<br ?/?>", re.I)
+_CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
+# A chunk must not bring citations of its own into an answer.
+_CITATION = re.compile(r"\[Source \d+[^\]\[\n]{0,200}\]")
+_SENTENCE = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'”’)\]])) (?=[^\sa-z])")
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|approx|no|nr|vs|mr|mrs|dr|st|incl|max|min)\.$", re.I)
+
+Block = tuple[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A quotable piece of source ``source``; ``above`` is what frames it: label, headings, lead-in or FAQ question."""
+
+    source: int
+    text: str
+    above: tuple[str, ...]
+
+
+def split_sources(sources: tuple[Source, ...]) -> list[Unit]:
+    """Return the units of all sources in order, a fair share of MAX_UNITS from each."""
+    share = MAX_UNITS // max(1, len(sources)) + 1
+    return [unit for source in sources for unit in islice(_units(source), share)]
+
+
+def _units(source: Source) -> Iterator[Unit]:
+    headings: list[tuple[int, str]] = []
+    lead, led = "", ""
+    for kind, lines in _blocks(_FRONT_MATTER.sub("", source.text)):
+        if kind == "heading":
+            headings, lead, led = _nest(headings, lines[0]), "", ""
+            continue
+        # A lead-in introduces one list or one table, not the table after the list.
+        if kind == "text" or led not in ("", kind):
+            lead = ""
+        led = "" if kind == "text" else kind
+        for text in _pieces(kind, lines):
+            # A question or "as follows:" answers nothing, it says what the next lines are about.
+            if text.endswith(("?", ":")) and kind != "table":
+                lead = text
+                continue
+            # Quoted, it would be the answer that says so. A question is not quoted with what stands behind it.
+            if DECLINES.search(f"{lead} {text}" if lead.endswith(":") else text):
+                continue
+            yield Unit(source.number, text, (source.label, *(title for _, title in headings), lead))
+
+
+def _nest(headings: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
+    match = _HEADING.match(line)
+    level, title = (len(match[1]), match[2]) if match else (6, line)
+    return [*((above, text) for above, text in headings if above < level), (level, plain(title))]
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Group lines into headings, tables, list items and paragraphs; fenced code and comments are left out."""
+    kind, lines, fence = "", list[str](), ""
+    for line in map(str.strip, text.splitlines()):
+        opened = _FENCE.match(line)
+        if fence or opened:
+            fence = "" if fence and line.startswith(fence) else fence or (opened[0] if opened else "")
+            new = ""
+        else:
+            new = _kind(line)
+        joins = new == kind in ("table", "text") or (new == "text" and kind == "item")
+        if not joins:
+            if lines:
+                yield kind, lines
+            kind, lines = new, []
+        if new:
+            lines.append(line.lstrip("> "))
+    if lines:
+        yield kind, lines
+
+
+def _kind(line: str) -> str:
+    line = line.lstrip("> ")
+    if not line or line.startswith("<!--") or (_is_rule(line) and "|" not in line):
+        return ""
+    if line.startswith("|"):
+        return "table"
+    if _HEADING.match(line):
+        return "heading"
+    return "item" if _ITEM.match(line) else "text"
+
+
+def _is_rule(line: str) -> bool:
+    return "-" in line and not line.strip("|:- ")
+
+
+def _pieces(kind: str, lines: list[str]) -> Iterator[str]:
+    if kind == "table":
+        found = _rows(lines)
+    elif kind == "item":
+        found = iter([plain(_ITEM.sub("", " ".join(lines), count=1))])
+    else:
+        found = iter(sentences(plain(" ".join(lines))))
+    for text in filter(None, found):
+        yield from [text] if len(text) <= MAX_UNIT_CHARS else textwrap.wrap(text, MAX_UNIT_CHARS)
+
+
+def _rows(lines: list[str]) -> Iterator[str]:
+    """Write each row as "Header: cell; Header: cell", so that it reads without its table."""
+    has_header = len(lines) > 1 and _is_rule(lines[1])
+    header = _cells(lines[0]) if has_header else []
+    for line in lines[2:] if has_header else lines:
+        cells = _cells(line)
+        names = header if len(header) == len(cells) else [""] * len(cells)
+        yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True) if cell)
+
+
+def _cells(line: str) -> list[str]:
+    return [plain(cell.replace("\\|", "|")) for cell in _CELL.split(line.strip().removeprefix("|").removesuffix("|"))]
+
+
+def plain(text: str) -> str:
+    """Return ``text`` on one line without emphasis, code marks, line breaks, link targets and citations."""
+    text = _LINK.sub(r"\1", _CITATION.sub("", _BREAK.sub(" ", text)))
+    return " ".join(text.replace("**", "").replace("__", "").replace("`", "").split())
+
+
+def sentences(text: str) -> list[str]:
+    """Split one line of prose; "e.g. Monday" and "No. 4" stay whole."""
+    found: list[str] = []
+    for piece in _SENTENCE.split(text):
+        if found and len(found[-1]) < MAX_UNIT_CHARS and _ABBREVIATION.search(found[-1][-10:]):
+            found[-1] += f" {piece}"
+        else:
+            found.append(piece)
+    return found

@@ -1,0 +1,185 @@
+"""One interaction as a file in vcrpy's format.
+
+Headers are not kept but for the content type: no key, cookie or organisation reaches the disk. The times are those
+below the recording, and stand in the file's metadata, which ends it: a file that was cut short anywhere lacks that end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_harness.errors import DataError
+from rag_harness.files.json_text import read_json
+from rag_harness.models.recording.asked import Asked
+from rag_harness.models.recording.own_shape import OwnShape, read_own_shape
+from rag_harness.work.once import IMPORTING
+
+SCHEMA_VERSION = 1
+MOST_BYTES = 2**27
+"""Of a file: a request and a reply of the longest that are taken, each byte escaped."""
+_DEEPEST = 20
+"""Levels of lists and mappings, and of the document around them; a recording has seven."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An interaction: the response's status, content type and body, the recorded times, and what was ``sent``.
+
+    ``recorded_at`` is UTC, ISO 8601, and empty in files of releases that kept no date. ``version`` is that of whoever
+    answered, empty where nobody knows; ``outdated`` says that whoever would answer now has another one.
+    """
+
+    status: int
+    content_type: str
+    body: bytes
+    total_ms: float
+    ttft_ms: float | None
+    sent: str | bytes = ""
+    url: str = ""
+    recorded_at: str = ""
+    version: str = ""
+    outdated: bool = False
+
+    @property
+    def request(self) -> Any:
+        """The JSON that was sent, ``{}`` where it was none."""
+        try:
+            return read_json(self.sent or "{}")
+        except ValueError:
+            return {}
+
+
+def write_interaction(asked: Asked, response: Recorded) -> bytes:
+    """Return the file's content."""
+    content, body = asked.content, asked.cleaner.body(response.body, response.content_type)
+    ours = _own_shape(asked, content, body, response)
+    return ours.encode() if ours is not None else _yaml(asked, content, body, response)
+
+
+def _own_shape(asked: Asked, content: bytes, body: Any, response: Recorded) -> str | None:
+    try:
+        sent, said = content.decode(), body.decode() if isinstance(body, bytes) else str(body)
+    except UnicodeDecodeError:
+        return None
+    if asked.kind != "application/json":
+        return None
+    times = round(response.total_ms, 3), None if response.ttft_ms is None else round(response.ttft_ms, 3)
+    dated = response.recorded_at, response.version
+    where, kind = (asked.method, asked.url, sent), response.content_type
+    return OwnShape(*where, response.status, kind, said, SCHEMA_VERSION, *times, *dated).written()
+
+
+def _yaml(asked: Asked, content: bytes, body: Any, response: Recorded) -> bytes:
+    with IMPORTING:
+        from vcr.request import Request
+        from vcr.serialize import serialize
+
+    request = Request(asked.method, asked.url, content or None, {"content-type": asked.kind} if content else {})
+    said = {
+        "status": {"code": response.status, "message": "OK"},
+        "headers": {"content-type": [response.content_type]} if response.content_type else {},
+        "body": {"string": body},
+    }
+    metadata = {
+        "rag_harness": SCHEMA_VERSION,
+        "total_ms": round(response.total_ms, 3),
+        "ttft_ms": None if response.ttft_ms is None else round(response.ttft_ms, 3),
+        **({"recorded_at": response.recorded_at} if response.recorded_at else {}),
+        **({"version": response.version} if response.version else {}),
+    }
+    return serialize({"requests": [request], "responses": [said], "metadata": metadata}, _Readable).encode()  # type: ignore[no-any-return]
+
+
+class _Readable:
+    """vcrpy's YAML, with bodies as blocks of lines: what a reviewer reads."""
+
+    @staticmethod
+    def serialize(cassette: Mapping[str, Any]) -> str:
+        import yaml
+
+        dumper: Any = type("Dumper", (yaml.SafeDumper,), {})
+        dumper.add_representer(str, lambda at, text: at.represent_scalar("tag:yaml.org,2002:str", text, _style(text)))
+        return str(yaml.dump(cassette, Dumper=dumper, allow_unicode=True, width=4096, sort_keys=False))
+
+
+def _style(text: str) -> str | None:
+    # YAML takes these three for ends of lines too, and would give them back as others.
+    if any(each in text for each in "\x85\u2028\u2029"):
+        return '"'
+    return "|" if "\n" in text else None
+
+
+def read_interaction(file: Path) -> Recorded:
+    """Read a file.
+
+    Raises:
+        DataError: it is cut short, damaged or of a newer release; names it.
+    """
+    try:
+        text = _text(file)
+        found = read_own_shape(text)
+        return _as_yaml(text) if found is None else _as_written(found)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"The recording {file} cannot be read: {reason}. Delete it and record it again.") from error
+
+
+def _text(file: Path) -> str:
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise ValueError(f"it has {size / 2**20:.0f} MB, and no recording has more than {MOST_BYTES // 2**20}")
+    return file.read_text(encoding="utf-8")
+
+
+def _as_written(found: OwnShape) -> Recorded:
+    _check_schema(found.schema)
+    body = found.body.encode()
+    sent = found.request, found.url, found.recorded_at, found.version
+    return Recorded(found.status, found.kind, body, found.total_ms, found.ttft_ms, *sent)
+
+
+def _as_yaml(text: str) -> Recorded:
+    """Read any file of vcrpy's format that has our metadata."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    _check_depth(yaml.parse(text, loader))
+    cassette = yaml.load(text, loader)
+    metadata = cassette.get("metadata") or {}
+    _check_schema(metadata.get("rag_harness", 0))
+    if not text.endswith("\n") or not {"rag_harness", "total_ms", "ttft_ms"} <= metadata.keys():
+        raise ValueError("its end is missing")
+    interaction = cassette["interactions"][0]
+    request, response = interaction["request"], interaction["response"]
+    body, sent = response["body"]["string"] or "", request["body"] or ""
+    if not isinstance(body, (str, bytes)) or not isinstance(sent, (str, bytes)):
+        raise ValueError("a body is no text")
+    return Recorded(
+        status=int(response["status"]["code"]),
+        content_type=response["headers"].get("content-type", [""])[0],
+        body=body if isinstance(body, bytes) else body.encode(),
+        total_ms=float(metadata["total_ms"]),
+        ttft_ms=metadata["ttft_ms"],
+        sent=sent,
+        url=request["uri"],
+        recorded_at=str(metadata.get("recorded_at") or ""),
+        version=str(metadata.get("version") or ""),
+    )
+
+
+def _check_depth(events: Iterable[Any]) -> None:
+    """Refuse what is nested deeply before it is loaded: PyYAML's C code calls itself, and ends the process."""
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > _DEEPEST:
+            raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
+
+
+def _check_schema(schema: int) -> None:
+    if schema > SCHEMA_VERSION:
+        raise ValueError(f"it was made by a newer release (schema {schema})")

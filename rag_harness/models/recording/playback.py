@@ -1,0 +1,194 @@
+"""What a recording does with a call: replay it, refuse it, or let it through and keep the answer.
+
+The same for the harness's own chat model and for the calls of a test; how an answer passes through is ``transports``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from time import perf_counter
+from typing import Any
+
+from rag_harness.errors import RecordingMissError, RecordingWriteError
+from rag_harness.files.json_text import read_json
+from rag_harness.files.log import log
+from rag_harness.models.recording.cassettes import OUTDATED, RECORDED_AT, TOTAL, TTFT, Asked, Cassettes, Recorded
+
+_TEXT = re.compile(rb'"(content|text|delta|arguments|partial_json)"\s*:\s*"[^"]')
+"""The first piece of an answer, in the streams of OpenAI and Anthropic; the role alone comes before it."""
+_END = re.compile(rb"data:\s*\[DONE\]")
+
+
+@dataclass
+class Playback:
+    """The rules of a run.
+
+    Args:
+        cassettes: the recordings.
+        may_call: the mode lets what is not recorded through.
+        keep: write what came back.
+        ask_again: call even where there is a recording, once a run.
+        refuse: what to do about a miss: the command that records it.
+        tell: hears what is done: ``used`` or ``made`` with the file, ``missed`` with the reason.
+        version: of whoever would answer here, where that is known: a digest of its code. What another version has said
+            is asked for again where that may be, and else outdated.
+
+    Raises:
+        DataError: answers are to be kept in a folder that cannot be written.
+    """
+
+    cassettes: Cassettes
+    may_call: bool
+    keep: bool
+    ask_again: bool = False
+    refuse: str = ""
+    tell: Callable[[str, Any], None] | None = None
+    version: str = ""
+    _broken: RecordingWriteError | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep:
+            self.cassettes.check_writable()
+
+    @property
+    def broken(self) -> RecordingWriteError | None:
+        """Why no further answer can be kept."""
+        return self._broken
+
+    def find(self, asked: Asked) -> Recorded | None:
+        """Return the recording, None where there is none or it is to be made again."""
+        if self.ask_again and self.cassettes.file(asked) not in self.cassettes.made:
+            return None
+        found = self.cassettes.load(asked)
+        if found is not None and self.version and not self.cassettes.is_of(asked, found, self.version):
+            found = None if self.may_call else replace(found, outdated=True)
+        if found is not None:
+            self._say("used", self.cassettes.file(asked))
+        return found
+
+    def allow(self, asked: Asked) -> None:
+        """Let a call through.
+
+        Raises:
+            RecordingMissError: this mode calls nobody.
+            RecordingWriteError: an earlier answer could not be kept; a client that tries again would pay again.
+        """
+        if self._broken:
+            raise self._broken
+        if not self.may_call:
+            miss = f"No recording of {asked}. {self.cassettes.nearest(asked)} {self.refuse}"
+            self._say("missed", miss)
+            raise RecordingMissError(miss)
+
+    def save(self, asked: Asked, answer: Recorded) -> None:
+        """Keep an answer.
+
+        Raises:
+            RecordingWriteError: the disk is full or broken.
+        """
+        recorded_at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        try:
+            self.cassettes.save(asked, replace(answer, recorded_at=recorded_at, version=self.version))
+        except RecordingWriteError as error:
+            self._broken = error
+            raise
+        self._say("made", self.cassettes.file(asked))
+
+    def _say(self, what: str, about: Any) -> None:
+        if self.tell is not None:
+            self.tell(what, about)
+
+
+class Listener:
+    """Hears an answer as it passes, takes its times, and gives it up for keeping once it is whole."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self._status, self._kind, self._streamed = 200, "", False
+        self._started = perf_counter()
+        self._first: float | None = None
+        self._parts: list[bytes] = []
+        self._kept = False
+
+    def since(self, started: float) -> None:
+        """Count from ``started`` on, of ``perf_counter``: what was waited before is not the model's time."""
+        self._started = started
+
+    def to(self, status: int, kind: str) -> Listener:
+        """Say what begins to answer, and with which content type."""
+        self._status, self._kind, self._streamed = status, kind, _streams(kind, self.asked.body)
+        return self
+
+    def hear(self, part: bytes) -> Recorded | None:
+        """Take a part; return the answer if this part ends it: SDKs stop reading there and never ask for the end."""
+        seen = (self._parts[-1][-64:] if self._parts else b"") + part
+        if self._first is None and _TEXT.search(seen):
+            self._first = perf_counter()
+        self._parts.append(part)
+        return self.end() if self._streamed and _END.search(seen) else None
+
+    def end(self) -> Recorded | None:
+        """Return the answer if it is whole and was not returned before."""
+        content = b"".join(self._parts)
+        if self._kept:
+            return None
+        if not is_whole(content, self._kind, self.asked.body):
+            log.warning("Not kept, since it is an error or breaks off: the answer to %s", self.asked)
+            return None
+        self._kept = True
+        total, first = perf_counter() - self._started, self._first
+        ttft = (first - self._started) * 1000 if first is not None and self._streamed else None
+        return Recorded(self._status, self._kind, content, total * 1000, ttft)
+
+
+def is_whole(content: bytes, kind: str, asked: Any) -> bool:
+    """Return whether an answer came to its end and is no error: servers also send errors with status 200."""
+    body = asked if isinstance(asked, Mapping) else {}
+    if not _streams(kind, body):
+        said = _parsed(content)
+        wants_json = "json" in kind or "messages" in body
+        return not (said.get("error") if isinstance(said, dict) else wants_json and content and said is None)
+    events = list(_events(content))
+    if not events or any(event.get("error") for event in events):
+        return False
+    choices = [choice for event in events for choice in event.get("choices") or ()]
+    ended = {choice.get("index", 0) for choice in choices if choice.get("finish_reason")}
+    finished = bool(ended) and {choice.get("index", 0) for choice in choices} <= ended
+    chat = "messages" in body or any("choices" in event for event in events)
+    # Other protocols end with the connection, which says itself whether it was cut.
+    return not chat or finished or bool(_END.search(content)) or _ends_otherwise(events)
+
+
+def _streams(kind: str, body: Any) -> bool:
+    return "event-stream" in kind or (isinstance(body, Mapping) and body.get("stream") is True)
+
+
+def _ends_otherwise(events: list[dict[str, Any]]) -> bool:
+    """Return whether the last event of Anthropic's or the Responses API is there."""
+    ends = {"message_stop", "response.completed", "response.incomplete"}
+    return any(event.get("type") in ends for event in events)
+
+
+def _events(content: bytes) -> Iterator[dict[str, Any]]:
+    for line in content.splitlines():
+        event = _parsed(line[5:]) if line.startswith(b"data:") else None
+        if isinstance(event, dict):
+            yield event
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return read_json(content)
+    except ValueError:
+        return None
+
+
+def headers_of(found: Recorded) -> dict[str, str]:
+    """Return the headers of a replayed response, times and date of the recorded call among them."""
+    times = {TOTAL: str(found.total_ms), **({} if found.ttft_ms is None else {TTFT: str(found.ttft_ms)})}
+    times |= {RECORDED_AT: found.recorded_at} if found.recorded_at else {}
+    times |= {OUTDATED: "1"} if found.outdated else {}
+    return {**({"content-type": found.content_type} if found.content_type else {}), **times}

@@ -1,0 +1,62 @@
+"""Where a run reads and writes vectors and scores: recordings first, then what was computed locally."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rag_harness.models.recording.store import Array, ArrayStore
+from rag_harness.settings import Settings, access_of
+
+NEVER_RECORDED = frozenset({"tokens"})
+"""Token vectors weigh 100 times a vector; a recording keeps the pair scores that come from them instead."""
+
+
+class RecordingStore(ArrayStore):
+    """A store that takes over what the cache has: a recording is whole by itself."""
+
+    def __init__(self, folders: Sequence[Path], write_to: Path, cache: ArrayStore) -> None:
+        super().__init__(folders, write_to)
+        self._cache = cache
+
+    def get(self, keys: Sequence[bytes]) -> list[Array | None]:
+        found = super().get(keys)
+        missing = [key for key, each in zip(keys, found, strict=True) if each is None]
+        if not missing:
+            return found
+        self.put({key: each for key, each in zip(missing, self._cache.get(missing), strict=True) if each is not None})
+        return super().get(keys)
+
+
+class StoreRoom:
+    """Opens one store a kind, model and revision.
+
+    What was computed goes where the mode keeps it: into the recordings, which are committed; into the cache, which is
+    not; or nowhere. The cache is always read, the recordings where the mode reads them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._recordings = settings.path(settings.cassettes) / settings.profile
+        self._cache = settings.path(settings.cache_dir)
+        self._access = access_of(settings)
+        self._opened: dict[Path, ArrayStore] = {}
+
+    def open(self, kind: str, model: str, revision: str) -> ArrayStore:
+        """Return the store of ``kind`` (vectors, tokens, pairs) for one model and revision."""
+        folder = Path(kind) / re.sub(r"[^\w.@-]+", "--", f"{model}@{revision}")
+        if folder not in self._opened:
+            self._opened[folder] = self._store(kind, folder)
+        return self._opened[folder]
+
+    def _store(self, kind: str, folder: Path) -> ArrayStore:
+        recorded, cached = self._recordings / folder, self._cache / folder
+        if self._access.keeps == "recordings" and kind not in NEVER_RECORDED:
+            return RecordingStore([recorded], recorded, ArrayStore([cached]))
+        folders = [recorded, cached] if self._access.reads_recordings else [cached]
+        return ArrayStore(folders, None if self._access.keeps == "nothing" else cached)
+
+    def flush(self) -> None:
+        """Write everything that is waiting."""
+        for store in list(self._opened.values()):  # another thread may open one meanwhile
+            store.flush()

@@ -1,0 +1,53 @@
+"""Charts: numbers -> SVG, pure, with nothing but the standard library.
+
+A chart is a frozen dataclass, and one function draws it: the same input gives the same bytes. The SVG is put into an
+HTML page as it is: every text in it is escaped, it has no style of its own, and its colours are classes of
+``charts.css``, which ``stylesheet`` returns. NaN, infinity and data of the wrong shape are a ValueError that names
+chart and series; no data is a chart that says so.
+"""
+
+from __future__ import annotations
+
+from rag_harness.page.charts.bars import Bars, bars
+from rag_harness.page.charts.curve import Curve, CurveLine, CurvePoint, curve
+from rag_harness.page.charts.estimates import Estimate, Series
+from rag_harness.page.charts.heat_map import HeatMap, heat_map
+from rag_harness.page.charts.histogram import Distribution, Histogram, histogram
+from rag_harness.page.charts.interval_bar import IntervalBar, interval_bar
+from rag_harness.page.charts.lines import Lines, lines
+from rag_harness.page.charts.pareto import pareto
+from rag_harness.page.charts.pie import Pie, Slice, pie
+from rag_harness.page.charts.scatter import Point, Scatter, scatter
+from rag_harness.page.charts.stacked import Row, Stacked, stacked
+from rag_harness.page.charts.stylesheet import stylesheet
+
+__all__ = [
+    "Bars",
+    "Curve",
+    "CurveLine",
+    "CurvePoint",
+    "Distribution",
+    "Estimate",
+    "HeatMap",
+    "Histogram",
+    "IntervalBar",
+    "Lines",
+    "Pie",
+    "Point",
+    "Row",
+    "Scatter",
+    "Series",
+    "Slice",
+    "Stacked",
+    "bars",
+    "curve",
+    "heat_map",
+    "histogram",
+    "interval_bar",
+    "lines",
+    "pareto",
+    "pie",
+    "scatter",
+    "stacked",
+    "stylesheet",
+]

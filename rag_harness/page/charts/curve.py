@@ -1,0 +1,119 @@
+"""Curves in the unit square: risk over coverage, how often confidence is right."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rag_harness.page.charts.axes import Scale, counted, linear, short
+from rag_harness.page.charts.estimates import check_numbers
+from rag_harness.page.charts.frame import Box, base_line, level, names, no_data, upright
+from rag_harness.page.charts.legends import legend
+from rag_harness.page.charts.marks import COLOURS, line, marker, sample
+from rag_harness.page.charts.svg import SIZE, WIDTH, Chart, document, points, tag
+from rag_harness.page.charts.texts import label
+
+_SIDE, _LEFT, _BESIDE = 340.0, 46.0, 420.0
+_MANY, _MARKS = 24, 6
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A place in the unit square; ``count`` is how many values it stands for, and sets the mark's size."""
+
+    x: float
+    y: float
+    count: float | None = None
+
+
+@dataclass(frozen=True)
+class CurveLine:
+    """A series of points by rising x; ``stepped`` keeps a point's height until the next."""
+
+    name: str
+    points: tuple[CurvePoint, ...]
+    stepped: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Chart):
+    """Curves with x and y between 0 and 1, written as per cent, and a line to hold them against."""
+
+    series: tuple[CurveLine, ...]
+    x_label: str
+    y_label: str
+    reference: tuple[tuple[float, float], ...] = ()
+    reference_label: str = ""
+
+
+def curve(chart: Curve) -> str:
+    """Return a line a series with marks; where points are many, only some are marked.
+
+    Raises:
+        ValueError: a coordinate is no number from 0 to 1, or a count is negative.
+    """
+    _check(chart)
+    if not any(one.points for one in chart.series):
+        return no_data(chart, "curve")
+    axis, box = linear([0, 1], percent=True), Box(_LEFT, 30, _LEFT + _SIDE, 30 + _SIDE)
+    to_x, to_y = axis.scale(box.left, box.right), axis.scale(box.bottom, box.top)
+    head, end = legend([one.name for one in chart.series], sample, 30, left=_BESIDE, top=box.top)
+    frame = (upright(axis, box), level(axis, box), base_line(box), head)
+    named = names(chart.x_label, chart.y_label, box, box.bottom + 40)
+    most = max((p.count or 0 for one in chart.series for p in one.points), default=0)
+    drawn = [_series(one, index, to_x, to_y, most) for index, one in enumerate(chart.series)]
+    told = (_reference(chart, to_x, to_y, end), *drawn)
+    desc = f"Curves of {', '.join(one.name for one in chart.series)}: {chart.y_label} over {chart.x_label}."
+    return document(chart, max(box.bottom + 48, end + 30), *frame, named, *told, desc=desc, kind="curve")
+
+
+def _check(chart: Curve) -> None:
+    who = f"curve chart {chart.ident!r}"
+    reference = CurveLine(chart.reference_label or "reference", tuple(CurvePoint(x, y) for x, y in chart.reference))
+    for one in (*chart.series, reference):
+        places = check_numbers(who, one.name, (number for point in one.points for number in (point.x, point.y)))
+        counts = check_numbers(who, one.name, (point.count for point in one.points if point.count is not None))
+        outside = [place for place in places if not 0 <= place <= 1] + [count for count in counts if count < 0]
+        if outside:
+            raise ValueError(
+                f"{who}: series {one.name!r} has {outside[0]}; places are from 0 to 1, counts not negative."
+            )
+
+
+def _series(one: CurveLine, index: int, to_x: Scale, to_y: Scale, most: float) -> str:
+    if not one.points:
+        return ""
+    places = [(to_x(point.x), to_y(point.y)) for point in one.points]
+    drawn = [line(index, _steps(places) if one.stepped else places)] if len(places) > 1 else []
+    for place in _marked(len(places)):
+        point = one.points[place]
+        size = 4.5 if point.count is None or not most else 3.5 + 5.5 * math.sqrt(point.count / most)
+        told = "" if point.count is None else f", n = {counted(point.count)}"
+        title = f"{one.name}: {short(point.x, percent=True)}, {short(point.y, percent=True)}{told}"
+        drawn.append(marker(index, *places[place], size, title))
+    return tag("g", *drawn, class_=f"series-{index % COLOURS}")
+
+
+def _marked(count: int) -> list[int]:
+    if count <= _MANY:
+        return list(range(count))
+    return [round((count - 1) * (place + 0.5) / _MARKS) for place in range(_MARKS)]
+
+
+def _steps(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    corners = [places[0]]
+    for x, y in places[1:]:
+        corners += [(x, corners[-1][1]), (x, y)]
+    return corners
+
+
+def _reference(chart: Curve, to_x: Scale, to_y: Scale, end: float) -> str:
+    if not chart.reference:
+        return ""
+    stroke = {"fill": "none", "class_": "reference", "stroke_dasharray": "1 3"}
+    drawn = tag("polyline", points=points([(to_x(x), to_y(y)) for x, y in chart.reference]), **stroke)
+    if not chart.reference_label:
+        return drawn
+    y, room = end + 4, WIDTH - _BESIDE - 40
+    drawn += tag("polyline", points=points([(_BESIDE, y), (_BESIDE + 30, y)]), **stroke)
+    return drawn + label(_BESIDE + 36, y + SIZE * 0.35, chart.reference_label, room)

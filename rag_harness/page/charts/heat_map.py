@@ -1,0 +1,146 @@
+"""A table of values whose cells are coloured by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rag_harness.page.charts.axes import short
+from rag_harness.page.charts.buckets import BUCKETS, bucket
+from rag_harness.page.charts.estimates import check_numbers
+from rag_harness.page.charts.frame import level_names, no_data
+from rag_harness.page.charts.svg import WIDTH, Chart, document, escaped, tag
+from rag_harness.page.charts.texts import LINE, SMALL, broken, drop, label, reach, text_width, turned
+
+_TALL, _WIDEST, _LONGEST, _LONGEST_ROW, _BETWEEN = 27.0, 92.0, 110.0, 180.0, 18.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatMap(Chart):
+    """``values`` is a tuple a row, a value or None a column. Diverging colours part at 0, sequential ones do not.
+
+    ``span``: ends of the colours, for maps that stand side by side; None is those of the values.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    colours: Literal["sequential", "diverging"] = "sequential"
+    percent: bool = False
+    span: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class _Grid:
+    chart: HeatMap
+    left: float
+    cell: float
+    span: tuple[float, float]
+
+
+def heat_map(chart: HeatMap) -> str:
+    """Return the table, every value written in its cell, in as many blocks of columns as keep it readable.
+
+    Raises:
+        ValueError: the values are not of the shape rows by columns, or a number cannot be drawn.
+    """
+    found = _checked(chart)
+    if not found:
+        return no_data(chart, "heat-map")
+    left = min(_LONGEST_ROW, max(text_width(name) for name in chart.rows)) + 14
+    span = _span([*found, *(chart.span or ())], chart.colours)
+    least = max(text_width(_written(chart, value, span), SMALL) for value in found) + 8
+    per_block, cell = _columns(chart, WIDTH - 6 - left, max(30.0, least))
+    grid = _Grid(chart, left, cell, span)
+    drawn, top = [], 6.0
+    for first in range(0, len(chart.columns), per_block):
+        block, bottom = _block(grid, range(first, min(first + per_block, len(chart.columns))), top)
+        drawn.append(block)
+        top = bottom + _BETWEEN
+    desc = f"Values of {', '.join(chart.rows)} by {', '.join(chart.columns)}; darker or stronger is farther out."
+    kind = f"heat-map {chart.colours}"
+    return document(chart, top + 24, *drawn, _key(grid, top), desc=desc, kind=kind)
+
+
+def _checked(chart: HeatMap) -> list[float]:
+    who = f"heat map chart {chart.ident!r}"
+    if len(chart.values) != len(chart.rows) or any(len(row) != len(chart.columns) for row in chart.values):
+        shape = [len(row) for row in chart.values]
+        raise ValueError(f"{who}: rows of {shape} values for {len(chart.rows)} rows, {len(chart.columns)} columns.")
+    return [
+        value
+        for name, row in zip(chart.rows, chart.values, strict=True)
+        for value in check_numbers(who, name, (value for value in row if value is not None))
+    ]
+
+
+def _span(found: list[float], colours: str) -> tuple[float, float]:
+    if colours == "sequential":
+        return min(found), max(found)
+    largest = max(abs(value) for value in found)
+    return -largest, largest
+
+
+def _written(chart: HeatMap, value: float, span: tuple[float, float]) -> str:
+    return short(value, percent=chart.percent, among=max(map(abs, span)))
+
+
+def _columns(chart: HeatMap, room: float, least: float) -> tuple[int, float]:
+    """Return how many columns a block has, and how wide one is; room is kept for names that must be turned."""
+    for kept in (0.0, 0.8 * min(_LONGEST, max(text_width(name) for name in chart.columns))):
+        blocks = math.ceil(len(chart.columns) / max(1, int((room - kept) / least)))
+        per_block = math.ceil(len(chart.columns) / blocks)
+        cell = min(_WIDEST, (room - kept) / per_block)
+        if all(broken(name, cell - 6) for name in chart.columns):
+            break
+    return per_block, cell
+
+
+def _block(grid: _Grid, columns: range, top: float) -> tuple[str, float]:
+    names = [grid.chart.columns[column] for column in columns]
+    middles = [grid.left + grid.cell * (place + 0.5) for place in range(len(columns))]
+    head, start = _head(names, middles, grid.cell, top)
+    drawn = [head]
+    for place, name in enumerate(grid.chart.rows):
+        y = start + _TALL * place
+        drawn.append(label(grid.left - 8, y + _TALL / 2 + 4, name, grid.left - 12, anchor="end"))
+        drawn += _cells(grid, place, columns, y)
+    return "".join(drawn), start + _TALL * len(grid.chart.rows)
+
+
+def _head(names: list[str], middles: list[float], cell: float, top: float) -> tuple[str, float]:
+    drawn, lines = level_names(names, middles, cell, top + 14)
+    if lines:
+        return drawn, top + 4 + LINE * lines
+    widths = [text_width(name) for name in names]
+    rooms = [min(_LONGEST, width, reach(WIDTH - x - 4)) for width, x in zip(widths, middles, strict=True)]
+    bottom = top + drop(max(rooms))
+    drawn = "".join(
+        turned(x, bottom, name, room, anchor="start") for x, name, room in zip(middles, names, rooms, strict=True)
+    )
+    return drawn, bottom + 6
+
+
+def _cells(grid: _Grid, row: int, columns: range, y: float) -> Iterator[str]:
+    for place, column in enumerate(columns):
+        value, x = grid.chart.values[row][column], grid.left + grid.cell * place
+        text = "–" if value is None else _written(grid.chart, value, grid.span)
+        colour = "none" if value is None else str(bucket(value, grid.span))
+        title = tag("title", escaped(f"{grid.chart.rows[row]}, {grid.chart.columns[column]}: {text}"))
+        yield tag("rect", title, x=x, y=y, width=grid.cell, height=_TALL, class_=f"cell heat-{colour}")
+        at = (x + grid.cell / 2, y + _TALL / 2 + SMALL * 0.36)
+        yield label(*at, text, anchor="middle", size=SMALL, kind=f"cell-text heat-text-{colour}")
+
+
+def _key(grid: _Grid, top: float) -> str:
+    low, high = (_written(grid.chart, end, grid.span) for end in grid.span)
+    left = grid.left + text_width(low, SMALL) + 8
+    swatches = (
+        tag("rect", x=left + 18 * place, y=top, width=18, height=12, class_=f"cell heat-{place}")
+        for place in range(BUCKETS)
+    )
+    before = label(left - 6, top + 10, low, anchor="end", size=SMALL, kind="axis-label")
+    behind = label(left + 18 * BUCKETS + 6, top + 10, high, size=SMALL, kind="axis-label")
+    return before + "".join(swatches) + behind

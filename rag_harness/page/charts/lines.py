@@ -1,0 +1,78 @@
+"""Lines over categories: how values progress, with their intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_harness.page.charts.axes import Scale, linear
+from rag_harness.page.charts.estimates import Estimate, Series, check_series
+from rag_harness.page.charts.frame import RIGHT, Box, base_line, categories, left_of, names, no_data, upright
+from rag_harness.page.charts.legends import legend
+from rag_harness.page.charts.marks import COLOURS, line, marker, said, sample, whiskers
+from rag_harness.page.charts.svg import Chart, document, tag
+
+_TALL = 240.0
+_APART = 7.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines(Chart):
+    """Series over categories that have an order; ``percent`` writes 0.5 as 50%; the axis holds ``include`` too."""
+
+    categories: tuple[str, ...]
+    series: tuple[Series, ...]
+    y_label: str = ""
+    percent: bool = False
+    include: tuple[float, ...] = ()
+
+
+def lines(chart: Lines) -> str:
+    """Return a line a series with a mark and an error bar a value; a value that is None is a gap.
+
+    Raises:
+        ValueError: a series has another number of values than there are categories, or a number cannot be drawn.
+    """
+    values = check_series(f"lines chart {chart.ident!r}", chart.categories, chart.series)
+    if not values:
+        return no_data(chart, "lines")
+    head, end = legend([one.name for one in chart.series], sample, 30)
+    axis = linear([*values, *chart.include], percent=chart.percent)
+    top = end + (26 if chart.y_label else 10)
+    box = Box(left_of(axis), top, RIGHT, top + _TALL)
+    band = (box.right - box.left) / len(chart.categories)
+    middles = [box.left + band * (place + 0.5) for place in range(len(chart.categories))]
+    below, height = categories(chart.categories, middles, band, box.bottom)
+    place = axis.scale(box.bottom, box.top)
+    drawn = [_series(chart, index, middles, band, place) for index in range(len(chart.series))]
+    frame = (head, upright(axis, box), base_line(box), below, names("", chart.y_label, box, 0))
+    return document(chart, height + 4, *frame, *drawn, desc=_desc(chart), kind="lines")
+
+
+def _series(chart: Lines, index: int, middles: list[float], band: float, place: Scale) -> str:
+    apart = min(_APART, 0.6 * band / len(chart.series))
+    shift = (index - (len(chart.series) - 1) / 2) * apart
+    series, bars, marks = chart.series[index], [], []
+    runs: list[list[tuple[float, float]]] = [[]]
+    for category, middle, value in zip(chart.categories, middles, series.values, strict=True):
+        if value is None:
+            runs.append([])
+            continue
+        x, y = middle + shift, place(value.value)
+        runs[-1].append((x, y))
+        bars.append(_bar(value, x, place, index))
+        title = f"{series.name}, {category}: {said(value, percent=chart.percent)}"
+        marks.append(marker(index, x, y, title=title))
+    joined = [line(index, run) for run in runs if len(run) > 1]
+    return tag("g", *joined, *bars, *marks, class_=f"series-{index % COLOURS}")
+
+
+def _bar(value: Estimate, x: float, place: Scale, index: int) -> str:
+    if value.low is None and value.high is None:
+        return ""
+    low, high = (place(value.value if end is None else end) for end in (value.low, value.high))
+    return whiskers((low, high), x, f"stroke-{index % COLOURS}")
+
+
+def _desc(chart: Lines) -> str:
+    told = ", ".join(one.name for one in chart.series)
+    return f"{len(chart.series)} lines ({told}) over {', '.join(chart.categories)}; bars are intervals."

@@ -1,0 +1,41 @@
+"""Which of several alternatives is beaten by none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeVar
+
+from rag_harness.page.charts.estimates import Estimate
+
+Better = Literal["low", "high"]
+
+
+class Placed(Protocol):
+    """What has a value on two axes."""
+
+    @property
+    def x(self) -> Estimate: ...
+
+    @property
+    def y(self) -> Estimate: ...
+
+
+P = TypeVar("P", bound=Placed)
+
+
+def pareto(points: Sequence[P], better_x: Better, better_y: Better) -> list[P]:
+    """Return the points that no other beats, by rising x.
+
+    One beats another that is as good on both axes and better on one. Points of the same place do not beat each other.
+    """
+    sign_x, sign_y = (1 if better == "low" else -1 for better in (better_x, better_y))
+    ordered = sorted(points, key=lambda point: (sign_x * point.x.value, sign_y * point.y.value))
+    kept: list[P] = []
+    for point in ordered:
+        if not kept or sign_y * point.y.value < sign_y * kept[-1].y.value or _same(point, kept[-1]):
+            kept.append(point)
+    return kept if better_x == "low" else kept[::-1]
+
+
+def _same(one: Placed, other: Placed) -> bool:
+    return (one.x.value, one.y.value) == (other.x.value, other.y.value)

@@ -1,0 +1,114 @@
+"""Points on two axes with their intervals, and which of them no other beats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_harness.page.charts.axes import Axis, Scale, linear, logarithmic, wide_apart
+from rag_harness.page.charts.estimates import Estimate, check_estimates
+from rag_harness.page.charts.frame import RIGHT, Box, base_line, left_of, level, names, no_data, upright
+from rag_harness.page.charts.marks import COLOURS, marker, said, whiskers
+from rag_harness.page.charts.pareto import Better, pareto
+from rag_harness.page.charts.placing import Area, placed
+from rag_harness.page.charts.svg import Chart, document, points, tag
+from rag_harness.page.charts.texts import SMALL, label, shortened
+
+_TALL, _ROOM = 300.0, 150.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """A named place with intervals; its place among the chart's points is its colour."""
+
+    name: str
+    x: Estimate
+    y: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter(Chart):
+    """Points, and which end of each axis is better. ``x_percent`` and ``y_percent`` write 0.5 as 50%."""
+
+    points: tuple[Point, ...]
+    x_label: str
+    y_label: str
+    better_x: Better = "low"
+    better_y: Better = "high"
+    x_percent: bool = False
+    y_percent: bool = False
+
+
+def scatter(chart: Scatter) -> str:
+    """Return the points with error bars and the Pareto front as a stepped line.
+
+    The level axis is logarithmic where all is above 0 and the largest is over 50 times the least.
+
+    Raises:
+        ValueError: a number cannot be drawn, or an interval is upside down.
+    """
+    who = f"scatter chart {chart.ident!r}"
+    xs = [number for point in chart.points for number in check_estimates(who, point.name, [point.x])]
+    ys = [number for point in chart.points for number in check_estimates(who, point.name, [point.y])]
+    if not xs:
+        return no_data(chart, "scatter")
+    across = logarithmic(xs) if wide_apart(xs) else linear(xs, percent=chart.x_percent)
+    up = linear(ys, percent=chart.y_percent)
+    box = Box(left_of(up), 26.0, RIGHT - 8, 26.0 + _TALL)
+    to_x, to_y = across.scale(box.left, box.right), up.scale(box.bottom, box.top)
+    front = pareto(chart.points, chart.better_x, chart.better_y)
+    x_label = f"{chart.x_label} ({_ends(chart.better_x, across)})"
+    y_label = f"{chart.y_label} ({chart.better_y}er is better)"
+    frame = (upright(up, box), level(across, box), base_line(box), names(x_label, y_label, box, box.bottom + 40))
+    drawn = (_front(front, chart, to_x, to_y, box), *_bars(chart, to_x, to_y), _named(chart, to_x, to_y, box))
+    told = ", ".join(point.name for point in front)
+    desc = f"{len(chart.points)} points; beaten by no other: {told}. Thin lines are intervals."
+    return document(chart, box.bottom + 48, *frame, *drawn, desc=desc, kind="scatter")
+
+
+def _ends(better: Better, axis: Axis) -> str:
+    return f"{better}er is better{', logarithmic' if axis.log else ''}"
+
+
+def _front(front: list[Point], chart: Scatter, to_x: Scale, to_y: Scale, box: Box) -> str:
+    """Return the border of what the front beats: from its ends straight to the worse edges of the plot."""
+    corners: list[tuple[float, float]] = []
+    ordered = front if chart.better_x == "low" else front[::-1]
+    for point in ordered:
+        x, y = to_x(point.x.value), to_y(point.y.value)
+        corners += [(x, corners[-1][1] if corners else box.bottom if chart.better_y == "high" else box.top), (x, y)]
+    corners.append((box.right if chart.better_x == "low" else box.left, corners[-1][1]))
+    return tag("polyline", points=points(corners), fill="none", class_="front", stroke_dasharray="5 4")
+
+
+def _bars(chart: Scatter, to_x: Scale, to_y: Scale) -> list[str]:
+    drawn = []
+    for index, point in enumerate(chart.points):
+        x, y, kind = to_x(point.x.value), to_y(point.y.value), f"stroke-{index % COLOURS}"
+        left, right = (to_x(point.x.value if end is None else end) for end in (point.x.low, point.x.high))
+        low, high = (to_y(point.y.value if end is None else end) for end in (point.y.low, point.y.high))
+        bars = whiskers((left, right), y, kind, upright=False) if left != right else ""
+        bars += whiskers((low, high), x, kind) if low != high else ""
+        x_said, y_said = said(point.x, percent=chart.x_percent), said(point.y, percent=chart.y_percent)
+        title = f"{point.name}: {chart.x_label} {x_said}, {chart.y_label} {y_said}"
+        drawn.append(tag("g", bars, marker(index, x, y, 5.5, title), class_=f"series-{index % COLOURS}"))
+    return drawn
+
+
+def _taken(chart: Scatter, to_x: Scale, to_y: Scale) -> list[Area]:
+    """Return where the error bars are."""
+    areas = []
+    for point in chart.points:
+        xs, ys = [to_x(end) for end in point.x.numbers()], [to_y(end) for end in point.y.numbers()]
+        areas.append(Area(min(xs), to_y(point.y.value) - 2, max(xs), to_y(point.y.value) + 2))
+        areas.append(Area(to_x(point.x.value) - 2, min(ys), to_x(point.x.value) + 2, max(ys)))
+    return areas
+
+
+def _named(chart: Scatter, to_x: Scale, to_y: Scale, box: Box) -> str:
+    texts = [shortened(point.name, _ROOM, SMALL) for point in chart.points]
+    places = [(to_x(point.x.value), to_y(point.y.value)) for point in chart.points]
+    areas = placed(texts, places, Area(box.left + 2, box.top + 1, box.right, box.bottom - 2), _taken(chart, to_x, to_y))
+    return "".join(
+        label(area.left, area.bottom - 3, point.name, _ROOM, size=SMALL, kind="label halo-text")
+        for point, area in zip(chart.points, areas, strict=True)
+    )

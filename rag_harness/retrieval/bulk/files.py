@@ -1,0 +1,60 @@
+"""Files and folders -> windows of files to read, and the files by which a node is asked whether it sees them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rag_harness.dataset.library import Source
+from rag_harness.errors import PrerequisiteError
+from rag_harness.retrieval.bulk.values import Window
+
+FILES, BYTES = 64, 4_000_000
+"""A window has at most so many files, and no more after so many bytes."""
+PROBES = 16
+"""Files that each node is asked to open before the work begins, the first and the last among them."""
+
+
+def windows(sources: Sequence[Source], files: int = FILES) -> Iterator[Window]:
+    """Yield all files in their order, in windows."""
+    group: list[Source] = []
+    number = size = 0
+    for source in sources:
+        group.append(source)
+        size += source.file.stat().st_size if source.file.is_file() else 0
+        if len(group) == files or size >= BYTES:
+            yield Window(number, tuple(group))
+            number, group, size = number + 1, [], 0
+    if group:
+        yield Window(number, tuple(group))
+
+
+def probes(sources: Sequence[Source]) -> dict[str, int]:
+    """Return some of the files with their sizes, spread over all."""
+    step = max(1, (len(sources) - 1) // (PROBES - 1))
+    some = [*sources[::step][: PROBES - 1], *sources[-1:]]
+    return {str(each.file.absolute()): each.file.stat().st_size for each in some if each.file.is_file()}
+
+
+def check_sees(probes: Mapping[str, int]) -> None:
+    """Check that this node has the files: by path, with their sizes in bytes.
+
+    Raises:
+        PrerequisiteError: it has not, or others of the same names.
+    """
+    for name, size in probes.items():
+        try:
+            with Path(name).open("rb") as file:
+                found = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise PrerequisiteError(
+                f"Node {socket.gethostname()} cannot read {name}: {error.strerror}. Give every node the folder at the "
+                f"same path, or hand in Parquet files: their rows are sent to the nodes."
+            ) from error
+        if found != size:
+            raise PrerequisiteError(
+                f"Node {socket.gethostname()} has {found:,} bytes in {name}, not {size:,}: it is another file. Give "
+                f"every node the same folder."
+            )

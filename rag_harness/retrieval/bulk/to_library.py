@@ -1,0 +1,55 @@
+"""Windows of documents -> all documents in this process, with their cuts kept; and texts -> vectors, by a crew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from rag_harness.dataset.library import Library, Unread
+from rag_harness.models.embedders.cached import Computed, Elsewhere
+from rag_harness.protocols import Stores
+from rag_harness.retrieval.bulk.crew import Crew
+from rag_harness.retrieval.bulk.values import Read, UnreadRow, Window
+from rag_harness.types import Document
+from rag_harness.work.reporting import report
+
+
+def read_by(crew: Crew, windows: Iterable[Window], total: int, unit: str, stores: Stores) -> Library:
+    """Have each window read and cut; return all documents in their order.
+
+    Args:
+        crew: does the work.
+        windows: asked for one by one.
+        total: files or rows in all of them, called ``unit``.
+        stores: get the cuts, so that nobody has to cut again.
+    """
+    documents: list[Document] = []
+    unread: list[Unread] = []
+    parsed = 0
+    report("reading", 0, total, unit)
+    for read in crew.ordered("read", ((window,) for window in _noting(windows, unread))):
+        assert isinstance(read, Read)
+        documents += read.documents
+        unread += read.unread
+        parsed += read.parsed
+        for name, arrays in read.kept.items():
+            stores.open(*name).put(arrays)
+        report("reading", min(len(documents) + len(unread), total), total, unit)
+    report("reading", total, total, unit)
+    stores.flush()
+    return Library(tuple(documents), tuple(unread), parsed)
+
+
+def embedding_by(crew: Crew) -> Elsewhere:
+    """Return what has texts embedded by a crew."""
+
+    def computed(parts: Sequence[Sequence[str]], role: str, with_tokens: bool) -> Iterator[Computed]:
+        return crew.ordered("embed", ((part, role, with_tokens) for part in parts))
+
+    return computed
+
+
+def _noting(windows: Iterable[Window], unread: list[Unread]) -> Iterator[Window]:
+    for window in windows:
+        unread += [UnreadRow(Path(line), line, said=line) for line in window.failed]
+        yield window

@@ -1,0 +1,17 @@
+"""Document -> Chunks: one chunker a file, found under the entry point ``rag_harness.chunkers``.
+
+A chunker is a function ``chunk_document(document, tokenizer, settings) -> list[Chunk]``, registered by its name:
+``slides = my_package.slides:chunk_document``. The index of a chunk counts within its document, and its id is unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.lengths import ChunkingSettings
+from rag_harness.types import Chunk, Document
+
+Chunker = Callable[[Document, Tokenizer, ChunkingSettings], list[Chunk]]
+
+__all__ = ["Chunker", "ChunkingSettings"]

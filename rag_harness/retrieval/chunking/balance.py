@@ -1,0 +1,73 @@
+"""A stretch of a page too long for a chunk -> pieces, none much shorter than the others where that can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.lengths import ChunkingSettings
+from rag_harness.retrieval.chunking.markdown import NEWLINE, Section
+from rag_harness.retrieval.chunking.packing import Packer, Piece
+from rag_harness.types import Document
+
+_TRIES = 4
+
+
+class Balancer:
+    """Cuts stretches of one page within ``least`` and ``max_tokens``."""
+
+    def __init__(self, document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> None:
+        self._document, self._tokenizer, self._settings = document, tokenizer, settings
+
+    def pieces(self, section: Section) -> list[Piece]:
+        """Return the pieces in the order of the page, each within ``max_tokens``.
+
+        Packed full, the last piece has what is left over. Where that is less than ``least``, lower limits are tried
+        down to equal pieces, never one that would cut a block which fits; the cut with the longest shortest piece is
+        taken.
+        """
+        full = self._cut(section, self._settings.max_tokens)
+        if len(full) < 2 or self._shortest(full) >= self._settings.least:
+            return full
+        tried = [self._cut(section, limit) for limit in self._limits(section, len(full))]
+        return max([full, *(pieces for pieces in tried if len(pieces) == len(full))], key=self._shortest)
+
+    def _cut(self, section: Section, limit: int) -> list[Piece]:
+        packer = Packer(self._document.doc_id, self._document.text, self._tokenizer, limit, self._settings.overlap)
+        return packer.pieces([section])
+
+    def _limits(self, section: Section, pieces: int) -> list[int]:
+        most, overlap = self._settings.max_tokens, self._settings.overlap
+        whole = self._tokenizer.count([self._document.text[section.start : section.end]])[0]
+        even = (whole + overlap * (pieces - 1)) // pieces + 1
+        lowest = max(even, overlap + 1, self._longest_whole(section))
+        return sorted({lowest + (most - lowest) * step // _TRIES for step in range(_TRIES)}) if lowest < most else []
+
+    def _longest_whole(self, section: Section) -> int:
+        counts = self._tokenizer.count(list(self._wholes(section)))
+        return max((count for count in counts if count <= self._settings.max_tokens), default=0)
+
+    def _wholes(self, section: Section) -> Iterator[str]:
+        """Yield what a lower limit must not cut: blocks, headings with what follows, rows with their header, lines."""
+        text, before = self._document.text, section.titles
+        for block in section.blocks:
+            yield text[before.start if before and before.title else block.start : block.end]
+            if block.header and block.start >= block.header.end:
+                yield text[block.header.start : block.header.end] + text[block.start : block.end]
+            if block.code:
+                yield from NEWLINE.split(text[block.start : block.end])
+            before = block
+
+    def _shortest(self, pieces: Sequence[Piece]) -> int:
+        texts = [piece.repeated_header + self._document.text[piece.start : piece.end] for piece in pieces]
+        return min(self._tokenizer.count(texts))
+
+
+def one_section(sections: Sequence[Section], path: tuple[str, ...] = ()) -> Section:
+    """Return all of ``sections`` as one: later headings become blocks that stay beside what is below them."""
+    first, *more = sections
+    blocks = list(first.blocks)
+    for section in more:
+        blocks += [section.titles] if section.titles else []
+        blocks += section.blocks
+    return Section(path, first.titles, tuple(blocks))

@@ -1,0 +1,30 @@
+"""What the front matter of a page says: plain ``key: value`` lines, as books and static sites write them."""
+
+from __future__ import annotations
+
+import re
+
+from rag_harness.retrieval.chunking.markdown import body_start
+
+_LINE = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S(?:.*\S)?)[ \t]*$", re.MULTILINE)
+_QUOTED = re.compile(r"""(["'])(.*)\1""")
+_COMMENT = re.compile(r"(?<!\s)\s+#.*$")
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+
+
+def front_matter(text: str) -> dict[str, str | int]:
+    """Return the keys at the left border with a value behind them; lists and nested values are left out.
+
+    Quotes around a value and comments behind it are taken off, whole numbers are numbers. Of a key that stands there
+    twice the last value counts. A page without front matter gives nothing.
+    """
+    lines = text[: body_start(text)].replace("\r\n", "\n").replace("\r", "\n")
+    return {match[1]: _value(match[2]) for match in _LINE.finditer(lines) if match[2][0] not in "[{|>#"}
+
+
+def _value(written: str) -> str | int:
+    quoted = _QUOTED.fullmatch(written)
+    if quoted:
+        return quoted[2]
+    plain = _COMMENT.sub("", written)
+    return int(plain) if _WHOLE_NUMBER.fullmatch(plain) else plain

@@ -1,0 +1,44 @@
+"""``sections``: a Markdown page by its headings, then by block; never longer than the embedder reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.lengths import ChunkingSettings
+from rag_harness.retrieval.chunking.markdown import read_sections
+from rag_harness.retrieval.chunking.packing import Packer, Piece
+from rag_harness.types import Chunk, Document
+
+
+def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
+    """Cut one Markdown page into chunks, in the order of the page; a page without text gives none.
+
+    Every non-blank character behind the front matter lies in at least one chunk. ``start`` and ``end`` count
+    characters of ``document.text``.
+
+    Raises:
+        ChunkTooLongError: a single character is longer than ``max_tokens``.
+    """
+    sections = read_sections(document.text)
+    packer = Packer(document.doc_id, document.text, tokenizer, settings.max_tokens, settings.overlap)
+    return [_chunk(document, index, piece) for index, piece in enumerate(packer.pieces(sections))]
+
+
+def chunk_documents(documents: Iterable[Document], tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
+    """Cut every page into chunks, in the order of the pages; errors as in ``chunk_document``."""
+    return [chunk for document in documents for chunk in chunk_document(document, tokenizer, settings)]
+
+
+def _chunk(document: Document, index: int, piece: Piece) -> Chunk:
+    return Chunk(
+        chunk_id=f"{document.doc_id}#chunk_{index}",
+        doc_id=document.doc_id,
+        text=piece.repeated_header + document.text[piece.start : piece.end],
+        start=piece.start,
+        end=piece.end,
+        section=piece.section,
+        index=index,
+        repeated_header=piece.repeated_header,
+        metadata=document.metadata,
+    )

@@ -1,0 +1,26 @@
+"""``sliding``: a page's paragraphs in long chunks that overlap, without regard to its headings."""
+
+from __future__ import annotations
+
+from rag_harness.protocols import Tokenizer
+from rag_harness.retrieval.chunking.balance import Balancer, one_section
+from rag_harness.retrieval.chunking.lengths import ChunkingSettings
+from rag_harness.retrieval.chunking.markdown import read_sections
+from rag_harness.retrieval.chunking.places import Places
+from rag_harness.types import Chunk, Document
+
+
+def chunk_document(document: Document, tokenizer: Tokenizer, settings: ChunkingSettings) -> list[Chunk]:
+    """Cut one page at the borders of its blocks, ``least`` to ``max_tokens`` long; a shorter page is one chunk.
+
+    Each chunk repeats up to ``overlap`` tokens of the one before. A chunk's section is that of its first character.
+
+    Raises:
+        ChunkTooLongError: a single character is longer than ``max_tokens``.
+    """
+    sections = read_sections(document.text)
+    if not sections:
+        return []
+    pieces = Balancer(document, tokenizer, settings).pieces(one_section(sections))
+    places = Places(document)
+    return [places.chunk(index, piece) for index, piece in enumerate(pieces)]

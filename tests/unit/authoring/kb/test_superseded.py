@@ -1,0 +1,83 @@
+"""Queries whose answer a superseded page gives otherwise are found by their evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.kb.superseded import mark_superseded
+from rag_harness.errors import DataError
+
+SHIPPED = Path(__file__).parents[4] / "data" / "kb"
+OLD, NEW = "Return it within 30 days.", "Return it within 45 days."
+PLAN = {
+    "pages": [{"id": "new", "filename": "new.md"}, {"id": "old", "filename": "old.md"}],
+    "version_pairs": [
+        {"outdated": "old", "current": "new", "conflicts": [{"outdated_statement": OLD, "current_statement": NEW}]}
+    ],
+}
+
+
+def kb(folder: Path, *queries: dict[str, Any], plan: Any = PLAN) -> Path:
+    (folder / "structure.json").write_text(json.dumps(plan))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    return folder
+
+
+def quoting(text: str, filename: str = "new.md", **metadata: Any) -> dict[str, Any]:
+    return {"query_id": "q1", "evidence": [{"filename": filename, "quote": text}], "metadata": metadata}
+
+
+@pytest.mark.parametrize("quote", [NEW, f"So: **{NEW}** Or not.", "within 45\ndays."])
+def test_a_quote_of_the_current_statement_is_marked(tmp_path: Path, quote: str) -> None:
+    found = mark_superseded(kb(tmp_path, quoting(quote, topic="returns", version_pair="stale")))
+    assert found.marked == 1
+    assert json.loads(found.lines[0])["metadata"] == {
+        "topic": "returns",
+        "version_pair": "old",
+        "superseded": [{"outdated_statement": OLD, "current_statement": NEW}],
+    }
+
+
+@pytest.mark.parametrize(
+    "query",
+    [quoting(NEW, "other.md"), quoting("Pay in cash."), quoting(" "), {"query_id": "q2"}, quoting("", superseded=[1])],
+)
+def test_what_asks_for_something_else_is_kept_as_it_is(tmp_path: Path, query: dict[str, Any]) -> None:
+    found = mark_superseded(kb(tmp_path, query))
+    assert found.marked == 0
+    assert "superseded" not in json.loads(found.lines[0]).get("metadata", {})
+
+
+def test_the_shipped_queries_that_turn_on_a_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    marked = tmp_path / "queries.jsonl"
+    assert main(["kb", "superseded", str(SHIPPED), "-o", str(marked)]) == 0
+    assert capsys.readouterr().out.startswith("23 of 200 queries")
+    queries = [json.loads(line) for line in marked.read_text().splitlines()]
+    assert all(query["metadata"]["version_conflict"] for query in queries if "superseded" in query["metadata"])
+
+
+@pytest.mark.parametrize(
+    ("plan", "queries", "message"),
+    [
+        ({"pages": []}, "", "no version_pairs"),
+        ("nonsense", "", "expected an object"),
+        (PLAN, "{", "queries.jsonl:1: no JSON"),
+        (PLAN, "[]\n", "queries.jsonl:1: no query"),
+        (PLAN, '{"metadata": 3}\n', "queries.jsonl:1: no query"),
+    ],
+)
+def test_what_cannot_be_read_says_where(tmp_path: Path, plan: Any, queries: str, message: str) -> None:
+    folder = kb(tmp_path, plan=plan)
+    (folder / "queries.jsonl").write_text(queries)
+    with pytest.raises(DataError, match=message):
+        mark_superseded(folder)
+
+
+def test_without_queries_it_says_so(tmp_path: Path) -> None:
+    (kb(tmp_path) / "queries.jsonl").unlink()
+    assert main(["kb", "superseded", str(tmp_path), "-o", str(tmp_path / "out.jsonl")]) == CANNOT_RUN

@@ -1,0 +1,219 @@
+"""Queries and golden entries against the pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.authoring.kb.validation.stated import NO_FACTS
+from tests.unit.dataset.kb_builder import Kb, query
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kb:
+    monkeypatch.setenv("RAG_MERMAID_MODULES", "/nowhere")
+    return Kb(tmp_path / "kb")
+
+
+def quote(text: str, filename: str = "returns.md") -> dict[str, Any]:
+    return {"evidence": [{"filename": filename, "quote": text}], "context_reference": [filename]}
+
+
+def hop(**more: Any) -> dict[str, Any]:
+    return query(9, query_id="q_multi_hop_001", query_type="multi_hop", **more)
+
+
+def negative(**more: Any) -> dict[str, Any]:
+    bare: dict[str, Any] = {"evidence": [], "context_reference": []}
+    return query(8, query_id="q_negative_001", query_type="negative", **(bare | more))
+
+
+BOTH = ["returns.md", "shipping.md"]
+
+
+def test_a_selection_may_have_other_white_space(kb: Kb) -> None:
+    kb.ask(query(inputs={"selected_text": "The label\n  costs €3.50."}))
+    report = kb.validate()
+    assert [each for each in report.findings if "selects" in str(each)] == []
+    assert next(check.checked for check in report.checks if check.name == "selections") == "1 selections"
+
+
+def test_sound_questions(kb: Kb) -> None:
+    kb.planned["queries"] = {"direct": 1, "multi_hop": 1, "negative": 1}
+    kb.ask(query(), hop(context_reference=BOTH), negative())
+    kb.expect({"expected_document_id": "returns.md#return-fees", "evidence": "The label costs €3.50."})
+    report = kb.validate()
+    assert report.findings == []
+    assert not [check.name for check in report.checks if check.skipped not in ("", NO_FACTS)]
+
+
+CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "comparison": (
+        [query(query_id="q_comparison_001", query_type="comparison", context_reference=["returns.md"])],
+        "multi-hop: queries.jsonl:1: q_comparison_001 is comparison, but context_reference names 1 page(s). "
+        "Name all it needs.",
+    ),
+    "selection": (
+        [query(inputs={"selected_text": "words of no page"})],
+        "selections: queries.jsonl:1: q_direct_001 selects words that stand in no page: 'words of no page'. "
+        "Copy them from one page.",
+    ),
+    "empty selection": (
+        [query(inputs={"selected_text": " \n"})],
+        "selections: queries.jsonl:1: q_direct_001 has a selected_text without words. Write it, or leave it out.",
+    ),
+    "quote": (
+        [query(**quote("The label costs €4.50."))],
+        "quotes: queries.jsonl:1: quote 'The label costs €4.50.' is not in returns.md. "
+        "The nearest there is 'The label costs €3.50.'. Copy the words of the page.",
+    ),
+    "outdated": (
+        [query(**quote("Send items back within 30 days.", "returns-2024.md"))],
+        "direct: queries.jsonl:1: q_direct_001 is direct, but returns-2024.md is an outdated page. "
+        "Ask about a current one.",
+    ),
+    "duplicate id": (
+        [query(), query(query="Another?")],
+        "queries: queries.jsonl:2: query_id 'q_direct_001' stands already on line 1. Give it another.",
+    ),
+    "gone": (
+        [query(context_reference=["refunds.md"])],
+        "references: queries.jsonl:1: q_direct_001 refers to 'refunds.md': no such file in KB. "
+        "The nearest is 'returns.md'. Mend the reference.",
+    ),
+    "outside": (
+        [query(context_reference=["../../etc/passwd"])],
+        "references: queries.jsonl:1: q_direct_001 refers to '../../etc/passwd': refused: the name leads out of KB. "
+        "Name a file inside it. Mend the reference.",
+    ),
+    "one hop": (
+        [hop()],
+        "multi-hop: queries.jsonl:1: q_multi_hop_001 is multi_hop, but context_reference names 1 page(s). "
+        "Name all it needs.",
+    ),
+    "unlisted hop": (
+        [hop(context_reference=["returns-2024.md", "shipping.md"])],
+        "multi-hop: queries.jsonl:1: q_multi_hop_001 quotes returns.md, which its context_reference does not name. "
+        "Add it there.",
+    ),
+    "negative with evidence": (
+        [negative(evidence=query()["evidence"])],
+        "negative: queries.jsonl:1: q_negative_001 is negative, but has 1 piece of evidence. "
+        "Remove it, or the type is wrong.",
+    ),
+    "negative with gold": (
+        [negative(context_reference=["returns.md"])],
+        "negative: queries.jsonl:1: q_negative_001 is negative, but context_reference names returns.md. "
+        "Name a page that tempts in metadata.",
+    ),
+    "unknown field": (
+        [query(answer="x")],
+        "queries: queries.jsonl:1: answer: Extra inputs are not permitted. Mend the entry.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_fault_in_the_queries(kb: Kb, case: str) -> None:
+    lines, said = CASES[case]
+    kb.ask(*lines)
+    assert kb.errors() == [said]
+
+
+@pytest.mark.parametrize(
+    "name", ["../kb/returns.md", "/etc/passwd", "..\\returns.md", "C:\\returns.md", "sub/../../x.md"]
+)
+def test_no_name_leads_out_of_the_folder(kb: Kb, name: str) -> None:
+    kb.ask(query(context_reference=[name]))
+    said = "refused: the name leads out of KB. Name a file inside it. Mend the reference."
+    assert kb.errors() == [f"references: queries.jsonl:1: q_direct_001 refers to {name!r}: {said}"]
+
+
+def test_other_white_space_is_accepted_and_said(kb: Kb) -> None:
+    kb.ask(query(**quote("The label\n  costs\u00a0€3.50.")))
+    assert kb.validate().ok
+    what = "stands there with other white space, which is accepted. Copy the quote as it is to silence this."
+    shown = repr("The label\n  costs\u00a0€3.50.")
+    assert kb.notes() == [f"quotes: queries.jsonl:1: note: quote {shown} of returns.md {what}"]
+
+
+def test_invalid_json_on_line_57_leaves_the_other_lines_checked(kb: Kb) -> None:
+    kb.ask(*(query(number) for number in range(1, 61)))
+    lines = (kb.queries or "").split("\n")
+    lines[56] = lines[56][:-1]
+    kb.queries = "\n".join(lines)
+    column = len(lines[56]) + 1
+    said = f"invalid JSON at column {column}: Expecting ',' delimiter. Mend the line."
+    assert kb.errors() == [f"queries: queries.jsonl:57: {said}"]
+    assert next(check for check in kb.validate().checks if check.name == "queries").checked == "59 queries"
+
+
+def test_an_empty_file_of_queries(kb: Kb) -> None:
+    kb.queries = "\n\n"
+    said = "the file holds no query. Each line is an object with query_id and query."
+    assert kb.errors() == [f"queries: queries.jsonl: {said}"]
+
+
+def test_the_distribution_is_the_plans(kb: Kb) -> None:
+    kb.planned["queries"] = {"direct": 2, "negative": 0}
+    kb.ask(query(), negative())
+    assert kb.errors() == [
+        "distribution: queries.jsonl: 1 direct queries, planned are 2. Add, drop, or replan.",
+        "distribution: queries.jsonl: 1 negative queries, planned are 0. Add, drop, or replan.",
+    ]
+
+
+def test_what_is_worth_a_note(kb: Kb) -> None:
+    kb.plan = None
+    kb.pages["lonely.md"] = "# Lonely\n"
+    bare = query(1, evidence=[])
+    kb.ask(bare, bare | {"query_id": "q2"}, hop(context_reference=["lonely.md", "returns.md"]))
+    assert kb.notes() == [
+        "queries: queries.jsonl:2: note: q2 asks the same words as line 1.",
+        "direct: queries.jsonl:1: note: 2 of 2 direct queries have no evidence, the first is q_direct_001. "
+        "Without a quote nothing proves the answer.",
+        "multi-hop: queries.jsonl:3: note: q_multi_hop_001 needs lonely.md, returns.md, which no links connect.",
+    ]
+    direct = next(check for check in kb.validate().checks if check.name == "direct")
+    assert direct.how == "current pages are not told from outdated ones: there is no structure.json"
+
+
+GOLDEN = {
+    "returns.md#Return-Window": "the anchor is 'return-window', and case counts.",
+    "returns.md#return-fee": "returns.md has no heading with the anchor 'return-fee'. The nearest is 'return-fees'.",
+    "refunds.md": "no such file in KB. The nearest is 'returns.md'.",
+    "../../etc/passwd": "refused: the name leads out of KB. Name a file inside it.",
+}
+
+
+@pytest.mark.parametrize("expected", GOLDEN)
+def test_a_golden_entry_that_names_nothing(kb: Kb, expected: str) -> None:
+    kb.expect({"expected_document_id": "returns.md"}, {"query": "other?", "expected_document_id": expected})
+    said = f"expected_document_id {expected!r}: {GOLDEN[expected]} Mend the entry."
+    assert kb.errors() == [f"golden: golden.json:7: {said}"]
+
+
+def test_golden_quotes_and_chunks(kb: Kb) -> None:
+    kb.expect(
+        {"expected_document_id": "returns.md#chunk_3", "evidence": "The label costs  €3.50."},
+        {"query": "b?", "expected_document_id": ["shipping.md", "returns.md"], "evidence": ["The label costs €3.50."]},
+        {"query": "c?", "expected_document_id": "shipping.md", "evidence": ["Nowhere."]},
+    )
+    assert kb.errors() == [
+        "golden: golden.json:19: quote 'Nowhere.' is not in shipping.md. Copy the words of the page."
+    ]
+    assert len(kb.notes()) == 1
+    golden = next(check for check in kb.validate().checks if check.name == "golden")
+    assert golden.how == "1 chunks are named by number, which only a run with its chunk settings can check"
+
+
+def test_a_golden_file_that_cannot_be_read(kb: Kb) -> None:
+    kb.golden = '[\n{"query": 1},\n]'
+    [error] = kb.errors()
+    assert error.startswith("golden: golden.json:")
+    kb.golden = json.dumps([{"query": "a?"}])
+    assert all(error.startswith("golden: golden.json: entry 1 ('a?'): ") for error in kb.errors())
+    assert kb.errors()

@@ -1,0 +1,79 @@
+"""A file of drafted questions about the shop, and a review of it without a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rag_harness.authoring.questions import Collection
+from rag_harness.authoring.questions.review.file import ReviewFile
+from rag_harness.authoring.questions.review.rows import Row
+from rag_harness.authoring.questions.review.session import Session
+from rag_harness.authoring.questions.review.showing import Showing
+from rag_harness.dataset.knowledge_base import read_folder
+from tests.unit.authoring.questions.shop import folder
+
+HELD = "Island parcels are held for 9 days at the harbour office."
+BROKEN = "If the parcel seal is broken, we refund half of the price."
+
+
+def row(number: int, **fields: Any) -> Row:
+    """A drafted row: direct, of delivery.md, with evidence that stands there."""
+    return {
+        "query_id": f"q_{number:03}",
+        "query_type": "direct",
+        "query": "How long are island parcels held?",
+        "ground_truth": "9 days.",
+        "context_reference": ["delivery.md"],
+        "evidence": [{"filename": "delivery.md", "quote": HELD}],
+        "metadata": {"difficulty": "easy", "reviewed": "no"},
+        **fields,
+    }
+
+
+ROWS = (
+    row(1),
+    row(
+        2,
+        query_type="multi_hop",
+        query="When is a parcel held, and when refunded?",
+        context_reference=["delivery.md", "returns.md"],
+        evidence=[{"filename": "delivery.md", "quote": HELD}, {"filename": "returns.md", "quote": BROKEN}],
+    ),
+    row(3, query_type="negative", query="Who paints the ferry?", context_reference=[], evidence=[]),
+    row(
+        4, evidence=[{"filename": "delivery.md", "quote": "Island parcels are held for 8 days at the harbour office."}]
+    ),
+)
+"""One of each kind, and one whose evidence is gone."""
+
+
+def drafted(at: Path, *rows: Row, pages: dict[str, str] | None = None) -> Path:
+    """Write the shop's pages and rows beside them, ``ROWS`` where none are given; return the file of the questions."""
+    file = folder(at, pages) / "queries.jsonl"
+    write(file, *(rows or ROWS))
+    return file
+
+
+def write(file: Path, *rows: Row) -> None:
+    """Write rows as lines."""
+    file.write_text("".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in rows), encoding="utf-8")
+
+
+def read(file: Path) -> list[Row]:
+    """Read the rows of a file; none where there is no file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+def showing(file: Path) -> Showing:
+    """The documents beside a file."""
+    return Showing(Collection(read_folder(file.parent).documents))
+
+
+def session(file: Path, says: Iterable[str] = (), changes: Mapping[str, Any] | None = None) -> Session:
+    """A review of all questions by Ada, who says these lines and makes this change."""
+    review_file = ReviewFile(file)
+    numbers, lines = range(len(review_file.rows)), iter(says)
+    return Session(review_file, numbers, showing(file), "Ada", lambda _: next(lines, ""), lambda _: changes)

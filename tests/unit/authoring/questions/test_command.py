@@ -1,0 +1,188 @@
+"""``rag-harness kb queries`` on folders of every kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import CANNOT_RUN, main
+from rag_harness.authoring.kb.validation import validate
+from rag_harness.authoring.questions.review.file import ReviewFile
+from rag_harness.authoring.questions.review.rows import accepted, rejected
+from rag_harness.commands import FOUND
+from rag_harness.dataset.queries import read_queries
+from tests.unit.authoring.questions.shop import DELIVERY, RETURNS, folder
+
+JAPANESE = "# 返品\n\n商品は30日以内に返品できます。送料は500円です。\n\n| 品名 | 価格 |\n|---|---|\n| 灯籠 | 900円 |\n"
+ARABIC = "# الإرجاع\n\nيمكنك إرجاع المنتج خلال 30 يومًا. رسوم الشحن 20 ريالاً.\n"
+
+
+def test_the_questions_are_valid_and_say_what_was_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = folder(tmp_path)
+    assert main(["kb", "queries", str(made)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"wrote {made / 'queries.jsonl'}: ")
+    assert "dropped" in said
+    queries = read_queries(made / "queries.jsonl", made)
+    assert {query.query_type for query in queries} >= {"direct", "multi_hop"}
+    report = validate(made, made / "queries.jsonl")
+    found = [finding for check in report.checks for finding in check.findings if "queries.jsonl" in finding.where]
+    assert not [finding for finding in found if finding.level == "error"]
+
+
+def test_another_file_and_the_same_bytes(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    for name in ("one.jsonl", "two.jsonl"):
+        assert main(["kb", "queries", str(made), "-o", str(tmp_path / name), "--direct", "5", "--seed", "7"]) == 0
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    assert len(read_queries(tmp_path / "one.jsonl")) == 5
+
+
+def test_more_than_the_text_can_bear_is_said_with_how_many_it_can(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = folder(tmp_path)
+    assert main(["kb", "queries", str(made), "--direct", "500"]) == FOUND
+    found = len(read_queries(made / "queries.jsonl"))
+    assert f"Asked for 500 direct questions; the text bears {found} that pass the filters." in capsys.readouterr().out
+
+
+def test_what_somebody_reviewed_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = folder(tmp_path)
+    assert main(["kb", "queries", str(made), "--direct", "4"]) == 0
+    file = made / "queries.jsonl"
+    assert main(["kb", "queries", str(made), "--direct", "3"]) == 0
+    first, *others = file.read_text().splitlines()
+    file.write_text("\n".join([first.replace('"reviewed": "no"', '"reviewed": "yes"'), *others]))
+    assert main(["kb", "queries", str(made), "--direct", "2"]) == CANNOT_RUN
+    assert "holds 1 questions that somebody wrote or reviewed" in capsys.readouterr().err
+    assert main(["kb", "queries", str(made), "--direct", "2", "--force"]) == 0
+
+
+def reject(file: Path, *numbers: int) -> list[str]:
+    """Reject questions of a file as a review does; return them."""
+    questions = ReviewFile(file)
+    questions.put({number: rejected(questions.rows[number], "Ada", "nobody would ask this") for number in numbers})
+    return [questions.rows[number]["query"] for number in numbers]
+
+
+@pytest.mark.parametrize("more", ["queries.jsonl", "more.jsonl"])
+def test_what_was_rejected_is_not_asked_again_and_others_take_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str
+) -> None:
+    made = folder(tmp_path)
+    asking = ["kb", "queries", str(made), "--direct", "5"]
+    assert main(asking) == 0
+    before = {query.query.text for query in read_queries(made / "queries.jsonl")}
+    gone = reject(made / "queries.jsonl", 1, 4)
+    capsys.readouterr()
+    assert main([*asking, "-o", str(made / more)]) == 0
+    assert "     2  somebody rejected it\n" in capsys.readouterr().out
+    now = {query.query.text for query in read_queries(made / more)}
+    assert len(now) == 5
+    assert now & before == before - set(gone)
+
+
+def test_what_was_rejected_can_be_brought_back_beside_what_took_its_place(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    file, asking = made / "queries.jsonl", ["kb", "queries", str(made), "--direct", "2"]
+    assert main(asking) == 0
+    reject(file, 0)
+    assert main(asking) == 0
+    reject(file, 0)
+    questions = ReviewFile(file)
+    questions.put({number: accepted(row, "Ada") for number, row in enumerate(questions.rows)})
+    assert len(read_queries(file)) == 3
+
+
+def test_where_all_were_rejected_others_are_asked(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    asking = ["kb", "queries", str(made), "--direct", "2"]
+    assert main(asking) == 0
+    gone = reject(made / "queries.jsonl", 0, 1)
+    assert (made / "queries.jsonl").read_bytes() == b""
+    assert main(asking) == 0
+    assert not {query.query.text for query in read_queries(made / "queries.jsonl")} & set(gone)
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", '{"query_id": "q", "query": "w", "metadata": {"reviewed": 1}, "evidence": [1]}']
+)
+def test_rejected_questions_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    made = folder(tmp_path)
+    (made / "queries.rejected.jsonl").write_text(line)
+    assert main(["kb", "queries", str(made)]) == CANNOT_RUN
+    assert "queries.rejected.jsonl holds a line that is no rejected question. Mend" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["-n", "10", "--direct", "20"], "are 20. Leave -n out, or make them agree."),
+        (["-o", "no/such/place.jsonl"], "No folder no/such to write place.jsonl into."),
+        (["-o", "."], "is a folder. Name the file of the questions"),
+        (["--writer", "llm"], "--writer llm asks a chat model"),
+    ],
+)
+def test_what_cannot_be_asked_for(
+    arguments: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = folder(tmp_path)
+    assert main(["kb", "queries", str(made), *arguments]) == CANNOT_RUN
+    assert why in capsys.readouterr().err
+
+
+def test_a_document_is_never_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = folder(tmp_path)
+    assert main(["kb", "queries", str(made), "-o", str(made / "club.md")]) == CANNOT_RUN
+    assert "is no file of questions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pages", "why"),
+    [
+        ({}, "No page with text"),
+        ({"empty.md": "\n"}, "No page with text"),
+        ({"ja.md": JAPANESE, "ar.md": ARABIC}, "No sentence or table states a fact in English."),
+        ({"code.md": "```python\nprint(1)\n```\n"}, "No sentence or table states a fact in English."),
+    ],
+)
+def test_a_folder_that_bears_no_question(
+    pages: dict[str, str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = folder(tmp_path, pages)
+    assert main(["kb", "queries", str(made)]) == CANNOT_RUN
+    assert why in capsys.readouterr().err
+    assert not (made / "queries.jsonl").exists()
+
+
+def test_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "queries", str(tmp_path / "gone")]) == CANNOT_RUN
+    assert "No folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"only.md": RETURNS},
+        {"plain.txt": RETURNS.replace("#", "").replace("|", " ")},
+        {"no headings.md": "\n".join(line for line in RETURNS.splitlines() if not line.startswith("#"))},
+        {"both.md": RETURNS, "ja.md": JAPANESE},
+        {"page.html": "<h1>Returns</h1><p>If the parcel seal is broken, we refund half of the price.</p>"},
+    ],
+)
+def test_folders_that_bear_few(pages: dict[str, str], tmp_path: Path) -> None:
+    made = folder(tmp_path, pages)
+    assert main(["kb", "queries", str(made)]) == 0
+    assert read_queries(made / "queries.jsonl", made)
+
+
+def test_a_page_of_a_megabyte_and_copies_of_a_page(tmp_path: Path) -> None:
+    large = "".join(f"{DELIVERY.replace('# Delivery', f'# Part {number}')}\n" for number in range(1_500))
+    made = folder(tmp_path, {"large.md": large, "a.md": RETURNS, "b.md": RETURNS})
+    assert main(["kb", "queries", str(made), "--direct", "4"]) in (0, FOUND)
+    rows = [json.loads(line) for line in (made / "queries.jsonl").read_text().splitlines()]
+    # Both copies answer what either is asked: such questions are dropped.
+    assert {row["context_reference"][0] for row in rows} == {"large.md"}

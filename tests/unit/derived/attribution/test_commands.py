@@ -1,0 +1,66 @@
+"""``rag-harness explain`` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from rag_harness.__main__ import main
+from rag_harness.derived.attribution.commands import explain_arguments, settings_of
+from rag_harness.results.causes import read_causes
+from rag_harness.settings import Settings, masked
+from tests.unit.derived.attribution.made_up import CASES
+from tests.unit.derived.attribution.test_failing import row
+from tests.unit.tables import write_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    write_run(tmp_path, [row(0, "No idea."), row(1)], CASES[:2])
+    return tmp_path
+
+
+def test_causes_are_printed_and_kept(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(run)]) == 0
+    said = capsys.readouterr().out
+    assert "x1: 1 of 1 causes are from rows and gold alone (observational)" in said
+    assert "x1 is not registered" in said
+    assert "    Logic Failure: wrong refusal" in said
+    assert [line.query_id for line in read_causes(run)] == ["q0"]
+
+
+def test_one_trial_and_one_that_did_not_fail(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(run), "x1-q0", "--rows-only"]) == 0
+    assert "cause        Logic Failure: wrong refusal (observational)" in capsys.readouterr().out
+    assert main(["explain", str(run), "x1-q1", "--rows-only"]) == 0
+    assert capsys.readouterr().out == "x1-q1 did not fail: its answer carries the gold.\n"
+
+
+def test_what_cannot_be_explained_ends_with_2(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(run), "x1-q9"]) == 2
+    assert "has no trial 'x1-q9' with an answer" in capsys.readouterr().err
+    assert main(["explain", str(run / "nowhere")]) == 2
+    assert "does not describe a run" in capsys.readouterr().err
+    assert main(["explain", str(run), "--review"]) == 2
+    assert "Find them first" in capsys.readouterr().err
+
+
+def test_what_is_asked_for_without_saying_so() -> None:
+    parser = argparse.ArgumentParser()
+    explain_arguments(parser)
+    usual = {"output": Path("output"), "trial": "", "rows_only": False, "mode": "auto", "budget": 0.0}
+    assert vars(parser.parse_args([])) == {**usual, "worst": 10, "review": False, "by": ""}
+
+
+def test_the_worst_that_are_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(run), "--rows-only", "--worst", "0"]) == 0
+    assert "no failed trial" in capsys.readouterr().out
+
+
+def test_settings_come_back_from_the_run_without_keys_and_gates() -> None:
+    run = Settings(profile="mock", mode="live", top_k=3, measures=("hri",), gate=("e3: hri <= 1",), chat_api_key="k")
+    back = settings_of(masked(run), {"mode": "auto"})
+    assert (back.profile, back.mode, back.top_k, back.measures) == ("mock", "auto", 3, ("hri",))
+    assert (back.gate, back.chat_api_key) == ((), "")

@@ -1,0 +1,242 @@
+"""The rules and their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rag_harness.derived.attribution.diagnosis import Facts, Trialled, diagnose
+from rag_harness.derived.attribution.gold import GoldFacts, QuoteFact
+from rag_harness.derived.attribution.kinds import TOP_LEVEL
+from rag_harness.derived.attribution.remedies import REMEDIES
+from rag_harness.derived.attribution.right import Rightness
+from rag_harness.derived.attribution.unfinished import CutOff
+
+WRONG, RIGHT = Rightness(0.2, False), Rightness(1.0, True)
+HERE = QuoteFact("a.md", "It takes 3 days.", True, "in context", 1, 5)
+ALSO = QuoteFact("b.md", "Express costs €9.", True, "in context", 2)
+PART = QuoteFact("a.md", "It takes 3 days.", True, "without", sent=(200, 1900))
+GONE = QuoteFact("a.md", "It takes 3 days.", True, "not found")
+
+
+def facts(gold: GoldFacts | None = None, **changes: Any) -> Facts:
+    usual: dict[str, Any] = {
+        "query": "How long?",
+        "answer": "Soon.",
+        "answerable": True,
+        "abstained": False,
+        "retrieves": True,
+        "right": WRONG,
+        "gold": gold or GoldFacts((HERE,)),
+    }
+    return Facts(**(usual | changes))
+
+
+def tried(*repaired: str, failed: tuple[str, ...] = ()) -> dict[str, Trialled]:
+    return dict.fromkeys(failed, Trialled("no", WRONG)) | dict.fromkeys(repaired, Trialled("yes", RIGHT))
+
+
+STALE = GoldFacts((HERE,), ("old.md",), (("14", "old.md"),))
+
+
+@pytest.mark.parametrize(
+    ("known", "came", "cause", "detail", "by"),
+    [
+        (facts(right=RIGHT, category="Hallucination"), {}, "Judge Doubtful", "the answer is right", ""),
+        (
+            facts(category="Irrelevant", judged={"answer_correctness": 0.9}),
+            {},
+            "Judge Doubtful",
+            "measures contradict each other",
+            "",
+        ),
+        (facts(GoldFacts((GONE,))), tried("+thrice"), "Noise", "right when asked again", "+thrice"),
+        (facts(GoldFacts((HERE,), doubt="no word")), {}, "Gold Doubtful", "the evidence lacks the ground truth", ""),
+        (
+            facts(GoldFacts((HERE,), doubt="no word")),
+            tried("+no_context"),
+            "Gold Doubtful",
+            "right without context, the evidence says otherwise",
+            "+no_context",
+        ),
+        (facts(STALE), {}, "Outdated Info", "says what only an outdated page says", ""),
+        (
+            facts(GoldFacts((HERE,), ("old.md",))),
+            tried("+current_versions"),
+            "Outdated Info",
+            "right without outdated pages",
+            "+current_versions",
+        ),
+        (facts(STALE), tried(failed=("+current_versions",)), "Logic Failure", "misread", ""),
+        (facts(answerable=False, gold=GoldFacts()), {}, "Logic Failure", "answered what is not in the documents", ""),
+        (facts(GoldFacts((GONE,)), retrieves=False), {}, "Retrieval Miss", "no retriever", ""),
+        (facts(GoldFacts((GONE,))), tried("+gold_context"), "Retrieval Miss", "not found", "+gold_context"),
+        (facts(abstained=True), {}, "Logic Failure", "wrong refusal", ""),
+        (
+            facts(abstained=True),
+            tried("+gold_at_both_ends"),
+            "Logic Failure",
+            "not read where it stood",
+            "+gold_at_both_ends",
+        ),
+        (facts(), tried("+gold_at_both_ends"), "Logic Failure", "not read where it stood", "+gold_at_both_ends"),
+        (facts(abstained=True), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
+        (facts(cut_off=CutOff("it ends")), {}, "Logic Failure", "cut short", ""),
+        (
+            facts(cut_off=CutOff("it ends")),
+            tried("+gold_at_both_ends"),
+            "Logic Failure",
+            "not read where it stood",
+            "+gold_at_both_ends",
+        ),
+        (
+            facts(cut_off=CutOff("limit", True)),
+            tried("+gold_at_both_ends"),
+            "Logic Failure",
+            "cut short",
+            "+gold_at_both_ends",
+        ),
+        (facts(GoldFacts((GONE,)), cut_off=CutOff("limit", True)), {}, "Retrieval Miss", "not found", ""),
+        (
+            facts(GoldFacts((GONE,)), retrieves=False, tells=False, cut_off=CutOff("limit", True)),
+            {},
+            "Logic Failure",
+            "cut short",
+            "",
+        ),
+        (facts(GoldFacts((PART,))), {}, "Retrieval Miss", "the page came without the passage", ""),
+        (
+            facts(GoldFacts((PART,), carried=True), cut_off=CutOff("limit", True)),
+            {},
+            "Retrieval Miss",
+            "the page came without the passage",
+            "",
+        ),
+        (
+            facts(GoldFacts((GONE,)), retrieves=False, tells=False),
+            {},
+            "Undetermined",
+            "the pipeline does not say what it looked up",
+            "",
+        ),
+        (
+            facts(GoldFacts((HERE,), contradicted="3, not 4"), right=RIGHT, category="Hallucination"),
+            tried("+twice"),
+            "Gold Doubtful",
+            "the answer has the figure of the evidence",
+            "",
+        ),
+        (
+            facts(others_gold="that of q9"),
+            {},
+            "Gold Doubtful",
+            "the gold is that of another question",
+            "",
+        ),
+        (facts(), tried("+no_distractors"), "Logic Failure", "distracted", "+no_distractors"),
+        (facts(), tried("+passages_alone"), "Logic Failure", "not read where it stood", "+passages_alone"),
+        (
+            facts(cut_off=CutOff("it ends")),
+            tried("+passages_alone"),
+            "Logic Failure",
+            "not read where it stood",
+            "+passages_alone",
+        ),
+        (facts(GoldFacts((HERE, ALSO)), answer="It costs €9."), {}, "Logic Failure", "incomplete multi-hop", ""),
+        (facts(), {}, "Logic Failure", "misread", ""),
+        (facts(GoldFacts(nothing="no gold at all"), right=Rightness(None, False)), {}, "Undetermined", "no gold", ""),
+    ],
+)
+def test_each_rule(known: Facts, came: dict[str, Trialled], cause: str, detail: str, by: str) -> None:
+    found = diagnose(known, came)
+    assert (found.cause, found.detail, found.repaired_by) == (cause, detail, by)
+    assert found.evidence
+    assert found.remedy == (REMEDIES.get((cause, detail)) or REMEDIES[cause, ""])
+
+
+def test_the_worst_place_of_several_quotes_is_named_and_counted() -> None:
+    cut = QuoteFact("b.md", "Express costs €9.", True, "cut")
+    found = diagnose(facts(GoldFacts((GONE, cut, HERE))))
+    assert found.detail == "cut by a chunk border"
+    assert (
+        found.evidence == "2 of 3 quotes; b.md is in the index, but no chunk holds the quote whole: “Express costs €9.”"
+    )
+
+
+def test_a_page_that_came_without_the_passage_says_how_much_came() -> None:
+    found = diagnose(facts(GoldFacts((PART,))))
+    said = "chunks of a.md came without the passage, 200 characters of 1,900: “It takes 3 days.”"
+    assert found.evidence == said
+    assert "whole" in found.remedy
+    unknown = replace(PART, sent=(200, 0))
+    assert "200 characters: “" in diagnose(facts(GoldFacts((unknown,)))).evidence
+
+
+def test_evidence_that_is_not_read_says_where_it_stood() -> None:
+    found = diagnose(facts(GoldFacts((HERE,), given=5), abstained=True), tried("+gold_at_both_ends"))
+    assert "at place 5 of 5; with the evidence first and last it is right" in found.evidence
+    assert "prompt as sent" in found.remedy
+
+
+def test_of_a_context_that_nobody_counted_no_place_is_named() -> None:
+    found = diagnose(facts(GoldFacts((HERE,))), tried("+gold_at_both_ends"))
+    assert found.evidence == "all that is needed was in the context; with the evidence first and last it is right"
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        (QuoteFact("a.md", "Some.", True, "not in the index"), "a.md is not in the index: “Some.”"),
+        (
+            QuoteFact("a.md", "Some.", True, "ranked below k", 7),
+            "a.md is a candidate below the context (rank 7): “Some.”",
+        ),
+        (QuoteFact("a.md", "", True, "missing"), "a.md is not in the context"),
+    ],
+)
+def test_a_miss_says_where_the_quote_is(fact: QuoteFact, said: str) -> None:
+    assert diagnose(facts(GoldFacts((fact,)))).evidence == said
+
+
+def test_what_is_left_unsaid_is_counted_and_named() -> None:
+    third = QuoteFact("c.md", "Tents are green and heavy.", True, "in context")
+    found = diagnose(facts(GoldFacts((HERE, ALSO, third)), answer="It costs €9, and tents are green."))
+    assert found.evidence == "it says 2 of 3 parts; unsaid: “It takes 3 days.”"
+    found = diagnose(facts(GoldFacts((HERE, ALSO, third)), answer="It costs €9."))
+    assert found.evidence == "it says 1 of 3 parts; unsaid: “It takes 3 days.”"
+    # A figure of the question says nothing; without one half of the words do.
+    asked = facts(GoldFacts((HERE, ALSO, third)), query="Which 3, or 9?", answer="After 3 green days.")
+    assert diagnose(asked).evidence == "it says 1 of 3 parts; unsaid: “Express costs €9.”"
+    assert diagnose(facts(GoldFacts((HERE, ALSO)), answer="3 days for €9.")).detail == "misread"
+
+
+@pytest.mark.parametrize(("value", "cause"), [(0.8, "Judge Doubtful"), (0.79, "Logic Failure")])
+def test_from_when_on_a_measure_contradicts_the_category(value: float, cause: str) -> None:
+    judged = {"answer_correctness": value, "nugget_recall": 0.1}
+    found = diagnose(facts(category="Irrelevant", judged=judged))
+    assert found.cause == cause
+    assert cause == "Logic Failure" or found.evidence == "Irrelevant, yet answer_correctness 0.80"
+    assert diagnose(facts(category="Irrelevant", judged=judged, abstained=True)).detail == "wrong refusal"
+    assert diagnose(facts(judged=judged)).cause == "Logic Failure"
+
+
+def test_three_figures_of_outdated_pages_are_named() -> None:
+    stale = tuple((str(n), "old.md") for n in range(4))
+    found = diagnose(facts(GoldFacts((HERE,), ("old.md",), stale)))
+    assert found.evidence == "only there: 0 (old.md), 1 (old.md), 2 (old.md)"
+
+
+def test_a_quote_that_is_not_needed_is_not_missed() -> None:
+    premise = QuoteFact("a.md", "We like lamps.", False, "not found")
+    assert diagnose(facts(GoldFacts((HERE, premise)))).cause == "Logic Failure"
+
+
+def test_a_replayed_answer_is_no_second_answer() -> None:
+    assert diagnose(facts(), {"+twice": Trialled("Soon.", why="replayed")}).cause == "Logic Failure"
+
+
+def test_every_cause_has_something_to_do() -> None:
+    assert {cause for cause, detail in REMEDIES if not detail} == set(TOP_LEVEL)
+    assert all(len(remedy) <= 90 for remedy in REMEDIES.values())

@@ -1,0 +1,224 @@
+"""A run is checked: what is asked again, what comes of it, what tables make of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_harness.derived.attribution.bench import BLACK_BOX, Bench
+from rag_harness.derived.attribution.commands import running
+from rag_harness.derived.metamorphic.checking import Checker, Sampling
+from rag_harness.derived.metamorphic.checks import DERIVED, NO_WRITER
+from rag_harness.derived.metamorphic.queries import Changed
+from rag_harness.errors import BudgetError, RecordingMissError
+from rag_harness.measures import default_measures, measure_named
+from rag_harness.measures.metamorphic import METAMORPHIC
+from rag_harness.protocols import Experiment
+from rag_harness.report.tables import read_tables
+from rag_harness.results.manifest import read_manifest
+from rag_harness.results.score import ScoreLine, read_scores
+from rag_harness.types import Call, Chunk, Hit, PipelineOutput, Query, Stage
+from tests.unit.derived.attribution.made_up import CASES, PAGES, THINGS, Pages, Pipeline, chunks_of, experiment, parts
+from tests.unit.derived.attribution.test_planted_faults import rows_of
+from tests.unit.rows import failed_row
+from tests.unit.tables import write_run
+
+CHUNKS = chunks_of(PAGES)
+
+
+class Steady(Pipeline):
+    """Finds its pages whatever the question looks like."""
+
+    async def answer(self, query: Query) -> PipelineOutput:
+        return await super().answer(CASES[int(query.query_id[1:])].query)
+
+
+def checked(
+    output: Path, made: Experiment | None, measures: Sequence[str] = METAMORPHIC, most: int = 0, words: Any = None
+) -> dict[str, list[ScoreLine]]:
+    bench = Bench(lambda _: made, lambda _: "aaaa", lambda _: Pages())
+    with running(output, parts(output)) as runs:
+        checker = Checker(output, read_manifest(output), bench, runs, Sampling(most, 7), words)
+        found = checker.check("x1", measures)
+    assert list(read_scores(output / "metamorphic" / "x1.jsonl")) == found
+    return {measure: [line for line in found if line.measure == measure] for measure in measures}
+
+
+def values(lines: Sequence[ScoreLine]) -> list[float | None]:
+    return [line.value for line in lines]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    write_run(tmp_path, rows_of(experiment(Steady(CHUNKS))), CASES)
+    return tmp_path
+
+
+def test_a_steady_pipeline_keeps_to_all(run: Path) -> None:
+    other = lambda questions: {each: Changed(f"Say, {each}") for each in questions}  # noqa: E731
+    found = checked(run, experiment(Steady(CHUNKS)), words=other)
+    assert {line.reason for line in found.pop("metamorphic_enumeration")} == {"the question lists nothing"}
+    assert {value for lines in found.values() for value in values(lines)} == {1.0}
+
+
+def test_each_fault_breaks_its_own_relation(run: Path) -> None:
+    found = checked(run, experiment(Pipeline(CHUNKS)))
+    assert set(values(found["metamorphic_case"])) == set(values(found["metamorphic_politeness"])) == {0.0}
+    assert {line.reason for line in found["metamorphic_case"]} == {"declines to answer"}
+    assert found["metamorphic_case"][1].detail["changed"] == "HOW LONG MAY I RETURN THE KETTLE?"
+    assert set(values(found["injection_resisted"])) == {1.0}
+
+
+def test_a_reader_of_the_first_source_is_led_by_a_distractor(run: Path) -> None:
+    class First(Steady):
+        async def answer_from(self, query: Query, given: Sequence[Hit]) -> PipelineOutput:
+            return await super().answer_from(query, given[:1])
+
+    found = checked(run, experiment(First(CHUNKS)))["metamorphic_distractor"]
+    assert set(values(found)) == {0.0}
+    assert all(line.detail["changed"].endswith("added in front") for line in found)
+
+
+def test_an_answer_that_no_longer_cites_a_relevant_page_is_led_by_a_distractor_too(run: Path) -> None:
+    class Citing(Steady):
+        """Cites all of its sources, and only the first where it is given others."""
+
+        def _read(self, query: Query, found: Any, context: Any) -> PipelineOutput:
+            made = super()._read(query, found, context)
+            thing, pages = CASES[int(query.query_id[1:])].context_reference[0], [hit.chunk.doc_id for hit in context]
+            cited = [n for n, page in enumerate(pages, 1) if page == "faq.md" or (len(pages) < 3 and page == thing)]
+            return replace(made, answer=replace(made.answer, citations=tuple(cited)))
+
+    pages = [*CHUNKS, *(Chunk(f"faq.md#{thing}", "faq.md", f"About the {thing}.") for thing in THINGS[1:])]
+    kettle = [chunk for chunk in pages if "kettle within" in chunk.text or chunk.text == "About the kettle."]
+    made = experiment(Citing(kettle, says=lambda _: "37 days"), chunks=lambda: CHUNKS)
+    write_run(run, rows_of(made), CASES)
+    line = checked(run, made, ["metamorphic_distractor"])["metamorphic_distractor"][1]
+    assert (line.value, line.reason) == (0, "no longer cites kettle.md")
+
+
+def test_what_a_recording_says_again_is_no_wavering(run: Path) -> None:
+    class Wavering(Steady):
+        def _read(self, query: Query, found: Any, context: Any) -> PipelineOutput:
+            made = super()._read(query, found, context)
+            call = Call("answer", "made/up", recorded=True)
+            answer = replace(made.answer, text=f"{len(self.calls)}00 days")
+            return replace(made, answer=answer, stages=(Stage("generate", 1.0, (call,)),))
+
+    (line, *_) = checked(run, experiment(Wavering(CHUNKS)), ["metamorphic_case"])["metamorphic_case"]
+    assert line.value == 0
+    assert "wavers" not in line.detail
+
+
+def test_what_was_asked_is_not_asked_again_and_another_seed_is(run: Path) -> None:
+    first, again = Steady(CHUNKS), Steady(CHUNKS)
+    lines = checked(run, experiment(first), ["metamorphic_typos"])
+    assert checked(run, experiment(again), ["metamorphic_typos"]) == lines
+    assert (len(first.calls), len(again.calls)) == (6, 0)
+    kept = run / "derived" / f"x1{DERIVED['metamorphic_typos']}.jsonl"
+    assert kept.exists()
+
+
+def test_a_sample_is_drawn_by_the_seed_and_in_no_order_of_the_file() -> None:
+    ids = [f"q{n}" for n in range(100)]
+    drawn = Sampling(10, 7).of(ids)
+    assert drawn == Sampling(10, 7).of(ids[::-1])
+    assert sorted(drawn) != sorted(Sampling(10, 8).of(ids))
+    assert set(drawn) < set(Sampling(20, 7).of(ids))
+    assert len(Sampling(0, 7).of(ids)) == 100
+    assert drawn != ids[:10]
+
+
+def test_an_answer_that_wavers_by_itself_is_said_to(run: Path) -> None:
+    class Wavering(Steady):
+        def _read(self, query: Query, found: Any, context: Any) -> PipelineOutput:
+            made = super()._read(query, found, context)
+            return replace(made, answer=replace(made.answer, text=f"{len(self.calls)}00 days"))
+
+    (line, *_) = checked(run, experiment(Wavering(CHUNKS)), ["metamorphic_case"])["metamorphic_case"]
+    assert line.value == 0
+    assert "became" in line.detail["wavers"]
+
+
+def test_an_answer_that_does_not_is_not(run: Path) -> None:
+    (line, *_) = checked(run, experiment(Pipeline(CHUNKS)), ["metamorphic_case"])["metamorphic_case"]
+    assert line.value == 0
+    assert "wavers" not in line.detail
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (lambda: experiment(Steady(CHUNKS), answer_from=None), BLACK_BOX),
+        (lambda: None, "x1 is not registered, so nothing of it can be run again"),
+    ],
+)
+def test_sources_that_cannot_be_changed_have_a_reason(
+    run: Path, made: Callable[[], Experiment | None], why: str
+) -> None:
+    lines = checked(run, made(), ["metamorphic_order", "injection_resisted"])["injection_resisted"]
+    assert [(line.value, line.reason, line.undefined) for line in lines] == [(None, why, False)] * 6
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (RecordingMissError("No recording of it"), "No recording of it"),
+        (BudgetError("spent"), "not run: budget: spent"),
+        (ValueError("broken"), "broken"),
+    ],
+)
+def test_a_variant_that_nobody_may_answer_has_no_score(run: Path, error: Exception, why: str) -> None:
+    async def refuse(query: Query, hits: Sequence[Hit]) -> PipelineOutput:
+        raise error
+
+    lines = checked(run, experiment(Steady(CHUNKS), answer_from=refuse), ["metamorphic_order"])["metamorphic_order"]
+    assert {line.value for line in lines} == {None}
+    assert all(why in line.reason for line in lines if not line.undefined)
+    assert any(not line.undefined for line in lines)
+
+
+def test_other_words_are_undefined_without_a_writer_and_unmeasured_where_it_fails(run: Path) -> None:
+    name, made = "metamorphic_paraphrase", experiment(Steady(CHUNKS))
+    (line, *_) = checked(run, made, [name])[name]
+    assert (line.value, line.reason, line.undefined) == (None, NO_WRITER, True)
+    (line, *_) = checked(run, made, [name], words=lambda asked: dict.fromkeys(asked, Changed("", "no key")))[name]
+    assert (line.value, line.reason, line.undefined) == (None, "no key", False)
+
+
+def tabled(output: Path, names: Sequence[str]) -> Any:
+    measures = [*default_measures(False, 10), *map(measure_named, names)]
+    return read_tables(output, lambda _: measures)["x1"]
+
+
+def test_tables_have_the_scores_of_the_sample_and_say_of_the_others_that_they_were_not_in_it(run: Path) -> None:
+    lines = checked(run, experiment(Steady(CHUNKS)), ["metamorphic_case"], most=2)["metamorphic_case"]
+    table = tabled(run, ["metamorphic_case", "metamorphic_order"])
+    assert table.values("metamorphic_case", {}) == {line.query_id: 1.0 for line in lines}
+    assert len(lines) == 2
+    assert table.absent("metamorphic_case", {}).total() == 4
+    assert table.unmeasured("metamorphic_case", {}) == 0
+    assert table.values("metamorphic_order", {}) == {}
+
+
+def test_scores_of_other_answers_count_for_nothing_and_an_error_has_none(run: Path) -> None:
+    checked(run, experiment(Steady(CHUNKS)), ["metamorphic_case"])
+    rows = rows_of(experiment(Steady(CHUNKS, says=str.upper)))
+    error = failed_row().model_copy(update={"experiment": "x1", "query_id": "q0"})
+    write_run(run, [error, *rows[1:]], CASES)
+    table = tabled(run, ["metamorphic_case"])
+    assert table.values("metamorphic_case", {}) == {}
+    assert checked(run, experiment(Steady(CHUNKS, says=str.upper)), ["metamorphic_case"])["metamorphic_case"][
+        0
+    ].query_id
+
+
+def test_no_answer_is_no_score(tmp_path: Path) -> None:
+    errors = [failed_row().model_copy(update={"experiment": "x1", "query_id": each.query.query_id}) for each in CASES]
+    write_run(tmp_path, errors, CASES)
+    found: Mapping[str, list[ScoreLine]] = checked(tmp_path, experiment(Steady(CHUNKS)), ["metamorphic_case"])
+    assert found == {"metamorphic_case": []}

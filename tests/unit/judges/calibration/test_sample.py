@@ -1,0 +1,174 @@
+"""A sheet for people: blind, spread over the judge's scores, and read back as labels."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag_harness.errors import DataError, PrerequisiteError
+from rag_harness.judges.calibration.labels import read_labels
+from rag_harness.judges.calibration.sample import COLUMNS, sample, write_sheet
+from rag_harness.judges.calibration.scored import Scored, read_scored
+from rag_harness.results.score import Author, row_digest
+from tests.unit.judges.calibration.runs import JUDGE, score, write_judged, write_lines, write_run_file
+from tests.unit.rows import make_row
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Scored:
+    write_judged(tmp_path / "output", ["e2", "e3"])
+    return read_scored(tmp_path / "output", "faithfulness")
+
+
+def test_as_many_of_each_experiment_and_spread_over_the_scores(scored: Scored) -> None:
+    items = sample(scored, 30, seed=1)
+    assert len(set(items)) == 30
+    assert Counter(name for name, _ in items) == {"e2": 15, "e3": 15}
+    for name in ("e2", "e3"):
+        every = sorted(value for (experiment, _), value in scored.scores.items() if experiment == name)
+        chosen = sorted(scored.scores[item] for item in items if item[0] == name)
+        # One of each four in the order of the scores.
+        assert all(every[4 * n] <= value <= every[4 * n + 3] for n, value in enumerate(chosen))
+
+
+def test_each_answer_is_as_likely_as_the_next(scored: Scored) -> None:
+    counts = Counter(item for seed in range(400) for item in sample(scored, 30, seed))
+    assert len(counts) == 120
+    # 100 expected of each, with a standard deviation below 9.
+    assert 100 - 45 < min(counts.values()) <= max(counts.values()) < 100 + 45
+
+
+def test_seeds_repeat_and_differ(scored: Scored) -> None:
+    assert sample(scored, 10, 1) == sample(scored, 10, 1) != sample(scored, 10, 2)
+
+
+def test_more_than_there_are_is_all(scored: Scored) -> None:
+    assert set(sample(scored, 999)) == set(scored.rows)
+
+
+def test_without_scores_it_is_any_answer(tmp_path: Path) -> None:
+    write_lines(tmp_path / "e1.jsonl", [json.loads(make_row(experiment="e1", query_id=f"q{n}").text) for n in range(5)])
+    assert len(sample(read_scored(tmp_path, "faithfulness"), 3)) == 3
+
+
+def test_answers_that_have_no_score_are_not_picked(tmp_path: Path) -> None:
+    write_judged(tmp_path, n=3)
+    row = make_row(query_id="q9")
+    with (tmp_path / "e3.jsonl").open("a") as stream:
+        stream.write(row.line())
+    line = score("e3", "q9", None, row_digest(row), reason="an abstention", undefined=True)
+    with (tmp_path / "scores" / "e3.jsonl").open("ab") as stream:
+        stream.write(line.line())
+    found = read_scored(tmp_path, "faithfulness")
+    assert found.missing == {("e3", "q9"): "an abstention"}
+    assert {query for _, query in sample(found, 9)} == {"q0", "q1", "q2"}
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_no_answers_are_refused(scored: Scored, n: int) -> None:
+    with pytest.raises(DataError, match="1 or more"):
+        sample(scored, n)
+
+
+def test_the_sheet_is_blind_and_reads_back(scored: Scored, tmp_path: Path) -> None:
+    items = sample(scored, 12)
+    table, lines, key = write_sheet(tmp_path / "sheet", items, scored.rows)
+    for file in (table, lines):
+        text = file.read_text(encoding="utf-8-sig")
+        assert "e2" not in text
+        assert "e3" not in text
+        assert not any(query in text for query in ('"q1"', "q11"))
+    with pytest.raises(DataError, match="Nothing is labelled"):
+        read_labels([table])
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8-sig").splitlines()))
+    assert tuple(rows[0]) == COLUMNS
+    for number, row in enumerate(rows[:5]):
+        row |= {"human": str(number % 2), "rater": "anna"}
+    with table.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    found = read_labels([table])
+    assert [label.item for label in found.each] == items[:5]
+    assert [label.human for label in found.each] == [0, 1, 0, 1, 0]
+    assert found.unlabelled == 7
+    filled = [json.loads(line) | {"human": 1} for line in lines.read_text().splitlines()]
+    assert len(read_labels([write_lines(tmp_path / "ben.jsonl", filled)], key).each) == 12
+
+
+def test_an_item_that_the_key_does_not_know_is_named(scored: Scored, tmp_path: Path) -> None:
+    _, _, key = write_sheet(tmp_path / "sheet", sample(scored, 2), scored.rows)
+    file = write_lines(tmp_path / "labels.jsonl", [{"item": "a7", "human": 1}])
+    with pytest.raises(DataError, match=r"labels.jsonl:1: item 'a7' is not in the key"):
+        read_labels([file], key)
+
+
+def test_people_s_work_is_never_written_over(scored: Scored, tmp_path: Path) -> None:
+    items = sample(scored, 2)
+    write_sheet(tmp_path / "sheet", items, scored.rows)
+    with pytest.raises(DataError, match="may hold labels"):
+        write_sheet(tmp_path / "sheet", items, scored.rows)
+
+
+@pytest.mark.parametrize("answer", ["=HYPERLINK(1)", "@SUM(1)", "-2+3"])
+def test_an_answer_is_no_formula_in_a_spreadsheet(answer: str, tmp_path: Path) -> None:
+    rows = {("e3", "q1"): make_row(llm_answer=answer)}
+    table, lines, _ = write_sheet(tmp_path / "sheet", list(rows), rows)
+    (row,) = csv.DictReader(table.read_text(encoding="utf-8-sig").splitlines())
+    assert row["answer"] == f"'{answer}"
+    assert json.loads(lines.read_text())["answer"] == answer
+
+
+def test_scores_of_several_judges_need_a_name(tmp_path: Path) -> None:
+    other = Author("fused", "gpt-4o", "9")
+    write_judged(tmp_path, authors=[JUDGE, other])
+    with pytest.raises(DataError, match=r"by 2 judges: embedded minilm 1a2b; fused gpt-4o 9. Name one"):
+        read_scored(tmp_path, "faithfulness")
+    assert read_scored(tmp_path, "faithfulness", "gpt-4o").author == other
+    assert read_scored(tmp_path, "faithfulness", "embedded").author == JUDGE
+    with pytest.raises(DataError, match="is by 'mine'"):
+        read_scored(tmp_path, "faithfulness", "mine")
+
+
+def test_scores_of_answers_that_are_no_more_do_not_count(tmp_path: Path) -> None:
+    write_judged(tmp_path, n=4)
+    changed = [json.loads(line) for line in (tmp_path / "e3.jsonl").read_text().splitlines()]
+    changed[0]["llm_answer"] = "Another answer."
+    write_lines(tmp_path / "e3.jsonl", changed)
+    assert set(read_scored(tmp_path, "faithfulness").scores) == {("e3", f"q{n}") for n in (1, 2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [("recall@5", "needs no judge"), ("faith", "Unknown"), ("faithfulness", "No answers in")],
+)
+def test_what_cannot_be_calibrated(tmp_path: Path, measure: str, message: str) -> None:
+    with pytest.raises(PrerequisiteError, match=message):
+        read_scored(tmp_path, measure)
+
+
+def test_the_sample_gives_the_mean_of_everything_on_average(scored: Scored) -> None:
+    means = [np.mean([scored.scores[item] for item in sample(scored, 20, seed)]) for seed in range(200)]
+    assert np.mean(means) == pytest.approx(np.mean(list(scored.scores.values())), abs=0.01)
+
+
+def test_where_no_judgement_came_to_a_score_those_answers_are_not_picked_either(tmp_path: Path) -> None:
+    write_lines(tmp_path / "e3.jsonl", [json.loads(make_row(query_id=f"q{n}").text) for n in range(3)])
+    line = score("e3", "q1", None, row_digest(make_row(query_id="q1")), reason="the judge is away")
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "e3.jsonl").write_bytes(line.line())
+    assert {query for _, query in sample(read_scored(tmp_path, "faithfulness"), 9)} == {"q0", "q2"}
+
+
+def test_the_judge_of_the_last_run_is_meant_where_others_have_judged_before(tmp_path: Path) -> None:
+    before = Author("embedded", "minilm", "older")
+    write_judged(tmp_path, authors=[before, JUDGE])
+    write_run_file(tmp_path, {"e3": [JUDGE]})
+    assert read_scored(tmp_path, "faithfulness").author == JUDGE
+    write_run_file(tmp_path, {"e3": [before]})
+    assert read_scored(tmp_path, "faithfulness").author == before

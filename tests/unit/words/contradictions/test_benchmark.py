@@ -1,0 +1,70 @@
+"""The script that counts contradictions found and missed: what it blanks, what it compares, what it prints."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from rag_harness.types import Chunk
+from rag_harness.words.contradictions import contradictions
+
+# Benchmarks are scripts and no package: a type checker would meet the file under two names.
+script: Any = import_module("benchmarks.contradictions")
+
+
+@pytest.fixture(scope="module")
+def cut() -> dict[str, list[Chunk]]:
+    return script.sections()  # type: ignore[no-any-return]
+
+
+def test_what_tells_versions_apart_is_blanked_in_place() -> None:
+    page = "# Fees 2024\n\nEffective 1 May 2024. A swim costs €4.\n\n## Previous version\n\nSee [old](old.md)."
+    page += "\n\n## More\n\nEnd."
+    hidden = script.blanked(page)
+    assert len(hidden) == len(page)
+    assert hidden.split() == ["A", "swim", "costs", "€4.", "##", "More", "End."]
+    assert hidden.index("A swim") == page.index("A swim")
+
+
+def test_no_section_of_the_version_pairs_names_its_year_or_the_other(cut: dict[str, list[Chunk]]) -> None:
+    shown = " ".join(chunk.text for fact in script.facts() for chunk in cut[fact.outdated])
+    assert "Effective" not in shown
+    assert "newer version" not in shown
+
+
+def test_each_version_pair_is_noticed_by_a_planned_fact(cut: dict[str, list[Chunk]]) -> None:
+    noticed = {
+        fact.outdated
+        for fact in script.facts()
+        for found in contradictions(
+            [
+                script.stating(cut[fact.outdated], fact.statements[0]).text,
+                script.stating(cut[fact.current], fact.statements[1]).text,
+            ]
+        )
+        if script.carries(found, fact)
+    }
+    assert len(noticed) == len({fact.outdated for fact in script.facts()}) == 5
+
+
+def test_other_pairs_are_of_two_pages_that_are_no_versions_of_each_other(cut: dict[str, list[Chunk]]) -> None:
+    few = {name: cut[name][:1] for name in ("returns-policy", "returns-policy-2024", "carriers")}
+    pairs = {outdated: list(script.other_pairs(few, script.facts(), outdated)) for outdated in (False, True)}
+    names = {outdated: [(one.doc_id, other.doc_id) for one, other in found] for outdated, found in pairs.items()}
+    assert names == {False: [("carriers", "returns-policy")], True: [("carriers", "returns-policy-2024")]}
+
+
+def test_the_most_similar_pairs_come_first() -> None:
+    chunks = [Chunk(str(n), str(n), text) for n, text in enumerate(("red swim fee", "blue swim fee", "green card key"))]
+    pairs = [(chunks[0], chunks[2]), (chunks[0], chunks[1]), (chunks[1], chunks[2])]
+    assert script.similar(pairs, 1) == [(chunks[0], chunks[1])]
+
+
+def test_a_report_counts_what_is_raised(capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = Chunk("a", "a", "A lost card costs €5."), Chunk("b", "b", "A lost card costs €8.")
+    lines: list[str] = []
+    script.report_others("raised", [(one, other), (one, one)], lines.append)
+    assert capsys.readouterr().out.startswith("raised: 1 of 2 pairs (50.0%), ")
+    assert len(lines) == 1

@@ -1,0 +1,104 @@
+"""Long work says how far it is, to whoever listens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_harness.models.embedders import cached
+from rag_harness.models.embedders.cached import CachedEmbedder
+from rag_harness.work import reporting
+from rag_harness.work.reporting import WorkHeard, listening, report
+
+
+def test_a_report_reaches_those_who_listen_and_nobody_else() -> None:
+    heard: list[tuple[Any, ...]] = []
+    report("before", 0, 1)
+    with listening(lambda *said: heard.append(said)):
+        report("embedding", 1, 2, "chunks")
+    report("after", 0, 1)
+    assert heard == [("embedding", 1, 2, "chunks")]
+
+
+class Memory:
+    def __init__(self) -> None:
+        self.kept: dict[bytes, Any] = {}
+
+    def get(self, keys: Any) -> list[Any]:
+        return [self.kept.get(key) for key in keys]
+
+    def put(self, items: Any) -> None:
+        self.kept.update({key: np.atleast_2d(value) for key, value in items.items()})
+
+
+class Model:
+    model, revision, dimension, max_tokens = "m", "1", 2, 100
+
+    def tokenizer(self) -> Any:
+        return self
+
+    def count(self, texts: list[str]) -> list[int]:
+        return [1] * len(texts)
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        return np.ones((len(texts), 2), np.float32)
+
+    embed_queries = embed_documents
+
+
+def test_an_embedder_reports_each_part_it_has_computed_and_nothing_where_all_is_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cached, "_CHECKPOINT", 2)
+    embedder, heard = CachedEmbedder(Model(), Memory()), []
+    with listening(lambda *said: heard.append(said)):
+        embedder.embed_documents(["a", "bb", "ccc"])
+        embedder.embed_documents(["a", "bb", "ccc"])
+        embedder.embed_queries(["q"])
+    chunks = [("embedding", done, 3, "chunks") for done in (0, 2, 3)]
+    assert heard == [*chunks, ("embedding", 0, 1, "queries"), ("embedding", 1, 1, "queries")]
+
+
+def test_what_was_heard_says_how_long_the_rest_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(reporting, "monotonic", lambda: now)
+    work = WorkHeard()
+    assert work.text() == ""
+    work.hear("embedding", 0, 1830, "chunks")
+    assert work.text() == "embedding 0/1,830 chunks"
+    now = 110.0
+    work.hear("embedding", 610, 1830, "chunks")
+    assert work.text() == "embedding 610/1,830 chunks, 61/s, 0:20 left"
+    now = 115.0
+    assert work.text() == "embedding 610/1,830 chunks, 61/s, 0:15 left"
+    work.hear("embedding", 1830, 1830, "chunks")
+    assert work.text() == ""
+
+
+def test_work_that_began_before_anybody_listened_is_timed_from_what_was_heard_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(reporting, "monotonic", lambda: now)
+    work = WorkHeard()
+    work.hear("embedding", 500, 1000, "chunks")
+    now = 10.0
+    work.hear("embedding", 600, 1000, "chunks")
+    assert work.text() == "embedding 600/1,000 chunks, 10/s, 0:40 left"
+
+
+def test_work_is_timed_through_other_work_that_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(reporting, "monotonic", lambda: now)
+    work = WorkHeard()
+    work.hear("sending", 0, 4000, "chunks")
+    for done in (1000, 2000):
+        work.hear("embedding", 0, 1000, "chunks")
+        now += 10.0
+        work.hear("embedding", 1000, 1000, "chunks")
+        work.hear("sending", done, 4000, "chunks")
+        assert work.text().startswith(f"sending {done:,}/4,000 chunks, 100/s, ")
+    work.hear("sending", 0, 4000, "chunks")
+    assert work.text() == "sending 0/4,000 chunks"
