@@ -93,7 +93,9 @@ ALONE: dict[str, Command] = {
     "compare": Command("set two runs against each other, case by case", "report.compared"),
     "power": Command("which differences a run could see, and how many cases one needs", "report.power"),
     "explain": Command(
-        "say why trials of a run failed, and what to do", "attribution.commands", "what was run or answered is kept"
+        "say why trials of a run failed, and what to do",
+        "derived.attribution.commands",
+        "what was run or answered is kept",
     ),
     "report": Command("write what runs came to as one page, as Markdown or as a table", "commands.report"),
     "serve": Command("serve an experiment over HTTP: what was evaluated is what is deployed", "commands.serve"),
@@ -128,13 +130,13 @@ COMMANDS: dict[str, tuple[str, dict[str, Command]]] = {
         "judges of answers, held against people",
         {
             "score": Command("judge answers from anywhere, a JSON line each", "commands.judge"),
-            "sample": Command("pick answers of a run for people to label, as a sheet", "calibration.commands"),
-            "calibrate": Command("hold a judge against people's labels", "calibration.commands"),
+            "sample": Command("pick answers of a run for people to label, as a sheet", "judges.calibration.commands"),
+            "calibrate": Command("hold a judge against people's labels", "judges.calibration.commands"),
         },
     ),
     "reliability": (
         "how sure pipelines are of their answers",
-        {"calibrate": Command("fit the confidence of r1 to gold", "calibration.reliability_commands")},
+        {"calibrate": Command("fit the confidence of r1 to gold", "judges.calibration.reliability_commands")},
     ),
     "index": (
         "collections on a Qdrant server",

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from rag_harness.engine.rows import Trial
     from rag_harness.measures import Score
+    from rag_harness.measures.golden_run import RetrievalResult
     from rag_harness.models.recording.scrubbing import Scrub
     from rag_harness.plugin.own_recording import OwnRecording
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.shipped import Shipped
     from rag_harness.protocols import Experiment
-    from rag_harness.results.golden_run import RetrievalResult
     from rag_harness.results.row import ExperimentResult
     from rag_harness.settings import Settings
 

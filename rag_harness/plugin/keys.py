@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from rag_harness.measures.golden_run import RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.plugin.shipped import Shipped
     from rag_harness.plugin.trials import Trials
-    from rag_harness.results.golden_run import RetrievalResult
     from rag_harness.types import TrialId
 
 SESSION: pytest.StashKey[RagSession] = pytest.StashKey()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rag_harness.measures import Measure
+    from rag_harness.measures.golden_run import RetrievalCase, RetrievalResult
     from rag_harness.plugin.recorder import Recorder
     from rag_harness.plugin.session import RagSession
     from rag_harness.report.abstention import Abstention
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rag_harness.report.standing import Standings
     from rag_harness.report.suite_table import SuiteTable
     from rag_harness.results.cases import KeptCase
-    from rag_harness.results.golden_run import RetrievalCase, RetrievalResult
     from rag_harness.results.manifest import RunManifest, SuiteRecord
 
 
@@ -268,7 +268,7 @@ class RunRecord:
         return map(kept, self._data.of(data).cases)
 
     def _golden_cases(self) -> list[KeptCase]:
-        from rag_harness.results.golden_run import RetrievalCase
+        from rag_harness.measures.golden_run import RetrievalCase
 
         try:
             return [_kept(case) for case in self._session.golden.cases.values()]

@@ -9,8 +9,8 @@ from pathlib import Path
 from rag_harness.dataset.trec import write_qrels, write_run
 from rag_harness.errors import SettingsError
 from rag_harness.files.atomic import write_atomically
+from rag_harness.measures.golden_run import RetrievalResult
 from rag_harness.report.suite_table import SuiteTable
-from rag_harness.results.golden_run import RetrievalResult
 
 
 def write_misses(file: Path, results: Sequence[RetrievalResult], table: SuiteTable) -> None:

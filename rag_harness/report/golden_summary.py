@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rag_harness.measures.golden_run import RetrievalResult
 from rag_harness.report.misses import WIDTH, cut, miss_line
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import table as aligned
-from rag_harness.results.golden_run import RetrievalResult
 
 MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "mrr@10", "ndcg@10")
 SLICE = "query_type"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from rag_harness.results.golden_run import FoundHit, RetrievalResult
+from rag_harness.measures.golden_run import FoundHit, RetrievalResult
 
 WIDTH = 100
 _LABEL = 11

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from rag_harness.measures.golden_run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.results.cases import CaseFile, KeptCase
-from rag_harness.results.golden_run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.results.manifest import RunManifest, SuiteRecord, of_run
 from rag_harness.results.row import ExperimentResult, rows_in
 from rag_harness.types import GOLDEN

@@ -181,8 +181,12 @@ def test_workers_that_shared_a_budget_leave_none(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("option", "broken", "said"),
     [
-        ("--rag-metamorphic", "metamorphic.checking.Checker.check", "cannot be checked: ZeroDivisionError: once"),
-        ("--rag-attribute", "attribution.explain.Explainer.every", "cannot be told: ZeroDivisionError: once"),
+        (
+            "--rag-metamorphic",
+            "derived.metamorphic.checking.Checker.check",
+            "cannot be checked: ZeroDivisionError: once",
+        ),
+        ("--rag-attribute", "derived.attribution.explain.Explainer.every", "cannot be told: ZeroDivisionError: once"),
     ],
 )
 def test_an_error_that_nobody_foresaw_costs_the_section_and_not_the_gates(

@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from rag_harness.errors import DataError
 from rag_harness.gates import Verdict, parse_gate, verdict_lines
+from rag_harness.measures.golden_run import FoundHit, RetrievalResult
 from rag_harness.report.baseline import SavedCase, SavedRun, SavedSuite
 from rag_harness.report.comparison import compare
 from rag_harness.report.golden_summary import golden_lines
@@ -18,7 +19,6 @@ from rag_harness.report.misses import explain_miss, miss_line
 from rag_harness.report.speed import speed_lines, stage_lines
 from rag_harness.report.suite_table import SuiteTable
 from rag_harness.report.summary import summarise, summary_lines
-from rag_harness.results.golden_run import FoundHit, RetrievalResult
 from rag_harness.results.row import ExperimentResult
 from rag_harness.types import GOLDEN as GOLDEN_SUITE
 from tests.plugin.conftest import Suite

@@ -8,7 +8,7 @@ from rag_harness.dataset.data import Data
 from rag_harness.dataset.gold import Gold, resolve
 from rag_harness.dataset.golden import GoldenEntry
 from rag_harness.errors import SettingsError
-from rag_harness.results.golden_run import RetrievalCase
+from rag_harness.measures.golden_run import RetrievalCase
 from rag_harness.retrieval.retrieval import Retrieval
 from rag_harness.types import Chunk, Query, slices_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from rag_harness.measures.golden_run import RetrievalCase, rank_of, ranked_names
 from rag_harness.pipelines.trace import Trace
 from rag_harness.protocols import Retriever
-from rag_harness.results.golden_run import RetrievalCase, rank_of, ranked_names
 from rag_harness.types import Answer, PipelineOutput, Query
 
 DEPTH = 100

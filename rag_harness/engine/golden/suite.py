@@ -11,11 +11,11 @@ from rag_harness.engine.golden.pipeline import GoldenPipeline
 from rag_harness.engine.golden.retrievers import RETRIEVERS, retriever_named
 from rag_harness.errors import PrerequisiteError
 from rag_harness.files.sources import text_digest
+from rag_harness.measures.golden_run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.pipelines import known_experiments
 from rag_harness.pipelines.parts import RunParts
 from rag_harness.protocols import Experiment
 from rag_harness.registry.identity import noting
-from rag_harness.results.golden_run import RetrievalCase, RetrievalResult, retrieval_result
 from rag_harness.results.row import ExperimentResult
 from rag_harness.retrieval.compatibility import check_compatible
 from rag_harness.settings import affecting

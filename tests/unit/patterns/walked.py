@@ -16,7 +16,7 @@ ROOT = Path(rag_harness.__file__).parent
 SCANS = frozenset(("search", "finditer", "findall", "sub", "subn", "split"))
 """Operations that try every place of a text."""
 _OPERATIONS = SCANS | {"match", "fullmatch"}
-_NOT_IMPORTED = ("starter/shipped", "distributed/ray_")
+_NOT_IMPORTED = ("commands/starter/shipped", "engine/distributed/ray_")
 """Files of a person's own project, and those that need an extra."""
 
 

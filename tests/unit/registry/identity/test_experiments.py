@@ -35,18 +35,7 @@ from rag_harness.types import Query
 from rag_harness.work import local_work
 
 PACKAGE = Path(rag_harness.__file__).parent
-ROOMS = (
-    "retrieval",
-    "models",
-    "chunking",
-    "reader",
-    "prompts",
-    "pipelines",
-    "studies",
-    "contradictions",
-    "calibration",
-    "judges",
-)
+ROOMS = ("retrieval", "models", "words", "pipelines", "studies", "judges")
 ALL = sorted([*built_in(), "golden"])
 PAGES = {
     "returns.md": "# Returns\n\nYou can return a lamp within 45 days. Refunds take 5 working days.\n\n"
@@ -181,16 +170,16 @@ def _imported_past_rooms(_: str, roots: Collection[str]) -> frozenset[str]:
         ("models.rerankers.late_interaction", {"e3", "e4", "e3-plain", "r1", "golden"}, {"e1", "e2", "t1", "t3"}),
         ("retrieval.lexical", {"e3", "t3", "t3-rrf", "r1", "golden"}, {"e1", "e2", "t1"}),
         ("studies.reliability.scales", {"r1", "r6"}, {"e1", "e3", "t1", "golden"}),
-        ("chunking.headings", {"t1", "t3"}, {"e1", "e3", "golden"}),
-        ("chunking.fixed", {"t2"}, {"t1", "e2"}),
-        ("reader.scoring", {"e1", "e2", "t5", "r1"}, {"golden"}),
-        ("contradictions.alignment", {"r1"}, {"e3", "t1"}),
+        ("retrieval.chunking.headings", {"t1", "t3"}, {"e1", "e3", "golden"}),
+        ("retrieval.chunking.fixed", {"t2"}, {"t1", "e2"}),
+        ("models.reader.scoring", {"e1", "e2", "t5", "r1"}, {"golden"}),
+        ("words.contradictions.alignment", {"r1"}, {"e3", "t1"}),
         ("retrieval.retrievers", {"e2", "e3", "t3", "golden"}, {"e1"}),
         ("models.embedders.sentence_transformers", {"e2", "t1", "golden"}, {"e1"}),
         ("retrieval.indexes.edge_shard", {"e2", "e3", "t1", "golden"}, {"e1"}),
         ("judges.embedded.features", {"r1"}, {"e3", "t1", "golden"}),
-        ("calibration.logistic", {"r1"}, {"e3", "t1", "golden"}),
-        ("prompts", {"e1", "t1"}, {"golden"}),
+        ("judges.calibration.logistic", {"r1"}, {"e3", "t1", "golden"}),
+        ("models.prompts", {"e1", "t1"}, {"golden"}),
     ],
 )
 def test_whose_code_a_module_is(

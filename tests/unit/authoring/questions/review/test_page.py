@@ -63,6 +63,6 @@ def test_of_a_long_page_what_stands_around_its_quotes_is_carried(
 def test_its_colours_are_those_of_the_report() -> None:
     report, review = (
         files(f"rag_harness.{room}").joinpath("assets", name).read_text(encoding="utf-8").split("* {")[0]
-        for room, name in (("page", "page.css"), ("questions.review", "review.css"))
+        for room, name in (("page", "page.css"), ("authoring.questions.review", "review.css"))
     )
     assert report == review
