@@ -1,5 +1,35 @@
 """A pipeline that says how sure it is, and declines where it is not: ``r1``, and what each of its steps is worth.
 
-A step is a file, and ``engine`` goes through them; ``assembly`` puts an experiment together. Files named as in the
-folder above are experiments.
+Question
+    Which answers of ``e3`` can be trusted? ``r1`` answers the same questions, rates what it found, checks what it
+    said, and states a confidence. Below a threshold it declines.
+
+Experiments
+    ``r1``           all steps
+    ``r1-original``  the four signals as the first design had them
+    ``r2``           without the gate before generation
+    ``r3``           without verification
+    ``r4``           without decomposition of the question
+    ``r5``           dense search only
+    ``r6``           all steps, with the stricter thresholds
+
+Pipelines
+    ``assembly`` puts an experiment together; ``engine`` goes through the steps, a file each: ``understanding``,
+    ``searching``, ``quality`` (how good is what was found), ``gate``, ``fallback`` (search again), ``asking_again``,
+    ``verification``, ``confidence``, ``deciding``. Every step leaves its decisions in the row.
+
+Prompts
+    ``prompts/r1.*.md``, for all of them.
+
+Thresholds
+    ``thresholds`` has every number that a decision depends on, normal and strict. ``scales`` has the constants of the
+    signals, by reranker.
+
+Calibration
+    ``rag-harness reliability calibrate OUTPUT`` fits the confidence to gold and writes ``reliability/r1.json`` in the
+    project; ``confidence`` reads it as data. A calibration that was made with other code, models or thresholds is not
+    used, and the row says so.
+
+Verification asks a judge of the evaluation (``judges``, with the nouns of ``measures.judged``). That is the only
+thing of the evaluation that this study knows. Results: ``docs/reliability.md``.
 """
