@@ -1,7 +1,7 @@
 """The retail study: what do retrieval, reranking and reasoning each add to a shop's help desk?
 
 Question
-    A customer asks; 159 help pages have the answer, or do not. Four architectures answer the same 200 questions, and
+    A customer asks; 100 help pages have the answer, or do not. Four architectures answer the same 200 questions, and
     each differs from the one before it by one step.
 
 Experiments
