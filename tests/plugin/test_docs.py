@@ -15,6 +15,20 @@ from tests.unit.models.recording.answering import answering
 from tests.unit.report.trial_run import ANSWERS, write_output
 
 ROOT = Path(__file__).parents[2]
+QUOTING = """
+import pytest
+from rag_harness import Answer, Chunk, Hit, PipelineOutput
+
+class Quoting:
+    def answer(self, query):
+        text = "You can return a lamp within 45 days."
+        hit = Hit(Chunk("returns.md#1", "returns.md", text, 0, len(text)), 1.0, 1)
+        return PipelineOutput(Answer(text), context=(hit,))
+
+@pytest.fixture(scope="session")
+def rag_pipeline():
+    return Quoting()
+"""
 _BLOCK = re.compile(r"```(?:python|json)\n(.*?)```", re.DOTALL)
 
 
@@ -45,6 +59,9 @@ def test_scores_in_a_test_of_ones_own(suite: Suite) -> None:
     suite.pytester.makepyfile("import pytest\npytestmark = pytest.mark.e3\n\n" + code)
     # The placeholder that the mock profile answers stands in no source.
     suite.run().assert_outcomes(failed=4)
+    suite.pytester.makeconftest(QUOTING)
+    suite.pytester.makepyfile('import pytest\npytestmark = pytest.mark.rag_experiment("mine")\n\n' + code)
+    suite.run("--rag-output=quoted").assert_outcomes(passed=4)
 
 
 @pytest.mark.usefixtures("cold_python")  # another package than the warm one has
