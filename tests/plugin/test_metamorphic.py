@@ -192,7 +192,7 @@ def test_workers_that_shared_a_budget_leave_none(suite: Suite) -> None:
 def test_an_error_that_nobody_foresaw_costs_the_section_and_not_the_gates(
     suite: Suite, option: str, broken: str, said: str
 ) -> None:
-    module, _, name = f"rag_harness.derived.{broken}".rpartition(".")
+    module, _, name = f"rag_harness.{broken}".rpartition(".")
     package, _, owner = module.rpartition(".")
     suite.pytester.makeconftest(
         f"from {package} import {owner}\n"

@@ -60,7 +60,7 @@ def test_a_question_of_the_study_and_the_passage_that_answers_it(chromium: Brows
     ):
         answer = asked(page, STUDIED)
         assert "07:30" in text_of(answer)
-        assert "Fairly sure, 82 %" in verdict_of(answer)
+        assert "Fairly sure, 83 %" in verdict_of(answer)
         answer.locator("[data-source]").first.click()
         passage = answer.locator(".source[open]")
         assert "express-shipping.md" in passage.locator("summary").inner_text()
