@@ -1,4 +1,4 @@
-"""The pytest plugin. Every hook is a line or two that hands over; nothing heavy is imported before a suite uses it."""
+"""The hooks of the pytest plugin. Each takes a line or two and hands over; heavy imports wait until a suite uses it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "rag_experiment(id): the experiment whose trials a test that uses rag_result is about"
     )
     for experiment, module in built_in().items():
-        # A variant is no name that Python could write: rag_experiment("t1-boost0") marks it.
+        # A variant's name may have a hyphen, which is no Python name. rag_experiment("t1-boost0") marks such a variant.
         if "-" in experiment:
             continue
         config.addinivalue_line("markers", f"{experiment}: rag_harness experiment {module}")
@@ -76,7 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Warn of another distribution that brings this package or its command, in a suite that uses the plugin."""
+    """Warn if another distribution brings this package or its command. Only in a suite that uses the plugin."""
     if not is_used(config):
         return []
     from rag_harness.registry.installed import strangers
@@ -85,7 +85,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _share_cores(config: pytest.Config) -> None:
-    """Leave a worker's matrix products to one thread: four workers with a pool each would wait for each other."""
+    """Limit a worker's matrix products to one thread: four workers with a pool each would wait for each other."""
     if hasattr(config, "workerinput"):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -109,7 +109,7 @@ def _check_usage(config: pytest.Config) -> None:
 
 
 def _check_workers(config: pytest.Config, concurrency: int, stop_early: bool) -> None:
-    """Refuse a limit that workers could not keep: only our own scheduler sends those home that are too many."""
+    """Refuse a limit that xdist workers could not keep: only our own scheduler can shut down workers beyond it."""
     from rag_harness.errors import SettingsError
 
     workers = len(config.getoption("tx", None) or ())
@@ -126,7 +126,7 @@ def _check_workers(config: pytest.Config, concurrency: int, stop_early: bool) ->
 
 
 def _check_family(confidence: float, stop_early: bool) -> None:
-    """Refuse a confidence that is none, and a rule that settles each gate by itself."""
+    """Refuse a confidence that is out of range, and a rule that cannot be combined with --rag-stop-early."""
     from rag_harness.errors import SettingsError
 
     if 0 < confidence <= 0.5:
@@ -138,7 +138,7 @@ def _check_family(confidence: float, stop_early: bool) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Turn a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one a golden entry."""
+    """Turn a test that uses ``rag_result`` into one test a trial; ``rag_retrieval`` into one a golden entry."""
     if not {"rag_result", "rag_retrieval"}.isdisjoint(metafunc.fixturenames):
         from rag_harness.plugin import collect
 
@@ -154,7 +154,7 @@ def pytest_report_teststatus(report: Any) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Bring tests of experiments that were named and that no test here asks, before tests are selected."""
+    """Add tests for experiments that a person has named and no collected test asks. Done before tests are selected."""
     if is_used(config):
         from rag_harness.plugin.bring import bring
 
@@ -163,7 +163,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell an xdist worker whether trials come in batches, and which versions services have."""
+    """Tell an xdist worker whether trials come in batches, and the versions of the services."""
     from rag_harness.plugin.xdist_support import wants_batches
 
     node.workerinput["rag_batches"] = wants_batches(node.config)
@@ -182,7 +182,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Remember the next test: under xdist its batch may be run ahead too."""
+    """Remember the next test: under xdist, its batch may also be run ahead."""
     if TRIALS in item.config.stash:
         item.config.stash[TRIALS].ahead.next_item = nextitem
 
@@ -191,11 +191,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let the report of the teardown carry the result: a trial whose fixture raised has no call phase."""
+    """Attach the result to the teardown's report: a trial whose fixture raised has no call phase."""
     report = yield
     shipped = item.stash.get(SHIPPED, None)
     if shipped is not None and call.when == "teardown":
-        # From a worker as JSON: xdist ships nothing else, and one numpy float would end the session.
+        # A worker sends the row as JSON: xdist sends only plain types, and one numpy float would end the session.
         row = shipped.row.text if hasattr(item.config, "workerinput") else shipped.row
         vars(report).update(rag_row=row, rag_resumed=shipped.resumed)
         _ship_scores(item, report, shipped.row.trial)
@@ -216,7 +216,7 @@ def pytest_runtest_makereport(
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Make inert why questions could not become tests: the message may quote them."""
+    """Make the message of a failed collection inert: it may quote the questions that could not become tests."""
     report = yield
     if report.failed and is_used(collector.config):
         make_inert(report)
@@ -224,7 +224,7 @@ def pytest_make_collect_report(
 
 
 def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -> None:
-    """Let the report carry what judges said; where nothing can be kept any more, no test follows."""
+    """Attach the judge's scores to the report. If nothing can be kept any more, no test follows."""
     from rag_harness.errors import CriticalError
 
     try:
@@ -234,7 +234,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
         stop(item.config, error)
         return
     except CancelledError:
-        return  # the run was stopped; what came back is in the journal
+        return  # the run was stopped; the scores that came back are in the journal
     if judged is not None:
         vars(report).update(rag_judged=judged.plain())
     if again:
@@ -242,7 +242,7 @@ def _ship_scores(item: pytest.Item, report: pytest.TestReport, trial: TrialId) -
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
-    """Say what is about to run, where there is a trial to run."""
+    """Say what is about to run, if there is a trial to run."""
     if SESSION not in config.stash:
         return []
     from rag_harness.plugin.bring import brought_line

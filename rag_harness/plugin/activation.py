@@ -1,4 +1,4 @@
-"""Where everything is put together, in the moment in which a suite uses the plugin. Until then, it sleeps."""
+"""Puts the plugin together when a suite first uses it. Until then nothing is made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wake(config: pytest.Config) -> RagSession:
-    """Return the state of the run. The first call makes it, and in the process that writes, recorder and gates."""
+    """Return the state of the run. The first call makes it, and registers the writers in the process that writes."""
     if SESSION not in config.stash:
         from rag_harness.plugin.affected import Affected
         from rag_harness.plugin.session import RagSession
@@ -30,7 +30,7 @@ def wake(config: pytest.Config) -> RagSession:
 
 
 def _register_writers(config: pytest.Config, session: RagSession, trials: Any, affected: Affected) -> None:
-    """Register those that write files, gate the run and tell a person. The order of the listeners matters."""
+    """Register the objects that write files, gate the run and print. The order of the listeners matters."""
     from rag_harness.plugin.attribution import Attribution
     from rag_harness.plugin.collected import Collection
     from rag_harness.plugin.early_stop import EarlyStopping
@@ -58,23 +58,24 @@ def _register_writers(config: pytest.Config, session: RagSession, trials: Any, a
     keeping = Keeping(session, record)
     recorder.written, recorder.scored = keeping.take, keeping.take_score
     record.before_reading.append(keeping.seal)
-    # What an earlier run left behind is taken over before a trial is looked up, and gates are read before a line is
-    # said of what the run will cost.
+    # The recorder comes first: it takes over what an earlier run left before a trial is looked up. The gates come
+    # second: they are read before the costs of the run are printed.
     listeners = (recorder, gates, Readiness(session, trials), Slices(session, record), progress, recording, keeping)
     collection = Collection(session, listeners)
     register = config.pluginmanager.register
     register(recorder, "rag_harness.recorder")
-    # Of two that print in the usual order, the one that is registered later does first.
+    # pytest calls hooks of the same rank in reverse order: the object that is registered later prints first.
     metamorphic = Metamorphic(session, recorder, record, trials)
     register(Attribution(session, recorder, record, trials), "rag_harness.derived.attribution")
     register(SummarySection(session, recorder, record, recording), "rag_harness.summary")
-    # Of two that come last, the one that is registered later does.
+    # Both of these print after all others; the object that is registered later prints last.
     register(GoldenSection(session, recorder, record), "rag_harness.engine.golden")
     register(gates, "rag_harness.gates")
-    # Gates read what is checked: of two that wrap the tests last, the one that is registered later is done first.
+    # Gates read the results of these checks. Both wrap the test loop as the last wrappers, so the object that is
+    # registered later acts first.
     register(metamorphic, "rag_harness.derived.metamorphic")
     register(early, "rag_harness.early_stop")
-    # The report reads what all of these have left.
+    # The report reads what all of the objects above have left.
     register(ReportFile(session, record), "rag_harness.report_file")
     register(progress, "rag_harness.progress")
     register(recording, "rag_harness.models.recording")
@@ -88,7 +89,7 @@ class Waker:
         self._config = config
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Hand over a result that nobody was there to take."""
+        """Wake the run and hand over the result, if nothing has taken it yet."""
         asleep = SESSION not in self._config.stash and not hasattr(self._config, "workerinput")
         if asleep and hasattr(report, "rag_row"):
             wake(self._config)
@@ -96,7 +97,7 @@ class Waker:
 
 
 def stop(config: pytest.Config) -> None:
-    """Make no more calls; a worker tells the controller which recordings it has used."""
+    """Make no more calls. A worker also tells the controller which recordings it has used."""
     if SESSION not in config.stash:
         return
     config.stash[TRIALS].equipment.stop()
@@ -108,7 +109,7 @@ def stop(config: pytest.Config) -> None:
 
 
 def close(config: pytest.Config) -> None:
-    """Stop the engine, write what came back, and close the log: each also where one before it failed."""
+    """Stop the engine, write what came back, and close the log. Each step runs even if an earlier one failed."""
     from contextlib import ExitStack
 
     if SESSION not in config.stash:

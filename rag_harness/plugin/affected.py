@@ -1,4 +1,4 @@
-"""--rag-affected-by: of the tests that were chosen, only those whose questions a change of documents affects."""
+"""--rag-affected-by: keeps only the tests whose questions are affected by a change of documents."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SHIPPED, _LEFT_OUT = "rag_affected", "rag_left_out"
 
 
 class Affected:
-    """Lives in every process; without the option it does nothing.
+    """Selects the affected tests, in every process. Without the option it does nothing.
 
-    A worker is told by the controller which questions are affected: it would see rows that the controller has begun to
-    write, and collect other tests than the others.
+    The controller tells each worker which questions are affected. A worker must not find out itself: the controller has
+    begun to write rows by then, and the workers would collect different tests.
 
     Args:
         session: state of the run.
@@ -41,14 +41,14 @@ class Affected:
 
     @property
     def revision(self) -> str:
-        """The revision that the option names; empty where it was not given."""
+        """The revision that the option names; empty if it was not given."""
         return self._session.settings.affected_by
 
     def of_suite(self, suite: str) -> Mapping[str, Why]:
-        """Return the affected questions of an experiment, or entries of the golden suite, each with the reason.
+        """Return the affected questions of an experiment, or entries of the golden suite, each with its reason.
 
         Raises:
-            PrerequisiteError: git, the documents or the questions cannot be had.
+            PrerequisiteError: git, the documents or the questions cannot be read.
         """
         return self._of_data(GOLDEN if suite == GOLDEN else f"data {self._session.data_of(suite)}")
 
@@ -85,7 +85,7 @@ class Affected:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, object, object]:
-        """Leave out the tests of questions that are not affected, after everybody else has chosen."""
+        """Leave out tests whose questions are not affected. Done after all other plugins have selected."""
         result = yield
         if any(trial_id_of(item) for item in items) and self.revision:
             kept, left = self._split(items)
@@ -110,12 +110,12 @@ class Affected:
         return kept, left
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Say what is affected and what is not looked at."""
+        """Say which questions are affected and which data are not looked at."""
         return self._lines()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker what is affected: of all data that can be read, for only workers know which are asked."""
+        """Tell a worker what is affected, in all data that can be read: only workers know which data are used."""
         from rag_harness.errors import PrerequisiteError
 
         if not self.revision:
@@ -132,14 +132,14 @@ class Affected:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Learn from a worker whether it left out anything."""
+        """Learn from a worker whether it left out any test."""
         self._left_out = max(self._left_out, getattr(node, "workeroutput", {}).get(_LEFT_OUT, 0))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, object, object]:
-        """Let a run that had nothing to ask be a success: pytest calls it "no tests collected".
+        """Let a run that had nothing to ask succeed: pytest calls it "no tests collected".
 
-        After all others: some put the status back that they were called with.
+        Done after all other plugins: some of them restore the exit status that they were called with.
         """
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_LEFT_OUT] = self._left_out
@@ -149,7 +149,7 @@ class Affected:
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say under xdist, where nobody has said it at the beginning, what is affected."""
+        """Print the affected questions here under xdist: nothing could print them at the beginning."""
         if not self._is_said and (lines := self._lines()):
             write_section(terminalreporter, f"rag affected by {self.revision}", lines)
 
@@ -161,7 +161,7 @@ class Affected:
         return [line(each) for each in lines_of(self.revision, found)] if found else []
 
     def is_all_of(self, suite: str, selected: Some) -> bool:
-        """Whether the cases that were selected of a suite are all that are affected: nobody has left out more."""
+        """Whether the selected cases of a suite are all of its affected cases, so nothing else was left out."""
         return bool(self.revision) and selected != "all" and {*selected} == {*self.of_suite(suite)}
 
 

@@ -1,4 +1,4 @@
-"""What --rag-affected-by has found, as lines for a person."""
+"""The lines that tell a person what --rag-affected-by has found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 3
 
 
 def lines_of(revision: str, found: Found) -> list[str]:
-    """Return a line for each set of data, and what was not looked at."""
+    """Return a line for each set of data, and a line for what was not looked at."""
     return [
         f"rag: {line}" for line in [*_affected(revision, found), *_unknown(revision, found), *_code(revision, found)]
     ]

@@ -1,4 +1,4 @@
-"""What comes after the last test: when it is done, and how it fails without ending a run that is paid for."""
+"""Work that runs after the last test: when it runs, and how it fails without ending a run that is already paid for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Found = TypeVar("_Found")
 
 
 def after_tests(work: Callable[[], None]) -> Generator[None, object, object]:
-    """Wrap the loop of tests: do ``work`` when all have run, also where one of ours stopped them; not after Ctrl-C."""
+    """Wrap the test loop: do ``work`` after it, also if the plugin stopped the loop. Not after Ctrl-C."""
     try:
         result = yield
     except (pytest.UsageError, KeyboardInterrupt):
@@ -26,9 +26,9 @@ def after_tests(work: Callable[[], None]) -> Generator[None, object, object]:
 
 
 def tried(work: Callable[[], _Found]) -> tuple[_Found | None, str]:
-    """Return what ``work`` came to, or None and why it failed.
+    """Return the result of ``work``, or None and why it failed.
 
-    The run is paid for: it must not end as an internal error before its gates are judged and its files are written.
+    The run is already paid for. It must not end as an internal error before its gates are judged and its files written.
     """
     from rag_harness.errors import RagHarnessError
 

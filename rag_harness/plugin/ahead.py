@@ -1,4 +1,4 @@
-"""Which tests' trials are run ahead of them: so many that the engine always has some, and memory stays bounded."""
+"""Runs trials ahead of their tests: enough to keep the engine busy, and few enough to keep memory bounded."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rag_harness.protocols import Experiment
 
 MOST_AHEAD = 256
-"""Trials that are submitted before their tests come: memory is bounded, and a run that is stopped has paid for few."""
+"""How many trials may be submitted before their tests come. It bounds memory, and what a stopped run has paid for."""
 FEWEST_AHEAD = 4
-"""Of a run that may stop early: what is ahead of the stop is paid for and not used."""
+"""The same limit, at least, for a run that may stop early: trials beyond the stop are paid for and not used."""
 
 
 class Ahead:
-    """Walks the tests that follow the current one.
+    """Walks through the tests that follow the current one.
 
     Args:
         session: state of the run.
-        submit: runs a trial; False where it need not be run.
-        look_for_the_dead: called before tests are run that a process may have left behind.
+        submit: submits a trial; returns False if it need not be run.
+        look_for_the_dead: called before a batch that a dead process may have left.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Ahead:
         self.stops_early = False
 
     def run(self, item: pytest.Item, trial_id: TrialId, experiment: Experiment) -> None:
-        """Submit trials of the tests that follow ``item``, whose trial of ``experiment`` is under way."""
+        """Submit trials of the tests that follow ``item``, whose own trial of ``experiment`` is under way."""
         self._forget_those_before(trial_id, item.session.items)
         more = self._after(item)
         if more:
@@ -74,12 +74,12 @@ class Ahead:
         return left
 
     def is_of_a_new_batch(self, item: pytest.Item) -> bool:
-        """Return whether work was just handed out; without batches that may be so at every test."""
+        """Return whether a new batch begins here. Without batches the answer is always yes."""
         batch = self._batch_of(item.session.items).get(item.nodeid)
         return batch is None or batch not in self._batches_begun
 
     def _forget_those_before(self, trial_id: TrialId, items: list[pytest.Item]) -> None:
-        """Count the trials up to this one as no longer ahead; tests that were skipped have not asked for theirs."""
+        """Count the trials up to this one as no longer ahead. Skipped tests have never asked for their trials."""
         if trial_id not in self._submitted and len(self._submitted) >= min(MOST_AHEAD, self._most):
             positions = {found: n for n, item in enumerate(items) if (found := trial_id_of(item)) is not None}
             here = positions.get(trial_id, 0)
@@ -98,13 +98,13 @@ class Ahead:
         except (CriticalError, PrerequisiteError):
             if trial_id.experiment != GOLDEN:
                 raise
-            # Its own first test says what is wrong with the golden set; this one is about something else.
+            # The golden suite's own first test reports this error. The current test is about something else.
             self._unusable.add(GOLDEN)
 
     def _trial(
         self, item: pytest.Item, trial_id: TrialId, current: pytest.Item, experiment: Experiment
     ) -> tuple[Trial, Experiment] | None:
-        """Return what ``item`` will ask for: None where that cannot be known or made yet."""
+        """Return the trial of ``item`` and its experiment; None if they cannot be known or made yet."""
         if trial_id.experiment == GOLDEN:
             return self._session.golden_trial(trial_id.query_id), self._session.golden.experiment
         trial, fixture = trial_of(item), own_fixture(item)
@@ -112,17 +112,18 @@ class Ahead:
             return None
         if fixture is None:
             return trial, self._session.experiment(trial.experiment)
-        # A fixture of the user's own has yet to make it, but for one that made the current test's.
+        # A user's fixture makes the pipeline when its test runs. Only one that also made the current test's is there
+        # already.
         shared = fixture.params is None and fixture.scope == "session" and fixture is own_fixture(current)
         if not shared:
             return None
         return trial, self._session.experiment(trial.experiment, experiment.pipeline, made_in(fixture))
 
     def _after(self, item: pytest.Item) -> Iterable[pytest.Item]:
-        """Return tests whose trials this process may now run ahead of time, in their order."""
+        """Return the tests whose trials this process may run ahead now, in their order."""
         items = item.session.items
         if not self._worker:
-            # Once for each fixture of the user's own: what it makes is known when its first test has come.
+            # Once for each of the user's own fixtures: its pipeline is known only when its first test has run.
             fixture = own_fixture(item)
             if fixture in self._walked:
                 return ()

@@ -1,4 +1,4 @@
-"""``--rag-attribute``: why trials failed, found out after the last test by the process that writes."""
+"""``--rag-attribute``: finds out why trials failed, after the last test, in the process that writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPENT = "the workers have shared the budget among them, so nothing was run again
 
 
 class Attribution:
-    """Explains when the gates are judged, and prints the causes below the scorecard."""
+    """Explains failed trials after the gates are judged, and prints the causes below the scorecard."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, trials: Trials) -> None:
         self._session, self._recorder, self._record, self._trials = session, recorder, record, trials
@@ -32,7 +32,7 @@ class Attribution:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Explain when all tests have run and the tables are there; not where the run was stopped."""
+        """Explain after all tests, when the tables are there. Not if the run was stopped."""
         result = yield
         # The golden suite generates nothing: its misses explain themselves.
         wanted = bool(self._recorder.trials) and not session.config.option.collectonly
@@ -48,7 +48,7 @@ class Attribution:
         from rag_harness.derived.attribution.explain import Explainer
 
         session, suites = self._session, self._record.manifest.suites
-        # What an earlier run has left is judged with the rest, and asked nothing: nobody has selected it.
+        # Rows of an earlier run are judged with the rest, but nothing is asked about them: they were not selected.
         tables = {name: table for name, table in self._record.tables.items() if not suites[name].made}
         with derived_runs(session, self._trials) as runs:
             bench, why_not = bench_of(session, self._registered), SPENT if runs is None else ""
@@ -57,14 +57,14 @@ class Attribution:
             return explainer.every()
 
     def _registered(self, name: str) -> Experiment | None:
-        """Return an experiment that can be built again; a pipeline that is only a fixture is not run again."""
+        """Return an experiment that can be built again. A pipeline that only a fixture makes is not run again."""
         from rag_harness.pipelines import known_experiments
 
-        # One of a user's own fixture that took a registered name has another fingerprint than the registered one.
+        # If a user's fixture took a registered name, its fingerprint differs from the registered experiment's.
         return self._session.registered(name) if name in known_experiments(self._session.settings) else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print why trials failed, where that was asked for."""
+        """Print why trials failed, if that was asked for."""
         causes = self._causes
         shown = None if causes is None else lambda: self._lines(causes)
         print_section(terminalreporter, "rag causes", self._problem, shown)

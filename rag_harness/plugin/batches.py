@@ -1,7 +1,7 @@
-"""Under xdist: trials go to workers in batches, and a worker runs its own batch ahead of its tests.
+"""Batches of trials under xdist: a worker gets a batch at a time and runs its trials ahead of their tests.
 
-Every worker collects every item, so a worker that ran ahead through all of them would pay for other workers' calls.
-xdist hands out whole scopes; here a scope is a batch, computed alike by the controller and by each worker from the
+Every worker collects every item. A worker that ran ahead through all of them would pay for other workers' calls. xdist
+hands out whole scopes, and here a scope is a batch. The controller and each worker compute the same batches from the
 collected node ids.
 """
 
@@ -13,7 +13,7 @@ from rag_harness.plugin.trial_ids import param_id
 
 
 def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
-    """Return the batch of each node id: ``size`` trials in a row; tests of the same trial stay together."""
+    """Return the batch of each node id: ``size`` trials in a row. Tests of the same trial stay together."""
     trials: dict[str, int] = {}
     batch_of: dict[str, str] = {}
     for nodeid in nodeids:
@@ -27,7 +27,7 @@ def batches(nodeids: Sequence[str], size: int) -> dict[str, str]:
 
 
 def batch_size(trials: int, workers: int, concurrency: int) -> int:
-    """Return how many trials go to a worker at once: enough to keep its share of calls in flight, and 4 turns each."""
+    """Return how many trials a worker gets at once: enough to fill its share of calls, and about 4 turns each."""
     return max(concurrency, -(-trials // (workers * 4)), 1)
 
 

@@ -1,7 +1,7 @@
-"""Experiments are at hand in any folder: where none of its tests asks one that a person has named, we bring the test.
+"""Brings a test for an experiment that a person has named and no test of the folder asks.
 
-Three things name an experiment: --rag-run, a service's file after --rag-endpoint, and ``-m e3`` where no test has that
-marker.
+A person names an experiment in three ways: --rag-run, a service's file after --rag-endpoint, and ``-m e3`` where no
+test has that marker.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from rag_harness.types import TrialId
 
 NODE = "rag"
-"""What node ids of brought tests begin with, where those of others have the path of a file."""
+"""First part of the node ids of brought tests. Other node ids begin with the path of a file."""
 
 
 def bring(session: RagSession, collected: pytest.Session, items: list[pytest.Item]) -> None:
-    """Add the tests that are missing to ``items``, and under --rag-run leave out those that ask something else.
+    """Add the missing tests to ``items``. Under --rag-run, leave out tests that ask another experiment.
 
     Raises:
         pytest.UsageError: --rag-run names an experiment that is not there.
     """
     if collected.testsfailed:
-        return  # a file that cannot be collected may have the test
+        return  # the file that cannot be collected may have the test
     asked = {trial.experiment for item in items if (trial := trial_id_of(item))}
     if GOLDEN in asked:
-        asked.add(session.settings.retriever)  # a service may be asked for what it finds alone
+        asked.add(session.settings.retriever)  # a service may be asked only for what it finds
     named = list(dict.fromkeys(names_in(session.settings.run)))
     _check(session, named, asked)
     wanted = dict.fromkeys(named or [*_typed_services(session), *_marked(session, items)])
@@ -59,7 +59,7 @@ def _check(session: RagSession, named: Sequence[str], asked: Collection[str]) ->
 
 
 def _typed_services(session: RagSession) -> list[str]:
-    """Return the services whose files stand on the command line, unless it names tests, too."""
+    """Return the services whose files stand on the command line. None are returned if it names tests, too."""
     if not is_everywhere(session.config):
         return []
     files = command_line(session.config).get("endpoint", ())
@@ -67,12 +67,12 @@ def _typed_services(session: RagSession) -> list[str]:
 
 
 def _marked(session: RagSession, items: Sequence[pytest.Item]) -> list[str]:
-    """Return the experiments that -m asks for, where it names no test that is here."""
+    """Return the experiments that -m asks for, if it names no test that is here."""
     from rag_harness.pipelines import known_experiments
 
     names = markers_in(session.config)
     if "not" in session.config.getoption("markexpr", "").split():
-        return []  # it says what is left out
+        return []  # the expression says what it leaves out
     if any(item.get_closest_marker(name) for name in names for item in items):
         return []
     return [name for name in known_experiments(session.settings) if name in names]
@@ -82,7 +82,7 @@ def _collect(collected: pytest.Session, experiments: Sequence[str]) -> Iterator[
     from rag_harness.plugin import brought_tests
 
     module = pytest.Module.from_parent(collected, path=Path(brought_tests.__file__), nodeid=NODE)
-    module.obj = brought_tests  # pytest would import it by its path, and put that folder first of all
+    module.obj = brought_tests  # pytest would import it by its path, and put that folder first in sys.path
     module.add_marker(pytest.mark.rag_experiment(*experiments))
     yield from collected.genitems(module)
 
@@ -99,12 +99,12 @@ def _leave_out_others(collected: pytest.Session, items: list[pytest.Item], named
 
 
 def brought_in(by_node: Mapping[str, TrialId]) -> list[str]:
-    """Return the experiments that brought tests ask, by the trials of node ids that a worker has told."""
+    """Return the experiments of brought tests, from the node ids and trials that a worker has reported."""
     return list(dict.fromkeys(trial.experiment for node, trial in by_node.items() if node.startswith(f"{NODE}::")))
 
 
 def brought_line(experiments: Sequence[str]) -> str:
-    """Say which tests were not found here; empty where all were."""
+    """Say for which experiments no test was found here; empty if all had one."""
     if not experiments:
         return ""
     return f"rag: no test here asks {', '.join(experiments)}: rag_harness brings one"

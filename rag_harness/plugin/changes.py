@@ -1,4 +1,4 @@
-"""What of a run's data differs from a git revision: pages, questions, and files that are neither."""
+"""What has changed in a run's data since a git revision: pages, questions, and code."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 _CODE = (".py", ".toml", ".ini", ".cfg", ".env")
-"""What pipelines and settings are written in."""
+"""Endings of files in which pipelines and settings are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has changed of one set of data.
+    """The changes in one set of data.
 
     Attributes:
         change: pages and questions.
         folder: of the documents, as it was named.
-        unknown: the file of questions, where git had none of that name; else empty.
-        code: changed files of the repository that may change answers and are no documents.
+        unknown: the file of questions, if git had no file of that name; else empty.
+        code: changed files of the repository that may change answers but are not documents.
     """
 
     change: Change
@@ -38,15 +38,15 @@ class Changes:
 
 
 def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
-    """Return what has changed of one set of data since the revision that the settings name.
+    """Return what has changed in one set of data since the revision that the settings name.
 
     Args:
         data: the set.
         settings: of the run.
-        golden: whether the golden set is asked, and not the questions.
+        golden: whether the golden set is meant instead of the questions.
 
     Raises:
-        SettingsError: git cannot say it.
+        SettingsError: git cannot say what changed.
         DataError: the questions cannot be read.
     """
     from rag_harness.authoring.questions.since import Change
@@ -70,7 +70,7 @@ def changes_of(data: Data, settings: Settings, golden: bool) -> Changes:
 
 
 def _pages(at: Since, folder: Path, paths: frozenset[str]) -> frozenset[str]:
-    """Return the ids of documents among paths: those that are gone too."""
+    """Return the ids of the documents among paths, deleted ones included."""
     from rag_harness.dataset.ingest import is_readable
 
     below = at.path_of(folder)
@@ -80,7 +80,7 @@ def _pages(at: Since, folder: Path, paths: frozenset[str]) -> frozenset[str]:
 
 
 def _told_otherwise(at: Since, folder: Path, tracked: frozenset[str]) -> frozenset[str]:
-    """Return the pages of which structure.json says something else: titles, versions, dates."""
+    """Return the pages whose entry in structure.json has changed: titles, versions, dates."""
     from rag_harness.dataset.knowledge_base import read_structure
 
     file = folder / "structure.json"
@@ -91,7 +91,7 @@ def _told_otherwise(at: Since, folder: Path, tracked: frozenset[str]) -> frozens
 def _now_and_before(
     at: Since, file: Path, tracked: frozenset[str], read: Callable[[Path], Mapping[str, object]]
 ) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """Return what a file says now and what it said; twice nothing where it is the same."""
+    """Return what a file says now and what it said; two empty mappings if it has not changed."""
     path = at.path_of(file)
     content = at.content(path) if path is not None else None
     if content is not None and path not in tracked:
@@ -107,7 +107,7 @@ def _read_content(content: bytes, suffix: str, read: Callable[[Path], Mapping[st
         try:
             return read(before)
         except DataError:
-            return {}  # what could not be read then is new now
+            return {}  # if the old file cannot be read, everything in the file counts as new
 
 
 def _rows(file: Path) -> Mapping[str, object]:
@@ -123,7 +123,7 @@ def _golden_rows(file: Path) -> Mapping[str, object]:
 
 
 def _code(at: Since, folder: Path, tracked: frozenset[str]) -> tuple[str, ...]:
-    """Return the changed files that may change answers and are no documents."""
+    """Return the changed files that may change answers but are not documents."""
     below = at.path_of(folder)
     start = f"{below}/" if below else ""
     return tuple(sorted(path for path in tracked if path.endswith(_CODE) and not (start and path.startswith(start))))

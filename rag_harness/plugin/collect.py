@@ -1,4 +1,4 @@
-"""Experiment x case, or golden entry -> parametrized tests."""
+"""Makes tests from cases: one test for each experiment and case, or for each golden entry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
-    """Make a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one a golden entry.
+    """Turn a test that uses ``rag_result`` into one test a trial, and ``rag_retrieval`` into one test a golden entry.
 
     Raises:
         pytest.Collector.CollectError: queries, golden set or settings are wrong, or the test names no experiment.
@@ -31,7 +31,7 @@ def parametrize(metafunc: pytest.Metafunc, session: RagSession) -> None:
         if str(error) not in session.refused:
             session.refused.add(str(error))
             raise pytest.Collector.CollectError(str(error)) from None
-        # The first test has said it, and ends the run.
+        # The first test has reported the error, and ends the run.
         for name in {"rag_trial", "rag_golden_id"}.intersection(metafunc.fixturenames):
             metafunc.parametrize(name, [])
 
@@ -42,7 +42,7 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
 
     names = experiments_of(metafunc.definition, session.endpoints)
     trials = [Trial(name, case) for name in names for case in session.cases_of(name)]
-    # The source of a test may name an experiment otherwise: `-m my_service` and `-m e3` select it all the same.
+    # A test may name its experiment by rag_experiment(...). `-m my_service` and `-m e3` must select it all the same.
     known = {*built_in(), *session.markers}
     marks = {name: [getattr(pytest.mark, name)] for name in names if name in known and name.isidentifier()}
     params = [pytest.param(trial, id=trial.trial_id, marks=marks.get(trial.experiment, ())) for trial in trials]
@@ -52,7 +52,8 @@ def _parametrize_trials(metafunc: pytest.Metafunc, session: RagSession) -> None:
 def experiments_of(node: pytest.Item, endpoints: Collection[str] = ()) -> list[str]:
     """Return the experiments that the markers of a test name: ``e3``, an endpoint, or ``rag_experiment("mine")``.
 
-    Where both are there, ``rag_experiment`` names them and ``e3`` selects: ``-m t1`` runs the variants of ``t1`` too.
+    If a test has both, ``rag_experiment`` names the experiments and ``e3`` only selects: ``-m t1`` runs the variants of
+    ``t1`` too.
     """
     from rag_harness.errors import PrerequisiteError
     from rag_harness.pipelines import built_in

@@ -1,4 +1,4 @@
-"""What was collected, told once to whoever needs to know it, in a fixed order."""
+"""The collected tests, passed once to each listener in a fixed order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Collected:
-    """The tests of a run that are about trials.
+    """The tests of a run that have trials.
 
     Args:
         by_node: the trial of each test, by its node id; entries of the golden suite are trials of ``golden``.
-        own: trials whose pipeline a fixture of the user's own makes; the controller of an xdist run cannot tell.
-        items: the tests themselves, where they are at hand.
+        own: trials whose pipeline is made by a fixture of the user. The controller of an xdist run cannot know them.
+        items: the tests themselves, in a process that has collected them.
     """
 
     by_node: Mapping[str, TrialId]
@@ -36,59 +36,59 @@ class Collected:
 
     @cached_property
     def left_out(self) -> frozenset[TrialId]:
-        """Trials of which a mark skips every test. Asking marks takes time, so who need not know does not ask."""
+        """Trials whose tests are all skipped by a mark. Looking at marks takes time, so this is computed on demand."""
         asked = {trial_id_of(item) for item in self.items if not is_skipped(item)}
         return frozenset(self.every if self.items else ()) - asked
 
     @property
     def every(self) -> list[TrialId]:
-        """All trials in the order of their tests, once each."""
+        """All trials in the order of their tests, each once."""
         return list(dict.fromkeys(self.by_node.values()))
 
     @property
     def trials(self) -> list[TrialId]:
-        """Those of experiments that answer."""
+        """The trials of experiments that answer."""
         return [trial for trial in self.every if trial.experiment != GOLDEN]
 
     @property
     def golden(self) -> list[str]:
-        """Ids of the golden entries."""
+        """The ids of the golden entries."""
         return [trial.query_id for trial in self.every if trial.experiment == GOLDEN]
 
 
 def of_items(items: Iterable[pytest.Item]) -> Collected:
-    """Return what tests at hand are about."""
+    """Return the trials of tests that this process has collected."""
     found = {item: trial_id for item in items if (trial_id := trial_id_of(item)) is not None}
     own = frozenset(trial_id for item, trial_id in found.items() if own_fixture(item) is not None)
     return Collected({item.nodeid: trial_id for item, trial_id in found.items()}, own, tuple(found))
 
 
 class CollectionListener(Protocol):
-    """Wants to know what was collected, before the first test runs."""
+    """A listener that is told what was collected, before the first test runs."""
 
     def collection_done(self, selected: Collected) -> None:
         """Called once a run, in the process that writes and prints.
 
         Raises:
-            pytest.UsageError: with what was collected the run cannot be.
+            pytest.UsageError: the run cannot work with what was collected.
         """
         ...
 
 
 class Collection:
-    """Lives in the process that writes; under xdist only workers collect, and all of them the same."""
+    """Tells the listeners, in the process that writes. Under xdist only workers collect, and all collect the same."""
 
     def __init__(self, session: RagSession, listeners: Sequence[CollectionListener]) -> None:
         self._session, self._listeners = session, listeners
         self._told = False
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Note what was left out: what is not there need not be missing."""
+        """Note which suites were left out: their absence is no error."""
         found = {trial.experiment for item in items if (trial := trial_id_of(item))}
         self._session.deselected |= found
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Tell the others what is about to run."""
+        """Tell the listeners what is about to run."""
         self._tell(of_items(session.items))
 
     @pytest.hookimpl(optionalhook=True)

@@ -1,4 +1,4 @@
-"""What runs trials of a finished run again with something changed: attribution, and metamorphic checks."""
+"""What attribution and metamorphic checks share: running trials of a finished run again with something changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | None]:
-    """Give what runs them; None where the workers have shared the budget among them, so that none of it is left."""
+    """Give the runner of derived trials; None if the workers have shared the whole budget among them."""
     from rag_harness.derived.attribution.derived import DerivedRuns
 
     if session.settings.budget and getattr(session.config.option, "tx", None):
@@ -34,7 +34,7 @@ def derived_runs(session: RagSession, trials: Trials) -> Iterator[DerivedRuns | 
 
 
 def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]) -> Bench:
-    """Return what knows the experiments that ``experiment`` returns by their names."""
+    """Return the bench that knows experiments by name, as ``experiment`` returns them."""
     from rag_harness.derived.attribution.bench import Bench
 
     return Bench(experiment, session.fingerprint, session.parts.data)
@@ -43,7 +43,7 @@ def bench_of(session: RagSession, experiment: Callable[[str], Experiment | None]
 def print_section(
     reporter: pytest.TerminalReporter, title: str, problem: str, lines: Callable[[], Sequence[str]] | None
 ) -> None:
-    """Print a section: the problem where there is one, else the lines; None is nothing to print."""
+    """Print a section: the problem if there is one, else the lines. None prints nothing."""
     if problem:
         write_section(reporter, title)
         write_lines(reporter, problem.split("\n"), red=True)

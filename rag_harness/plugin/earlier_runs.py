@@ -1,4 +1,4 @@
-"""What earlier runs have left in the output folder: suites that this run did not look at, and may be judged with it."""
+"""Suites that earlier runs left in the output folder. They may be judged together with this run's suites."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 def left_by_earlier_runs(
     session: RagSession, data: RunData, looked_at: Collection[str], wanted: Collection[str]
 ) -> dict[str, SuiteRecord]:
-    """Return the complete suites of earlier runs that are about data as they are.
+    """Return the complete suites of earlier runs whose data have not changed since.
 
     Args:
         session: state of the run.
         data: of the run.
-        looked_at: suites of this run, which are none of them.
-        wanted: suites that gates name: of these it is found out whether this run would have made the same rows.
+        looked_at: suites of this run; they are left out.
+        wanted: suites that gates name; for these it is checked whether this run would make the same rows.
     """
     from rag_harness.errors import DataError
     from rag_harness.results.manifest import read_manifest
@@ -30,7 +30,7 @@ def left_by_earlier_runs(
     try:
         before = read_manifest(output)
     except DataError:
-        return {}  # the first run, or a file of somebody else's
+        return {}  # the first run, or a file that something else wrote
     found: dict[str, SuiteRecord] = {}
     for name, record in before.suites.items():
         is_there = name not in looked_at and record.is_complete and (output / record.file).is_file()
@@ -45,14 +45,14 @@ def _is_about_the_same(record: SuiteRecord, digest: str | None, data: RunData) -
     from rag_harness.errors import RagHarnessError
 
     try:
-        # This run need not have the data: what cannot be read is not the same.
+        # This run may lack the data. Data that cannot be read count as changed.
         return digest == data.digest(record.data) and record.pages in ("", data.pages(record.data))
     except (RagHarnessError, OSError):
         return False
 
 
 def _is_current(session: RagSession, name: str, record: SuiteRecord, made: str) -> bool | None:
-    """Whether this run would resume all rows of a suite; None where nobody knows."""
+    """Whether this run would resume all rows of a suite; None if that cannot be known."""
     from rag_harness.errors import RagHarnessError
     from rag_harness.results.dates import seconds_of
 
@@ -63,4 +63,4 @@ def _is_current(session: RagSession, name: str, record: SuiteRecord, made: str) 
         is_same = [session.fingerprint(experiment)] == record.fingerprints
         return is_same and not (record.replayed and session.has_recorded_since(name, seconds_of(made)))
     except (RagHarnessError, OSError):
-        return None  # a key is missing that it needs, say
+        return None  # for example, a key is missing

@@ -1,4 +1,4 @@
-"""--rag-stop-early: cases in random order, and no more of an experiment when each of its gates is settled."""
+"""--rag-stop-early: asks cases in random order, and stops an experiment when all of its gates are settled."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class EarlyStopping:
-    """Lives in the one process of the run; without the option it does nothing.
+    """Stops experiments early, in a run of one process. Without the option it does nothing.
 
     Args:
         session: state of the run.
         recorder: is told which experiments are settled.
-        trials: run ahead less far, and stop.
+        trials: run ahead less far, and can be abandoned.
         gates: gives the gates of the run.
     """
 
@@ -48,7 +48,7 @@ class EarlyStopping:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, object, object]:
-        """Put cases in random order, after everybody else has chosen and sorted tests."""
+        """Put cases in random order, after all other plugins have selected and sorted tests."""
         result = yield
         trials = {item: trial_id for item in items if trial_of(item) and (trial_id := trial_id_of(item))}
         try:
@@ -61,7 +61,7 @@ class EarlyStopping:
     def _planned(self, items: Sequence[pytest.Item], trials: Mapping[pytest.Item, TrialId]) -> list[pytest.Item]:
         from rag_harness.plugin.stop_plan import check_gates, in_order
 
-        # Gates may be about experiments that only these tests name.
+        # Gates may be about experiments that are named only by these tests.
         self._session.own_experiments |= {trial.experiment for trial in trials.values()}
         check_gates(self._gates(), self._session.settings.save)
         ranks: dict[TrialId, int] = {}
@@ -71,7 +71,7 @@ class EarlyStopping:
         return in_order(items, {item: (trial, ranks[trial]) for item, trial in trials.items() if trial in ranks})
 
     def _watch(self, experiment: str, selected: set[TrialId]) -> dict[TrialId, int]:
-        """Watch the gates of an experiment and return the places of its trials; none where it must be asked in full."""
+        """Watch the gates of an experiment and return the places of its trials; empty if it must be asked in full."""
         from rag_harness.gates.early_stop import random_order
         from rag_harness.plugin.stop_plan import Watch, Watched, drafted, refusal
         from rag_harness.types import TrialId
@@ -88,7 +88,7 @@ class EarlyStopping:
         return {TrialId(experiment, query_id): place for place, query_id in enumerate(order)}
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Say which experiments may stop early, and why others may not."""
+        """Say which experiments may stop early, and why the others may not."""
         seed = self._session.settings.order_seed if self._watches else 0
         watched = [
             f"rag: {name} stops early: cases in random order (seed {seed}) until its gates are settled; they are then "
@@ -100,7 +100,7 @@ class EarlyStopping:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Skip what need not be asked, before a fixture is made for it."""
+        """Skip a test that need not be asked, before its fixtures are made."""
         trial_id = trial_id_of(item) if self._recorder.settled else None
         if trial_id and trial_id.experiment in self._recorder.settled and trial_id not in self._looked_at:
             pytest.skip("not run: settled")
@@ -109,11 +109,11 @@ class EarlyStopping:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Look at each result once its scores are there, which is at the teardown of its first test."""
+        """Look at each result when its scores are there: at the teardown of its first test."""
         report = yield
         row, trial = getattr(report, "rag_row", None), trial_of(item) if self._watches else None
         if call.when == "teardown" and row is not None and trial is not None and not item.session.shouldstop:
-            # Where the run was stopped, or nothing can be kept any more, nobody looks.
+            # If the run was stopped, or nothing can be kept any more, no result is looked at.
             with suppress(CriticalError, CancelledError):
                 self._look(trial, row)
         return report
@@ -130,7 +130,7 @@ class EarlyStopping:
             self._trials.abandon(trial.experiment)
 
     def _score(self, measure: Measure, trial: Trial, row: ExperimentResult) -> Score:
-        """Return what the tables will say of a row."""
+        """Return the score that the tables will give a row."""
         from rag_harness.measures import RowMeasure, Score
 
         if why := measure.applies(trial.case):
@@ -145,7 +145,7 @@ class EarlyStopping:
             return Score(None, f"the measure raised {type(error).__name__}")
 
     def rules_for(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
-        """Return how a gate is judged: one that could be settled early is about these cases, whether it was or not."""
+        """Return how a gate is judged. If it could be settled early, it is about these cases only, settled or not."""
         watch = self._watches.get(gate.suite)
         if watch is None:
             return rules

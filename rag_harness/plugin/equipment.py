@@ -1,4 +1,4 @@
-"""What a process runs its trials with: the engine, its journal, what is stored, and the prompts. Made when needed."""
+"""What a process needs to run its trials: engine, journal, stored rows and prompts. Each is made when first needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Equipment:
 
     Args:
         session: state of the run.
-        keep: is given what came back, before anybody sees it.
+        keep: is given each result before any test sees it.
     """
 
     def __init__(self, session: RagSession, keep: Callable[[Any], Awaitable[None]]) -> None:
@@ -40,29 +40,29 @@ class Equipment:
         session.ledger = lambda: getattr(self.workplace(), "ledger", None)
 
     def engine(self) -> Engine:
-        """Return what runs jobs in this process."""
+        """Return the engine that runs jobs in this process."""
         return self._engine.get()
 
     def workplace(self) -> Workplace:
-        """Return where trials are answered and judged."""
+        """Return the workplace where trials are answered and judged."""
         return self._workplace.get()
 
     def opens(self) -> bool:
-        """Return whether the workplace was opened just now: rows may have come with it."""
+        """Return whether the workplace was opened just now: opening it may have brought rows."""
         is_new = self._workplace.made is None
         self._workplace.get()
         return is_new
 
     def journal(self) -> Journal:
-        """Return where this process keeps what came back."""
+        """Return the journal in which this process keeps results."""
         return self._journal.get()
 
     def stored(self) -> Stored:
-        """Return what finds rows and scores that need not be made again."""
+        """Return the store of rows and scores that need not be made again."""
         return self._stored.get()
 
     def prompts(self) -> PromptFiles:
-        """Return what keeps the messages of calls."""
+        """Return the files in which the messages of calls are kept."""
         return self._prompts.get()
 
     @property
@@ -72,14 +72,14 @@ class Equipment:
 
     @property
     def is_inline(self) -> bool:
-        """Whether the user debugs one trial at a time, in the thread of the tests."""
+        """Whether trials run one at a time, in the thread of the tests, for debugging."""
         return bool(self._session.config.getoption("usepdb", False)) and self._session.settings.concurrency == 1
 
     def _make_engine(self) -> Engine:
         from rag_harness.engine.inline import InlineLoop
         from rag_harness.engine.loop import BackgroundLoop
 
-        # Opened before a call is paid for whose answer could not be kept.
+        # The journal is opened first: otherwise a call might be paid for whose answer could not be kept.
         self._journal.get()
         return InlineLoop(self._keep) if self.is_inline else BackgroundLoop(self._session.share.concurrency, self._keep)
 
@@ -102,10 +102,10 @@ class Equipment:
         return ray
 
     def _take_what_nodes_had(self) -> None:
-        """Have rows in the result files that an earlier run has left on disks of nodes, before a trial is paid for."""
+        """Copy rows that an earlier run left on disks of nodes into the result files, before a trial is paid for."""
         from rag_harness.engine.stored import Adopted, adopt_journals
 
-        # No file of results is open yet: what is written to them was answered by the workers that have just started.
+        # No result file is open yet. The rows come from the workers that have just started.
         if adopt_journals(self._session.output) != Adopted():
             self._stored = Once(self._read_stored)
 
@@ -139,17 +139,17 @@ class Equipment:
 
     @property
     def in_flight(self) -> int | None:
-        """How many trials are under way; None where no engine is, as in the controller of an xdist run."""
+        """How many trials are under way; None if there is no engine, as in the controller of an xdist run."""
         engine = self._engine.made
         return engine.in_flight if engine is not None else None
 
     def stop(self) -> None:
-        """Make no more calls: the tests are over."""
+        """Make no more calls: all tests are done."""
         if self._engine.made is not None:
             self._engine.made.stop()
 
     def close(self) -> None:
-        """Stop the engine; what came back is in the journal, which is let go."""
+        """Stop the engine and close the journal, which has what came back."""
         if self._engine.made is not None:
             self._engine.made.close(self._close_workplace, self._session.close_models)
         if self._journal.made is not None:

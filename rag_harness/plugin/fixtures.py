@@ -75,7 +75,7 @@ def rag_result(
     rag_pipeline: Any,
     rag_scrub: Scrub | None,
 ) -> ExperimentResult:
-    """Return the result of the trial that this test is about; a failed trial is a result too."""
+    """Return the result of the test's trial; a failed trial is a result too."""
     from rag_harness.plugin.items import made_in, own_fixture
 
     if rag_scrub is not rag_session.scrub:
@@ -95,14 +95,14 @@ def rag_result(
 def rag_scores(request: pytest.FixtureRequest, rag_trial: Trial, rag_result: ExperimentResult) -> Mapping[str, Score]:
     """Return the judged scores of the trial by measure: ``rag_scores["faithfulness"].value``, None with a ``reason``.
 
-    Each is waited for when it is asked for; one that neither --rag-measures nor a gate names is judged then.
+    A score is waited for when it is asked for. A measure that neither --rag-measures nor a gate names is judged then.
     """
     scores: Mapping[str, Score] = request.config.stash[TRIALS].judgements.of(rag_trial, rag_result)
     return scores
 
 
 def _shipped(request: pytest.FixtureRequest, trial: Trial, experiment: Experiment) -> Shipped:
-    """Return the result of a trial, which the report of the teardown will carry; skip where it was not run."""
+    """Return the result of a trial, which the teardown's report will carry. Skip the test if the trial was not run."""
     from rag_harness.plugin.shipped import NotRun
 
     shipped = request.config.stash[TRIALS].result(request.node, trial, experiment)
@@ -123,7 +123,7 @@ def rag_golden_id() -> str:
 def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_golden_id: str) -> RetrievalResult:
     """Return what the retriever under test found for the golden entry that this test is about.
 
-    Where golden set, index and embedder do not fit, the first test says why and the others are not run: they lack a
+    If golden set, index and embedder do not fit together, the first test says why. The others are not run: they lack a
     result, and so the gates fail.
     """
     from rag_harness.errors import CriticalError, PrerequisiteError
@@ -144,7 +144,7 @@ def rag_retrieval(request: pytest.FixtureRequest, rag_session: RagSession, rag_g
 
 @pytest.fixture(scope="session")
 def rag_scrub() -> Scrub | None:
-    """Return what takes private text out of recordings: None. Override it in conftest.py with a ``(str) -> str``.
+    """Return the function that removes private text from recordings: None. Override it in conftest.py.
 
     It gets each text of a request and the whole text of an answer before they reach the disk.
     """
@@ -157,8 +157,8 @@ def rag_recording(
 ) -> Iterator[OwnRecording]:
     """Replay the HTTP calls that this test makes with httpx, httpx2 or the openai SDK, and record them in mode record.
 
-    In the modes auto and replay nothing is called: what is not recorded is a RecordingMissError that says what is
-    nearest and how to record it. In mode live nothing is recorded or replayed.
+    In the modes auto and replay nothing is called. A call without a recording raises a RecordingMissError, which names
+    the nearest recording and says how to record the call. In mode live nothing is recorded or replayed.
     """
     from rag_harness.plugin.own_recording import recording
 
@@ -167,7 +167,7 @@ def rag_recording(
 
 
 class _halting:  # noqa: N801 - a context manager reads as a verb
-    """Ends the run, without a traceback, on what no later test can get past."""
+    """Ends the run, without a traceback, on an error that would stop every later test, too."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request

@@ -1,4 +1,4 @@
-"""Gates are about answers of today: those that are older than --rag-max-age allows fail."""
+"""Fails the gates of answers that are older than --rag-max-age allows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def if_fresh(verdict: Verdict, tables: Mapping[str, SuiteTable], max_age: str) -> Verdict:
-    """Return the verdict, or that its gate is stale: an answer of a suite it is about is older than ``max_age``.
+    """Return the verdict, or a stale one if an answer of the gate's suites is older than ``max_age``.
 
     Args:
-        verdict: of a gate.
+        verdict: the gate's own.
         tables: of the run, by suite.
-        max_age: a duration, ``7d``; empty: any age.
+        max_age: a duration, such as ``7d``; empty allows any age.
     """
     if not max_age or verdict.state == "not judged":
         return verdict

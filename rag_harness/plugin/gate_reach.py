@@ -1,4 +1,4 @@
-"""Which gates this run can judge: why another cannot be, and what would judge it."""
+"""Which gates this run can judge; for the others, why not and what would judge them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 class Reach:
-    """What a run was asked for, set against what gates are about."""
+    """Compares what a run was asked for with what its gates are about."""
 
     def __init__(self, session: RagSession, record: RunRecord) -> None:
         self._session, self._record = session, record
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether all tests and all queries were asked for, and none was left out."""
+        """Whether all tests and all queries were asked for, and no test was left out."""
         from rag_harness.plugin.selection import is_whole
 
         return not self._session.deselected and is_whole(self._session.config, self._session.settings)
 
     @property
     def configured_said(self) -> str:
-        """How many gates options and the ini file have, by suite, without reading any data: ``e3 (2 gates)``."""
+        """The number of gates in options and ini file, by suite: ``e3 (2 gates)``. No data are read."""
         from rag_harness.errors import PrerequisiteError
         from rag_harness.gates import parse_gate
         from rag_harness.gates.belonging import gates_set
@@ -43,10 +43,10 @@ class Reach:
         return ", ".join(f"{suite} ({n} gate{'s' if n > 1 else ''})" for suite, n in counts.items())
 
     def out_of_reach(self, gate: Gate, has_baseline: bool) -> Verdict | None:
-        """Return the verdict of a gate that this run cannot judge; None of one that it can.
+        """Return the verdict of a gate that this run cannot judge; None if it can.
 
         Args:
-            gate: that is set.
+            gate: one that is set for this run.
             has_baseline: whether there is a saved run to compare with.
         """
         from rag_harness.gates import Verdict
@@ -59,7 +59,7 @@ class Reach:
         return None
 
     def not_in_run(self, gate: Gate, suite: str = "") -> Verdict:
-        """Return the verdict of a gate of whose ``suite`` nothing was selected: a failure where all was asked for."""
+        """Return the verdict of a gate without trials of ``suite``. It is a failure if the whole run was asked for."""
         from rag_harness.gates import Verdict
 
         suite = suite or gate.suite
@@ -75,13 +75,13 @@ class Reach:
         return suite in known_experiments(self._session.settings)
 
     def is_excused(self, verdict: Verdict) -> bool:
-        """Whether a gate may stay without a verdict: this run makes its baseline, or it is set for other data."""
+        """Whether a gate may stay without a verdict: this run makes its baseline, or the gate is set for other data."""
         is_first = self._makes_first and verdict.reason == self._without_baseline(verdict.gate)
         return is_first or verdict in self.elsewhere
 
     @cached_property
     def _makes_first(self) -> bool:
-        """Whether this run makes a baseline of whose name there is none; asked before it does."""
+        """Whether this run saves the first baseline of its name. It must be asked before the baseline is written."""
         from rag_harness.plugin.left_behind import baseline_file
 
         settings = self._session.settings
@@ -98,7 +98,7 @@ class Reach:
         return [Verdict(parse_gate(text, settings.k), "not judged", reason=why) for text, why in found]
 
     def _is_left_by_earlier(self, suite: str) -> bool:
-        """Whether the rows of a suite are an earlier run's, and nothing of it was selected in this one."""
+        """Whether the rows of a suite are from an earlier run, and nothing of it was selected in this one."""
         known = self._record.manifest.suites.get(suite)
         return known is not None and bool(known.made)
 
@@ -113,7 +113,7 @@ class Reach:
         return how_to_select(suites_of(gate), {*built_in(), *self._session.markers})
 
     def _at_another_depth(self, gate: Gate) -> str:
-        """Return why a gate of an ini file is not about the depth that --k has asked for."""
+        """Return why a gate of an ini file does not apply at the cutoff that --k sets; empty if it does."""
         from rag_harness.plugin.options import command_line
 
         given, k = command_line(self._session.config), self._session.settings.k
@@ -132,7 +132,7 @@ class Reach:
         return asked([parse_gate(text, settings.k) for text in texts], settings)
 
     def _without_baseline(self, gate: Gate) -> str:
-        """Return why a gate has nothing to compare with; empty of one that compares with no baseline."""
+        """Return why a gate lacks a baseline to compare with; empty if it compares with none."""
         from rag_harness.gates import BASELINE, Reference
 
         if not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
@@ -146,7 +146,7 @@ class Reach:
 
 
 def suites_of(gate: Gate) -> list[str]:
-    """Return the suites of a run that a gate is about: its own, and the one that it compares with."""
+    """Return the suites that a gate is about: its own, and the one that it compares with."""
     from rag_harness.gates import BASELINE, Reference
 
     right = gate.right

@@ -1,4 +1,4 @@
-"""How the gates of a run are judged: by value or by evidence, and what makes its cases alike."""
+"""How the gates of a run are judged: by value or by evidence, and with which clusters of cases."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 CONFIDENCE = 95.0
-"""Per cent, of a gate that does not say, where all of them need evidence."""
+"""Confidence in per cent, for a gate that states none when all gates need evidence."""
 
 
 def asked(gates: Sequence[Gate], settings: Settings) -> list[Gate]:
-    """Return the gates as they are judged: under --rag-verdict=evidence each of them asks for evidence."""
+    """Return the gates as they are judged: under --rag-verdict=evidence each of them needs evidence."""
     if settings.verdict == "point":
         return list(gates)
     return [gate if gate.confidence is not None else replace(gate, confidence=CONFIDENCE) for gate in gates]
 
 
 def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
-    """Make sure that --rag-cluster names something that the cases of each gate that asks for evidence have.
+    """Make sure that --rag-cluster names a label that the cases have. Checked for each gate that needs evidence.
 
     Raises:
-        SettingsError: it does not.
+        SettingsError: the cases of a gate have no such label.
     """
     key = session.settings.cluster
     suites = {gate.suite for gate in gates if gate.confidence is not None} if key else set()
@@ -44,7 +44,7 @@ def check_clusters(gates: Iterable[Gate], session: RagSession) -> None:
 
 
 def rules_of(session: RagSession, record: RunRecord) -> Rules:
-    """Return how gates are judged; the clusters are those of the tables."""
+    """Return how gates are judged; the clusters come from the tables."""
     from rag_harness.gates import Rules
 
     settings = session.settings

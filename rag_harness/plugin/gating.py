@@ -1,4 +1,4 @@
-"""Gates, judged by the one process that sees every result, after the last test; reported as tests of their own."""
+"""Judges the gates after the last test, in the one process that sees every result. Each gate is reported as a test."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 NODE = "rag gate"
 _Outcome = Literal["passed", "failed", "skipped"]
 _OUTCOMES: Mapping[str, _Outcome] = {"passed": "passed", "failed": "failed", "stale": "failed", "xpassed": "failed"}
-"""How a gate's report comes out, by its state; that of any other is skipped."""
+"""The outcome of a gate's report, by the gate's state; a state that is not listed is skipped."""
 _COLOURS = {"passed": "green", "failed": "red", "stale": "red", "xpassed": "red"}
 _CATEGORIES = {
     "inconclusive": "gates inconclusive",
     "not judged": "gates not judged",
     "xfailed": "gates xfailed",
 }
-"""What a gate is counted as that is skipped, by its state."""
+"""The category under which a skipped gate is counted, by its state."""
 
 
 class GateKeeper:
-    """Judges when the tests are done, and says so in the last lines."""
+    """Judges the gates after the tests, and prints the verdicts as the last lines."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, run: RunGates) -> None:
         self._session, self._recorder, self._record, self._run = session, recorder, record, run
@@ -49,7 +49,7 @@ class GateKeeper:
         if not is_used(self._session.config):
             return
         self._used = self._record.note(selected.every)
-        # A run of other tests need not read gates to say that it judges none.
+        # A run of other tests need not read the gates only to say that it judges none of them.
         if self._used or self._run.reach.is_whole:
             self._check({trial.experiment for trial in selected.every})
 
@@ -71,7 +71,7 @@ class GateKeeper:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Judge when all tests have run, also where one of ours stopped the run; not after Ctrl-C."""
+        """Judge after all tests, also if the plugin stopped the run. Not after Ctrl-C."""
         return (yield from after_tests(lambda: self._judge(session)))
 
     def _judge(self, session: pytest.Session) -> None:
@@ -95,7 +95,7 @@ class GateKeeper:
         self._tell(session, refused)
 
     def _judge_nothing(self, session: pytest.Session) -> None:
-        """Fail gates where all tests were asked for and none asks anything; else count those that are not judged."""
+        """Fail the gates if all tests were asked for and no trial is among them; else count the gates as not judged."""
         if not is_used(session.config):
             return
         if self._run.reach.is_whole or self._session.settings.not_judged == "fail":
@@ -113,7 +113,7 @@ class GateKeeper:
         return _report(verdict.gate.condition, outcome, verdict.line(), verdict.state)
 
     def _is_red(self, verdict: Verdict) -> bool:
-        """Whether a gate without a verdict fails, as --rag-inconclusive and --rag-not-judged say."""
+        """Whether a gate without a verdict fails. --rag-inconclusive and --rag-not-judged decide it."""
         settings = self._session.settings
         if verdict.state == "inconclusive":
             return settings.inconclusive == "fail"
@@ -121,12 +121,12 @@ class GateKeeper:
         return must_be_judged and not self._run.reach.is_excused(verdict)
 
     def _compare(self) -> list[pytest.TestReport]:
-        """Set this run against the baseline; return a failure where the two are not comparable."""
+        """Compare this run with the baseline; return a failure if the two are not comparable."""
         self.comparison, why = self._run.comparison()
         return [_report(f"compare with {self._session.settings.compare}", "failed", why)] if why else []
 
     def pytest_report_teststatus(self, report: Any) -> Any:
-        """Keep gates out of the progress: a percentage of tests, and dots. A failed one is a failure like others."""
+        """Keep gates out of the dots and the percentage, which count tests. A failed gate is shown as a failure."""
         if not hasattr(report, "rag_gate"):
             return None
         counted = {"passed": "gates passed", "failed": "failed"}
@@ -134,7 +134,7 @@ class GateKeeper:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-        """Print the comparison, and a line a gate below everything else."""
+        """Print the comparison, then one line for each gate, below everything else."""
         yield
         if self.comparison:
             write_section(terminalreporter, "rag comparison", self.comparison)
@@ -147,7 +147,7 @@ class GateKeeper:
             write_lines(terminalreporter, [said], yellow=True)
 
     def _origins(self) -> list[str]:
-        """Say where the figures come from that gates are judged by."""
+        """Say where the figures that gates are judged by come from."""
         if not self._record.is_there:
             return []
         from rag_harness.report.provenance import provenance_lines, renewal
@@ -167,19 +167,19 @@ class GateKeeper:
             write_lines(terminal, text.split("\n"), yellow=True)
 
     def _is_grouped(self, verdict: Verdict) -> bool:
-        """Whether a line says no more of a gate than its reason, which others have too."""
+        """Whether the only thing to say of a gate is its reason. Such gates share a line."""
         return verdict.state == "not judged" and verdict.value is None and not self._is_red(verdict)
 
 
 def failure(name: str, text: str) -> pytest.TestReport:
-    """Return the report of something that a run was asked for and could not do."""
+    """Return the report of a failure: the run was asked for something that it could not do."""
     return _report(name, "failed", text)
 
 
 def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.TestReport:
     """Return a verdict as the report of a test: terminal, JUnit XML and JSON reports then all show it."""
     report = pytest.TestReport(
-        # Brackets would be taken for the id of a parameter, and be cut off.
+        # pytest would take brackets for the id of a parameter, and cut them off.
         nodeid=f"{NODE}::{name.replace('[', '(').replace(']', ')')}",
         location=(NODE, None, name),
         keywords={NODE: 1},
@@ -191,6 +191,6 @@ def _report(name: str, outcome: _Outcome, text: str, state: str = "") -> pytest.
         rag_gate_state=state,
     )
     if state == "xfailed":
-        report.wasxfail = text  # as JUnit XML tells an expected failure from what was skipped
+        report.wasxfail = text  # JUnit XML tells an expected failure from a skipped test by this
     make_inert(report)
     return report

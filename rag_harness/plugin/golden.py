@@ -1,4 +1,4 @@
-"""Reports of the golden suite's tests: misses are no failures, and explain themselves."""
+"""The reports of the golden suite's tests. A miss is not a failure, and says why it is a miss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Let a miss be skipped with the reason, and tolerated; with --rag-strict, a failure that explains itself."""
+    """Report a miss as skipped, with its reason. With --rag-strict it is a failure with the same text."""
     result = item.stash.get(RETRIEVAL, None)
     if result is None:
         return
@@ -27,7 +27,7 @@ def judge_report(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     report.outcome = "skipped"
     path, line, _ = item.location
     report.longrepr = (path, line or 0, f"miss: {miss_line(result)}")
-    # JUnit XML reads the properties off the teardown's report, others off this one.
+    # JUnit XML reads the properties from the teardown's report, other formats read them from this one.
     item.user_properties.append(("rag_outcome", "miss"))
     report.user_properties.append(("rag_outcome", "miss"))
     vars(report).update(rag_outcome="miss")

@@ -1,4 +1,4 @@
-"""What the golden suite leaves with a person: its section of the terminal summary, and misses that --lf runs again."""
+"""The golden suite's section of the terminal summary, and its misses for --lf."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class GoldenSection:
-    """Lives in the process that prints."""
+    """Prints the section and marks the misses, in the process that prints."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord) -> None:
         self._session, self._recorder, self._record = session, recorder, record
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-        """Print the section below everything but the gates, where an entry was looked for."""
+        """Print the section below everything but the gates, if an entry was looked for."""
         yield
-        # Where nothing could be written there is nothing to read; a failure has said so.
+        # If nothing could be written there is nothing to read. A failure has already said so.
         if GOLDEN in self._recorder.arrived and self._record.is_readable:
             self._write(terminalreporter)
 
@@ -50,9 +50,9 @@ class GoldenSection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
-        """Let --lf run misses again, although they are no failures: pytest's cache forgets what was skipped."""
+        """Let --lf run misses again. They are no failures, and pytest's cache forgets skipped tests."""
         yield
-        # No attribute where the user switched the cache off.
+        # The attribute is missing if the user switched the cache off.
         cache = getattr(session.config, "cache", None)
         if cache is None:
             return

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def pytest_rag_result(result: ExperimentResult, config: pytest.Config) -> None:
-    """Called with each result as it arrives, in the process that writes the files: once a trial, under xdist too.
+    """Called with each result as it arrives, once a trial, in the process that writes the files; under xdist too.
 
-    What the golden suite found comes too, as a result of the experiment ``golden`` without an answer.
+    Results of the golden suite come too. They have the experiment ``golden`` and no answer.
 
     Example, in a conftest.py::
 

@@ -1,4 +1,4 @@
-"""What a test is about, and what pytest would do with it."""
+"""Reads from a test item which trial it is about, which fixture makes its pipeline, and whether it is skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def trial_id_of(item: pytest.Item) -> TrialId | None:
-    """Return the trial that a test is about, one of the golden suite's too; None for other tests."""
+    """Return the trial that a test is about, golden entries included; None for other tests."""
     params = _params(item)
     if "rag_trial" in params:
         found: TrialId = params["rag_trial"].id
@@ -24,7 +24,7 @@ def trial_id_of(item: pytest.Item) -> TrialId | None:
 
 
 def trial_of(item: pytest.Item) -> Trial | None:
-    """Return the trial of an experiment that answers; None for other tests, those of the golden suite among them."""
+    """Return the trial of an experiment that answers; None for other tests, those of the golden suite included."""
     trial: Trial | None = _params(item).get("rag_trial")
     return trial
 
@@ -32,23 +32,23 @@ def trial_of(item: pytest.Item) -> Trial | None:
 def _params(item: pytest.Item) -> dict[str, Any]:
     callspec = getattr(item, "callspec", None)
     params = callspec.params if callspec else {}
-    # A test that was parametrized with nothing, since its data have errors, has a placeholder of pytest's.
+    # pytest puts a placeholder where a test is parametrized with nothing: here, since its data have errors.
     return {name: value for name, value in params.items() if type(value).__name__ != "NotSetType"}
 
 
 def own_fixture(item: pytest.Item) -> Any:
-    """Return the user's own definition of ``rag_pipeline`` that ``item`` gets, None where it gets the plugin's."""
+    """Return the user's own definition of ``rag_pipeline`` that ``item`` gets; None if it gets the plugin's."""
     fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.get("rag_pipeline", ())  # noqa: B009
     return fixtures[-1] if len(fixtures) > 1 else None
 
 
 def made_in(fixture: Any) -> str:
-    """Return where a fixture is written, as ``written_in`` does; empty where there is none."""
+    """Return where a fixture is written, as ``written_in`` does; empty if there is no fixture."""
     return written_in(getattr(fixture, "func", None))
 
 
 def written_in(function: Any) -> str:
-    """Return the module of a function; its file where its name says too little, for every conftest.py has one name."""
+    """Return a function's module; its file if the module is at the top level, as a conftest.py is."""
     function = inspect.unwrap(function) if callable(function) else function
     module = str(getattr(function, "__module__", "") or "")
     file = getattr(getattr(function, "__code__", None), "co_filename", "")
@@ -64,4 +64,4 @@ def is_skipped(item: pytest.Item) -> bool:
     try:
         return evaluate_skip_marks(item) is not None
     except Exception:
-        return True  # a condition that cannot be evaluated: the test itself will say so
+        return True  # the condition cannot be evaluated; the test itself will say so

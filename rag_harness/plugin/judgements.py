@@ -1,4 +1,4 @@
-"""From a row to its judged scores: stored, or judged now, right after the row is there and ahead of the tests."""
+"""Judges rows: takes stored scores, or asks the judge as soon as the row is there, ahead of the tests."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 MOST_ALONE = 5
-"""Trials that may be answered one at a time until the judge has spoken once."""
+"""How many trials may be answered one at a time until the judge has answered once."""
 REPEATED = 50
-"""Rows that --rag-judge-repeats judges again."""
+"""How many rows --rag-judge-repeats judges again."""
 
 
 class Judgements:
-    """The judging of one process.
+    """The judging of rows in one process.
 
     Args:
         session: state of the run.
         engine: runs jobs by key.
         stored: finds what need not be judged again.
-        journal: gives the file that this process keeps its scores in.
-        elsewhere: gives what asks the judge, where it is not this process that does.
+        journal: gives the file in which this process keeps its scores.
+        elsewhere: gives the function that asks the judge in another process, if one does.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Judgements:
         self._is_made, self._is_tried, self._tries = False, False, 0
 
     def make_sure(self, experiment: str) -> None:
-        """Make the judge before anything is asked whose answers it is to judge.
+        """Make the judge before an experiment is asked whose answers it will judge.
 
         Raises:
-            CriticalError: it cannot be had: a package is missing, say.
+            CriticalError: the judge cannot be made; for example, a package is missing.
         """
         from rag_harness.errors import CriticalError
 
@@ -81,11 +81,11 @@ class Judgements:
         return session.access.calls_network and judge_name(session.settings) in ASKING
 
     def is_untried(self, experiment: str) -> bool:
-        """Whether a judge is to be asked over the network, and nobody knows yet whether it can be."""
+        """Whether a judge over the network is to be asked, and no call has yet shown whether it works."""
         return not self._is_tried and bool(self._session.wanted.judged_measures(experiment)) and self._is_remote()
 
     def try_out(self, trial: TrialId) -> None:
-        """Wait for the first judgement of a run, so that not all trials are paid for where no judgement can succeed.
+        """Wait for the first judgement of a run. If no judgement can succeed, not all trials are paid for.
 
         Raises:
             CriticalError: the judge's key, model or address is refused.
@@ -96,7 +96,8 @@ class Judgements:
             return
         self._tries += 1
         judged = self._engine().result((trial, "judged")) if trial in self._under_way else None
-        # A row that failed, or to which no measure applies, tells nothing: the next one may. A few at most go alone.
+        # A failed row tells nothing about the judge, nor does one without a measure. The next row may; only a few go
+        # alone.
         spent = judged is not None and (judged.spent.usage.calls or judged.spent.recorded)
         self._is_tried = bool(spent or self._judging.get().broken) or self._tries >= MOST_ALONE
         if why := self._judging.get().broken:
@@ -116,7 +117,7 @@ class Judgements:
         )
 
     def choose_repeated(self, trials: Iterable[TrialId]) -> None:
-        """Choose at random which trials are judged again, of all that were selected: every process chooses the same."""
+        """Choose at random which of the selected trials are judged again. Every process chooses the same."""
         from rag_harness.judges.made import says_the_same
 
         settings = self._session.settings
@@ -126,7 +127,7 @@ class Judgements:
             self._repeated = frozenset(sorted(set(judged), key=_lot)[: REPEATED if wanted else 0])
 
     def after(self, trial: Trial, row: ExperimentResult) -> bool:
-        """Judge a row that has come, where something is wanted of it; return whether its judgement is under way."""
+        """Judge a new row if a measure wants it; return whether its judgement is under way."""
         if trial.id in self._under_way:
             return True
         measures = self._session.wanted.judged_measures(trial.experiment) if row.ok else []
@@ -142,14 +143,14 @@ class Judgements:
         self._engine().submit(key, lambda: judging.row(row, trial.case, measures, find, turns), first=True)
 
     def turns_of(self, trial: TrialId) -> int:
-        """Return how often the judge is asked again about an answer of a trial."""
+        """Return how often the judge is asked again about the answer of a trial."""
         return self._session.settings.judge_repeats if trial in (self._repeated or ()) else 0
 
     def ship(self, trial: TrialId, test: str, forget: bool) -> Judged | None:
-        """Return what judging a trial came to, for the writer of the files; None where nothing is judged.
+        """Return the judgement of a trial, for the writer of the files; None if there is none to write.
 
-        It is the business of the first test that ships it, also where that is run again: a plugin that does so has
-        thrown the report away that had it. ``forget`` says that no other test will ask.
+        Only one test of a trial ships it: the first. If a plugin runs that test again, it ships again: the plugin has
+        thrown away the first report. ``forget`` says that no other test will ask.
         """
         judged = self._result(trial)
         self._forget_the_last(trial)
@@ -159,7 +160,7 @@ class Judgements:
         return judged if self._shipped.setdefault(trial, test) == test else None
 
     def _forget_the_last(self, trial: TrialId) -> None:
-        """Forget the trial whose last test has come, where that test is not the one that is run again."""
+        """Forget the trial whose last test is over, unless that test is being run again."""
         if self._last not in (None, trial):
             self._kept.setdefault(self._last, set()).update(self._done.pop(self._last).scores)
             self._last = None
@@ -169,13 +170,13 @@ class Judgements:
             key = trial, "judged"
             judged: Judged = self._engine().result(key)
             self._engine().forget(key)
-            # The writer of the files has not seen what a worker left that has died.
+            # Scores that a dead worker left are added: the writer of the files has not seen them.
             self._done[trial] = replace(judged, new=(*self._stored().scores_left_of(trial), *judged.new))
             self._under_way.discard(trial)
         return self._done.get(trial)
 
     def of(self, trial: Trial, row: ExperimentResult) -> LazyScores:
-        """Return the scores of a trial, by measure; each is waited for when it is asked for."""
+        """Return the scores of a trial by measure; each is waited for when it is asked for."""
         names = [measure.name for measure in self._session.wanted.judged_measures(trial.experiment)]
         return LazyScores(names, lambda name: self._score(trial, row, name))
 
@@ -197,7 +198,7 @@ class Judgements:
         return _of(name, wanted, found, trial.case)
 
     def _judge_now(self, trial: Trial, row: ExperimentResult, measures: Sequence[JudgedMeasure]) -> Mapping[str, Score]:
-        """Judge what nobody has named before the run: no part of its tables, though kept for the next."""
+        """Judge a measure that was not named before the run. The scores are kept for later, but are in no table."""
         key = trial.id, *(measure.name for measure in measures)
         self._submit(key, trial, row, measures)
         judged: Judged = self._engine().result(key)
@@ -221,7 +222,7 @@ def _of(name: str, wanted: Sequence[JudgedMeasure], found: Mapping[str, Score], 
 
 
 def _of_the_row(name: str, row: ExperimentResult, case: Case) -> Score:
-    """Return the score of a measure that no judge is asked for."""
+    """Return the score of a measure that needs no judge."""
     from rag_harness.measures import RowMeasure, Score, measure_named
 
     measure: object = measure_named(name)
@@ -232,7 +233,7 @@ def _of_the_row(name: str, row: ExperimentResult, case: Case) -> Score:
 
 
 class LazyScores(Mapping[str, "Score"]):
-    """Scores by measure. Those that were named before the run are iterated; any other is judged when asked for."""
+    """Scores by measure. Measures named before the run are iterated; any other is judged when asked for."""
 
     def __init__(self, names: Sequence[str], score: Callable[[str], Score]) -> None:
         self._names, self._score_of = names, score

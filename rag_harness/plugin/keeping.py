@@ -1,4 +1,4 @@
-"""What tables are made of, kept while rows and scores of a large run come: nobody reads them again after the tests."""
+"""Keeps the values that tables need while rows and scores of a large run come, so nothing is read again at the end."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rag_harness.results.score import ScoreLine
 
 LEAST = 5_000
-"""Trials of an experiment from which its rows are looked at as they come: fewer are read in a second or two."""
+"""Number of trials from which an experiment counts as large. The rows of a smaller one are read in a second or two."""
 
 
 class Keeping:
-    """Lives in the process that writes.
+    """Keeps the values of large experiments, in the process that writes.
 
     Args:
         session: has the cases.
@@ -61,18 +61,18 @@ class Keeping:
             keeper.add(said, line)
 
     def seal(self) -> None:
-        """Keep what came last; to be called before the files are read."""
+        """Keep the values that came last. It must be called before the files are read."""
         for keeper in self._keepers.values():
             keeper.seal()
         self._keepers.clear()
         self._gold.clear()
 
     def _begin(self, what: str, begin: Callable[[str], Keeper[Any]], experiment: str) -> None:
-        """Begin with what the file has, what has just come among it; not where cases cannot be written."""
+        """Begin with what the file already has, the newest line included. Do nothing if the cases cannot be written."""
         try:
             self._keepers[what, experiment] = begin(experiment)
         except OSError as error:
-            # The end of the run says so, if it cannot write them either.
+            # The end of the run reports this, if it cannot write the cases either.
             log.warning("%s: %s are not looked at as they come: %s", experiment, what, error)
             self._large.discard(experiment)
 
@@ -104,7 +104,7 @@ class Keeping:
 
 
 class _Gold:
-    """The cases of an experiment as the session has them, in the order of their file."""
+    """The cases of an experiment from the session, in the order of their file."""
 
     def __init__(self, session: RagSession, experiment: str) -> None:
         self._cases = session.all_cases_of(experiment)

@@ -1,4 +1,4 @@
-"""Where the plugin keeps things on config and items. Only keys: what wakes the plugin is in ``activation``."""
+"""The keys under which the plugin stores its objects on config and items; ``activation`` makes the objects."""
 
 from __future__ import annotations
 

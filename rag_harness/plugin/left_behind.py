@@ -1,4 +1,4 @@
-"""What a run leaves behind of its verdicts and tables: summary, a saved run, files of the golden suite."""
+"""Writes the files that a run leaves after its gates: summary, saved run, files of the golden suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def leave_behind(settings: Settings, record: RunRecord, verdicts: Sequence[Verdict]) -> None:
-    """Write what options ask for, and the summary.
+    """Write the summary, and the files that options ask for.
 
     Raises:
         OSError: a file cannot be written.
@@ -44,5 +44,5 @@ def _leave_golden_files(settings: Settings, record: RunRecord) -> None:
 
 
 def baseline_file(settings: Settings, name: str) -> Path:
-    """Return where the saved run of that name is."""
+    """Return the place of the saved run of that name."""
     return settings.path(settings.baselines) / f"{name}.json"

@@ -1,8 +1,8 @@
-"""One line that stays below whatever pytest writes, and is gone when it ends.
+"""A line that stays below everything that pytest writes, and is erased at the end.
 
-rich's own live display takes whole lines only: pytest's dots would wait for the end of theirs. So the line is put one
-row below the cursor, and the cursor goes back to where pytest left it, in the same write. All moves are relative: the
-line may scroll the screen.
+rich's live display handles whole lines only, so pytest's dots would appear only at the end of a line. Here the line is
+put one row below the cursor, and in the same write the cursor goes back to where pytest left it. All moves are
+relative, because the line may scroll the screen.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Any, TextIO
 from rag_harness.files.log import log
 
 _ERASE = "\x1b7\x1b[B\r\x1b[J\x1b8"
-"""All that is below the cursor's row; the cursor comes back to where it was."""
+"""Erases all that is below the cursor's row, and brings the cursor back."""
 _REFRESH_SECONDS = 0.25
-# Colours and cursor moves, and what terminals keep out of sight: window titles, progress in the task bar.
+# Colours, cursor moves, and sequences that terminals do not show: window titles, progress in the task bar.
 _INVISIBLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x1b\x07]*(?:\x1b\\|\x07)")
 
 
 class LineBelow:
-    """Stands in for the file of pytest's terminal writer while the line is shown."""
+    """Replaces the file of pytest's terminal writer while the line is shown."""
 
     def __init__(self, file: TextIO, column: int, text: Callable[[int], str]) -> None:
         """Take over ``file``, a terminal whose cursor is at ``column``; ``text(columns)`` makes the line."""
         self.file, self._make = file, text
-        # A number of its own: while a test runs, the file's leads to what captures the test's output.
+        # A descriptor of its own: while a test runs, the file's descriptor leads to pytest's capture.
         self._terminal = os.dup(file.fileno())
         self._written, self._text, self._columns, self._shown = " " * column, "", 0, False
         self._lock, self._ended = RLock(), Event()
         self._thread = Thread(target=self._keep_fresh, name="rag-progress", daemon=True)
 
     def begin(self) -> None:
-        """Show the line and keep it fresh."""
+        """Show the line and refresh it."""
         self.refresh()
         self._thread.start()
 
@@ -44,7 +44,7 @@ class LineBelow:
         return getattr(self.file, name)
 
     def write(self, text: str) -> int:
-        """Write above the line. It is flushed, so that the cursor is where the next refresh takes it to be."""
+        """Write above the line. The text is flushed, so that the next refresh finds the cursor where it should be."""
         with self._lock:
             before = self._written, self._shown
             self._written = _last_line(self._written + text)
@@ -57,13 +57,13 @@ class LineBelow:
         return len(text)
 
     def refresh(self) -> None:
-        """Draw the line anew if it is gone or says something else."""
+        """Draw the line again if it is gone or its text has changed."""
         with self._lock:
             if self._ended.is_set():
                 return
             try:
                 self._redraw()
-            except Exception as error:  # the run goes on without it, and no test fails for it
+            except Exception as error:  # the run goes on without the line, and no test fails
                 log.warning("The line of progress is given up", exc_info=error)
                 self._give_up()
 
@@ -75,7 +75,7 @@ class LineBelow:
             self._send((_ERASE if self._shown else "") + self._drawn())
 
     def end(self) -> None:
-        """Erase the line and stop; twice is as good as once."""
+        """Erase the line and stop. It may be called twice."""
         self._give_up()
         if self._thread.is_alive():
             self._thread.join()
@@ -100,7 +100,7 @@ class LineBelow:
         return erase + text + self._drawn()
 
     def _drawn(self) -> str:
-        """Return what draws the line; nothing where the cursor hangs at the edge, from where it could not come back."""
+        """Return the text that draws the line; empty if the cursor is at the edge: it could not be put back."""
         columns = self._columns or self._width()
         column = _place(self._written, columns)[1]
         self._shown = bool(self._text) and column < columns and not self._ended.is_set()
@@ -108,7 +108,7 @@ class LineBelow:
         return f"\r\n\x1b[J{self._text}\x1b[A\r{back}" if self._shown else ""
 
     def _stays_in_row(self, before: str, text: str) -> bool:
-        """Return whether ``text`` only moves the cursor on in its row: dots need no drawing."""
+        """Return whether ``text`` only moves the cursor on in its row. After dots nothing need be drawn again."""
         if not self._shown or "\n" in text or "\r" in text:
             return False
         row, column = _place(self._written, self._columns)
@@ -120,7 +120,7 @@ class LineBelow:
         return 80
 
     def _send(self, text: str) -> None:
-        # A terminal that was closed is no reason for a run to fail.
+        # A run must not fail because the terminal was closed.
         with suppress(OSError):
             os.write(self._terminal, self._encoded(text))
 
@@ -138,7 +138,7 @@ def _last_line(text: str) -> str:
 
 
 def _place(text: str, columns: int) -> tuple[int, int]:
-    """Return row and column of the cursor after ``text``; at the edge it stays in the row, one column too far."""
+    """Return row and column of the cursor after ``text``. At the edge the column is one too far, in the same row."""
     if text.isascii():
         row, column = divmod(len(text), columns)
         return (row, column) if column or not row else (row - 1, columns)

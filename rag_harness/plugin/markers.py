@@ -1,4 +1,4 @@
-"""What would end as a bare "no tests ran": ``-m e9`` selects nothing, a folder of documents has no test."""
+"""Checks for runs that would end as a bare "no tests ran": ``-m e9`` selects nothing, a folder has no test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_marker_expression(config: pytest.Config) -> None:
     """Make sure that every name in ``-m`` is a registered marker.
 
     Raises:
-        SettingsError: one is not; lists the experiments.
+        SettingsError: a name is not registered; the message lists the experiments.
     """
     names = markers_in(config)
     known = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
@@ -34,10 +34,10 @@ def markers_in(config: pytest.Config) -> set[str]:
 
 
 def hint_without_tests(config: pytest.Config, items: Sequence[pytest.Item]) -> str | None:
-    """Say what to do where options of ours were typed and there is no test at all; None anywhere else."""
+    """Say what to do if options of ours were typed and there is no test at all; else None."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     stats = reporter.stats if reporter else {}
-    # Of tests that could not be collected, the error says why there are none.
+    # If tests could not be collected, their error says why there are none.
     if items or not command_line(config) or stats.get("deselected") or stats.get("error"):
         return None
     return (

@@ -1,4 +1,4 @@
-"""``--rag-metamorphic``, and gates on its measures: checked after the last test, before gates are judged."""
+"""``--rag-metamorphic`` and gates on its measures: the checks run after the last test, before gates are judged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPENT = "the workers have shared the budget among them, so nothing was asked aga
 
 
 class Metamorphic:
-    """Checks where that was asked for, and prints what broke."""
+    """Runs the checks that were asked for, and prints what broke."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, trials: Trials) -> None:
         self._session, self._recorder, self._record, self._trials = session, recorder, record, trials
@@ -34,7 +34,7 @@ class Metamorphic:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Check when all tests have run, before whoever reads the tables; not where the run was stopped."""
+        """Check after all tests, before anything reads the tables. Not if the run was stopped."""
         result = yield
         if self._recorder.trials and not session.config.option.collectonly:
             self._check_what_is_wanted()
@@ -78,7 +78,7 @@ class Metamorphic:
         return Paraphraser(self._session.parts.chat("writer"), self._trials.equipment.engine)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the rates and the worst examples, where that was asked for."""
+        """Print the rates and the worst examples, if that was asked for."""
         found = self._found
         shown = None if found is None else lambda: self._lines(found)
         print_section(terminalreporter, "rag metamorphic", self._problem, shown)

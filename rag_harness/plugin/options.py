@@ -1,4 +1,4 @@
-"""Command line and ini: one flag and one ini key for each option of the settings' table; a key has no ini key."""
+"""Command line and ini file: one flag and one ini key for each option of the settings' table."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def add_options(parser: pytest.Parser) -> None:
         else:
             group.addoption(flag, *_SHORT.get(each.name, ()), dest=f"rag_{each.name}", default=None, help=text)
         if each.metadata.get("secret"):
-            continue  # an ini file is committed
+            continue  # an API key must not stand in an ini file, which is committed
         kind: Literal["linelist", "string"] = "linelist" if each.default == () else "string"
         parser.addini(f"rag_{each.name}", each.metadata["help"], type=kind, default=None)
 
 
 _SHORT = {"kb_dir": ("--rag-kb",)}
-"""Second names that are quicker to type."""
+"""Second names of options, quicker to type."""
 
 
 def command_line(config: pytest.Config) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def command_line(config: pytest.Config) -> dict[str, Any]:
 
 
 _SCHEMED = ("dataset", "export")
-"""Options that hold a path behind a scheme: ``beir:DIR``."""
+"""Options whose value is a path after a scheme: ``beir:DIR``."""
 
 
 def _from_here(here: Path, name: str, value: Any) -> Any:
@@ -66,12 +66,12 @@ def ini(config: pytest.Config) -> dict[str, Any]:
 
 
 def names_in(values: Sequence[str]) -> list[str]:
-    """Return the names in the values of an option, of which each may hold several: ``e2,e3``, ``faithfulness hri``."""
+    """Return the names in the values of an option. Each value may hold several: ``e2,e3``, ``faithfulness hri``."""
     return [name for value in values for name in value.replace(",", " ").split()]
 
 
 def is_used(config: pytest.Config) -> bool:
-    """Return whether this suite has anything to do with the plugin; if not, it stays inert."""
+    """Return whether this suite uses the plugin; if not, the plugin stays inert."""
     return bool(command_line(config) or ini(config))
 
 
@@ -84,11 +84,11 @@ def read_settings(config: pytest.Config) -> Settings:
     from rag_harness.gates.belonging import gates_by_data
     from rag_harness.settings.loading import load_settings
 
-    # Not config.rootpath: `--rag-kb DIR` makes pytest take DIR for a test path and rootdir for its parent.
+    # config.rootpath would be wrong: with `--rag-kb DIR`, pytest takes DIR for a test path and its parent for rootdir.
     base = config.inipath.parent if config.inipath else config.invocation_params.dir
     given, from_ini = command_line(config), ini(config)
     asked = given.pop("gate", [])
     settings = load_settings(given, from_ini, base)
-    # The command line adds to the gates that are set: thresholds are not switched off by asking one more.
+    # Gates of the command line are added to those of the ini file. Asking one more must not switch thresholds off.
     ours, elsewhere = gates_by_data(settings, from_ini)
     return replace(settings, gate=(*ours, *asked), gates_elsewhere=elsewhere)

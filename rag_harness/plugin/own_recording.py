@@ -1,4 +1,4 @@
-"""Record and replay for tests that call a pipeline of the user's own."""
+"""Records and replays the HTTP calls of tests that call a pipeline of the user's own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OwnRecording:
     """What a test has replayed and recorded so far."""
 
     used: list[Path]
-    """Files that answered, and those of ``made``; in the order of their first use."""
+    """Files that were replayed or written, in the order of their first use."""
     made: list[Path]
     """Files that were written."""
 
@@ -58,7 +58,7 @@ def recording(request: pytest.FixtureRequest, session: RagSession, scrub: Scrub 
 def _playback(
     request: pytest.FixtureRequest, session: RagSession, scrub: Scrub | None, own: OwnRecording
 ) -> Playback | None:
-    """Return the rules of the run, None where everything is live.
+    """Return the rules of the run; None if all calls are live.
 
     Raises:
         PrerequisiteError: a setting cannot be used, or the folder cannot be written.
@@ -78,7 +78,7 @@ def _playback(
 
 
 class _Teller:
-    """Hears what a recording did, and shows a miss below the test: SDKs hide it behind "Connection error"."""
+    """Tells a test what its recording did. A miss is shown below the test: SDKs hide it behind "Connection error"."""
 
     def __init__(self, node: Any, own: OwnRecording) -> None:
         self._node, self._own = node, own
@@ -97,9 +97,9 @@ class _Teller:
 
 
 def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
-    """Return the recordings of the user's own calls, as ``scrub`` leaves them; one object a process."""
+    """Return the recordings of the user's own calls, cleaned by ``scrub``. One object a process and ``scrub``."""
     stash, settings = session.config.stash, session.settings
-    # A conftest.py of a subfolder may scrub otherwise.
+    # A conftest.py of a subfolder may define another scrub.
     known = stash.setdefault(OWN_CASSETTES, {})
     if scrub not in known:
         folder = settings.path(settings.cassettes) / "own"
@@ -108,7 +108,7 @@ def own_cassettes(session: RagSession, scrub: Scrub | None) -> Cassettes:
 
 
 def _is_qdrant(url: Any, settings: Settings) -> bool:
-    """Return whether a call goes to the Qdrant server on this machine that the user configured."""
+    """Return whether a call goes to the Qdrant server that the user configured on this machine."""
     asked, known = urlsplit(str(url)), urlsplit(settings.qdrant_url)
     return known.hostname in LOOPBACK and asked.hostname in LOOPBACK and asked.port == known.port
 

@@ -1,6 +1,6 @@
-"""The line of progress: what has come back, what it cost, how long the rest will take. On a terminal only.
+"""The line of progress on a terminal: results so far, their cost, and the time that the rest will take.
 
-What trials wait for, an index that is made, is said in it; without a terminal in lines of their own.
+It also names what trials wait for, such as an index that is being built. Without a terminal, separate lines say that.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from rag_harness.types import TrialId
 
 _BARS = ((110, 24), (60, 10), (0, 0))
-"""How wide the bar is from how many columns on."""
+"""Pairs of the terminal's width and the bar's: from how many columns on the bar has which width."""
 
 
 def wanted(config: pytest.Config) -> bool:
-    """Return whether somebody looks at a terminal that pytest alone writes to."""
+    """Return whether the output is a terminal that a person sees and that only pytest writes to."""
     option, reporter = config.option, config.pluginmanager.get_plugin("terminalreporter")
-    # Other people's reporters draw progress of their own.
+    # Other reporters draw their own progress.
     if type(reporter) is not pytest.TerminalReporter or hasattr(config, "workerinput"):
         return False
     if any(getattr(option, each, False) for each in ("usepdb", "trace", "collectonly")):
         return False
-    # Without capture, or without its plugin, tests write into the line.
+    # Without capture, or without its plugin, tests would write into the line.
     return getattr(option, "capture", "no") == "fd" and option.verbose >= 0 and _is_screen(reporter._tw._file)
 
 
 def speaks(config: pytest.Config) -> bool:
-    """Return whether pytest writes lines here, and no debugger or worker has the terminal."""
+    """Return whether pytest prints here, and no debugger or worker uses the terminal."""
     option, reporter = config.option, config.pluginmanager.get_plugin("terminalreporter")
     quiet = option.verbose < 0 or any(getattr(option, name, False) for name in ("usepdb", "trace"))
     return type(reporter) is pytest.TerminalReporter and not quiet and not hasattr(config, "workerinput")
@@ -53,7 +53,7 @@ def speaks(config: pytest.Config) -> bool:
 
 def _is_screen(file: Any) -> bool:
     on_ci = os.environ.get("CI") or os.environ.get("BUILD_NUMBER")
-    # Windows' consoles need to be told first that what comes are escape sequences.
+    # A Windows console would first have to be told to expect escape sequences.
     dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown") or sys.platform == "win32"
     return not on_ci and not dumb and bool(file.isatty())
 
@@ -63,7 +63,7 @@ class Progress:
 
     Args:
         session: state of the run.
-        in_flight: how many trials are under way, None where that is not known.
+        in_flight: how many trials are under way; None if that is not known.
         is_resumed: whether the row of a trial was made by an earlier run.
     """
 
@@ -87,14 +87,14 @@ class Progress:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Start where this process knows already that there are trials, and listen for what they wait for."""
+        """Show the line if this process already knows that there are trials; listen for the work they wait for."""
         if self._tally.total:
             self.start(self._tally.total)
         with listening(self._work.hear), self._said_in_lines():
             return (yield)
 
     def _said_in_lines(self) -> AbstractContextManager[None]:
-        """Return what says how work goes where no line below does."""
+        """Return what prints the work as lines of text, for when the line of progress is not shown."""
         if self._line is not None or not self._tally.total or not speaks(self._config):
             return nullcontext()
         from rag_harness.plugin.work_lines import WorkLines
@@ -115,18 +115,18 @@ class Progress:
         self.stop()
 
     def pytest_unconfigure(self) -> None:
-        """Stop also where the session could not finish."""
+        """Stop, also if the session could not finish."""
         self.stop()
 
     def start(self, total: int) -> None:
-        """Show the line for ``total`` trials, where it is wanted."""
+        """Show the line for ``total`` trials, if it is wanted."""
         self._tally.total = total
         if self._line is not None or not wanted(self._config):
             return
         from rag_harness.plugin.line_below import LineBelow
 
         writer = self._writer
-        # Known before it begins: Ctrl-C may come in between.
+        # Assigned before it begins: Ctrl-C may come in between.
         self._line = writer._file = LineBelow(writer._file, writer.width_of_current_line, self._text)
         self._line.begin()
 
@@ -137,7 +137,7 @@ class Progress:
             self.start(self._tally.total)
 
     def stop(self) -> None:
-        """Take the line away, and the terminal's file back."""
+        """Take the line away, and give the terminal's file back."""
         if self._line is not None:
             self._line.end()
             if self._writer._file is self._line:
@@ -179,7 +179,7 @@ def _with_bar(bar: ProgressBar, said: str) -> Table:
 
 
 def _fitting(parts: list[str], columns: int) -> str:
-    """Join as many parts as fit; the first is there in any case."""
+    """Join as many parts as fit; the first is always there."""
     while len(parts) > 1 and len(", ".join(parts)) > columns:
         parts = parts[:-1]
     return ", ".join(parts)

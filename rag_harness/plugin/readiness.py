@@ -1,4 +1,4 @@
-"""Settings that cannot work stop a run once, before anything is asked: keys, services that are down, no recordings."""
+"""Stops a run whose settings cannot work, before anything is asked: keys, services that are down, no recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Readiness:
-    """Lives in the process that writes.
+    """Checks the settings, in the process that writes.
 
     Args:
         session: state of the run.
@@ -26,7 +26,7 @@ class Readiness:
         self._session, self._trials = session, trials
 
     def collection_done(self, selected: Collected) -> None:
-        """Check what the selected trials need that are still to be asked.
+        """Check what the selected trials need, as far as they are still to be asked.
 
         Raises:
             pytest.UsageError: a key, a service or every recording is missing.
@@ -45,7 +45,7 @@ class Readiness:
 
         session, own = self._session, {trial.experiment for trial in selected.own}
         if session.config.getoption("tx", None):
-            return  # a worker alone can tell what a mark skips, and whose pipeline a fixture of a user's own makes
+            return  # only a worker knows which tests are skipped, and which pipelines come from fixtures of the user
         asked = {trial.experiment for trial in selected.trials} - own
         services = [name for name in session.endpoints if name in asked]
         self._check_services(to_run(session, self._trials, selected, services))
@@ -74,7 +74,7 @@ class Readiness:
 def to_run(
     session: RagSession, trials: Trials, selected: Collected, experiments: Sequence[str]
 ) -> dict[str, list[Case]]:
-    """Return the cases that are to be asked, by registered experiment: those selected of which there is no row."""
+    """Return the selected cases that have no row yet, by registered experiment."""
     from rag_harness.engine.rows import Trial
 
     if not experiments:

@@ -1,4 +1,4 @@
-"""The one writer of result files: the controller under xdist, else the only process."""
+"""The only writer of result files: the controller under xdist, else the single process."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 
 _LOCK = "run.lock"
-"""File in the output folder, held while a run writes there."""
+"""The file in the output folder that is locked while a run writes there."""
 SPENT = ("prompt_tokens", "completion_tokens", "calls", "recorded")
-"""What judging took, in the order in which it is shipped."""
+"""The counts of judging, in the order in which workers send them."""
 
 
 class Recorder:
-    """Takes results off test reports and appends them to their files; in memory it keeps which ones came.
+    """Takes results from test reports and appends them to their files. In memory it keeps which results came.
 
     Attributes:
         arrived: query ids by experiment, golden entries among them.
-        resumed: those of them whose row an earlier run has made.
+        resumed: the queries whose row was made by an earlier run.
         fingerprints: of the rows that came, by experiment.
-        replayed: experiments of which answers are recorded ones.
-        authors: whose judgements came, by experiment.
-        judging: what they took, by experiment: tokens and calls of the judge's model.
+        replayed: experiments with answers from recordings.
+        authors: the judges whose judgements came, by experiment.
+        judging: tokens and calls of the judge's model, by experiment.
         not_run: trials that could have passed the budget.
-        settled: experiments that were not asked about all of their cases, for every gate was settled before.
+        settled: experiments that were stopped early, since all of their gates were settled.
         missed: tests of golden entries that were not found.
-        written: told of each row that was appended, with its line; None where nobody asks.
-        scored: told of each score likewise.
-        broken: why no more is written; what has come back is in the journals.
+        written: called with each row that was appended, and its line; None calls nothing.
+        scored: called with each score likewise.
+        broken: why nothing more is written; results are then in the journals only.
     """
 
     def __init__(self, session: RagSession) -> None:
@@ -69,7 +69,7 @@ class Recorder:
         self._has_told = False
 
     def collection_done(self, selected: Collected) -> None:
-        """Take over what a run that was cut off has left in its journals, before a trial is looked up."""
+        """Take over what an interrupted run has left in its journals, before a trial is looked up."""
         from rag_harness.engine.stored import Adopted
         from rag_harness.errors import PrerequisiteError
 
@@ -81,7 +81,7 @@ class Recorder:
         try:
             self.adopted = self._adopt()
         except PrerequisiteError:
-            return  # a setting that cannot be used: collection says so
+            return  # a setting cannot be used: collection says so
         except OSError as error:
             raise usage_error(f"What an earlier run left behind cannot be taken over: {error}") from None
 
@@ -93,7 +93,7 @@ class Recorder:
         try:
             output = self._session.output
         except PrerequisiteError:
-            return  # a setting that cannot be used: collection says so
+            return  # a setting cannot be used: collection says so
         try:
             output.mkdir(parents=True, exist_ok=True)
             self._alone.enter_context(alone(output / _LOCK))
@@ -109,10 +109,10 @@ class Recorder:
             ) from None
 
     def _look_at_recordings(self) -> None:
-        """See how old recordings are before this run makes some: those are no news to what earlier runs have left."""
+        """Note the age of the recordings before this run makes new ones, which earlier runs could not have used."""
         from rag_harness.errors import PrerequisiteError
 
-        with suppress(PrerequisiteError):  # a setting that cannot be used: collection says so
+        with suppress(PrerequisiteError):  # a setting cannot be used: collection says so
             for name in ("", *self._session.endpoints) if self._session.access.records else ():
                 self._session.recorded_last(name)
 
@@ -122,7 +122,7 @@ class Recorder:
         return adopt_journals(self._session.output)
 
     def finish(self) -> None:
-        """Make the result files safe, and add to them what came back without a test that looked at it."""
+        """Make the result files safe, and add results that came back and that no test looked at."""
         with self._alone:
             try:
                 self.close_files()
@@ -133,10 +133,10 @@ class Recorder:
                 self.tell_once()
 
     def close_files(self) -> None:
-        """Leave one row a query in each file, and one score a key, on disk.
+        """Leave one row for each query and one score for each key in the files on disk.
 
         Raises:
-            OSError: a file cannot be written, or could not be before.
+            OSError: a file cannot be written, now or earlier in the run.
         """
         files: list[ResultFile | ScoreFile] = [*self._files.values(), *self._score_files.values()]
         for file in files:
@@ -149,13 +149,13 @@ class Recorder:
             raise self.broken
 
     def tell_once(self) -> None:
-        """Say why nothing more is written, unless somebody has said so."""
+        """Say why nothing more is written, if that was not said before."""
         if self.broken is not None and not self._has_told and not stopped_by_us(self._session.config):
             self._session.config.get_terminal_writer().line(f"rag: {self.told(self.broken)}")
         self._has_told = True
 
     def told(self, error: OSError) -> str:
-        """Return what a file that cannot be written comes to: which, what to do, and what is safe."""
+        """Return the message about a file that cannot be written: which file, what to do, and what is safe."""
         from rag_harness.engine.journal import JOURNALS
 
         self._has_told = True
@@ -163,9 +163,9 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record the result that ``report`` carries, if any; a trial that several tests look at is recorded once.
+        """Record the result that ``report`` carries, if any. A trial that several tests look at is recorded once.
 
-        Where a file cannot be written the run stops: what comes back is in the journals alone from then on.
+        If a file cannot be written, the run stops. From then on, results are kept in the journals only.
         """
         try:
             self._take(report)
@@ -177,10 +177,10 @@ class Recorder:
         if hasattr(report, "rag_missed"):
             self.missed.append(report.nodeid)
         if hasattr(report, "rag_row"):
-            # pytest keeps every report to the end of the run.
+            # The row is removed from the report: pytest keeps every report to the end of the run.
             row, is_new = self._take_row(vars(report).pop("rag_row"), report.rag_resumed)
             judged = vars(report).pop("rag_judged", None)
-            # Where two workers ran one trial, scores of the row that was not taken would be of no row.
+            # If two workers ran one trial, scores of the second row are dropped with that row.
             if judged is not None and is_new:
                 self._take_judged(row.experiment, judged)
         if hasattr(report, "rag_again"):
@@ -189,7 +189,7 @@ class Recorder:
             self.not_run.add(TrialId(*report.rag_not_run))
 
     def _take_row(self, shipped: ExperimentResult | str, resumed: bool) -> tuple[ExperimentResult, bool]:
-        """Take a row, of this process as it is, of a worker as its text; return it, and whether it is the first."""
+        """Take a row, from this process or as a worker's text; return it, and whether it is its trial's first."""
         from rag_harness.results.row import parse_row
 
         row = parse_row(shipped) if isinstance(shipped, str) else shipped
@@ -213,7 +213,7 @@ class Recorder:
             self.written(row, line.encode())
 
     def _take_judged(self, experiment: str, judged: Mapping[str, Any]) -> None:
-        """Take whose judgement a row has, the scores that are new, and what they took."""
+        """Take the judge, the new scores and the costs of a row's judgement."""
         judge, model, revision = judged["author"]
         self.authors.setdefault(experiment, set()).add((judge, model, revision))
         for line in judged["lines"]:
@@ -230,7 +230,7 @@ class Recorder:
             self.scored(score, line)
 
     def _take_again(self, lines: Iterable[str]) -> None:
-        """Take rows and scores of trials that were answered again: no part of the run's own tables."""
+        """Take rows and scores of trials that were answered again. They are not in the run's own tables."""
         from rag_harness.results.row import row_or_none
         from rag_harness.results.score import parse_score
 
@@ -249,7 +249,7 @@ class Recorder:
                 file.append(row, line)
 
     def _is_new(self, row: ExperimentResult) -> bool:
-        """Note a row that came; several tests may look at one trial."""
+        """Note a row that came, and return whether it is new: several tests may look at one trial."""
         arrived = self.arrived.setdefault(row.experiment, set())
         if row.query_id in arrived:
             return False
@@ -288,22 +288,22 @@ class Recorder:
 
     @property
     def set_aside(self) -> int:
-        """Rows of other fingerprints that were moved out of the way."""
+        """How many rows of other fingerprints were moved out of the way."""
         return sum(file.set_aside for file in self._files.values())
 
     @property
     def begun_anew(self) -> list[str]:
-        """Suites of which rows of other fingerprints were moved out of the way."""
+        """Suites whose rows of other fingerprints were moved out of the way."""
         return [name for name, file in self._files.items() if file.set_aside]
 
     @property
     def repaired(self) -> int:
-        """Damaged lines and rows that stood twice, moved out of the way."""
+        """How many damaged lines and duplicate rows were moved out of the way."""
         damaged = self.adopted.damaged if self.adopted else 0
         return damaged + sum(file.repaired for file in self._files.values())
 
 
 def stopped_by_us(config: pytest.Config) -> bool:
-    """Whether the run was stopped with a reason of ours, which pytest prints."""
+    """Whether we stopped the run, with a reason that pytest prints."""
     runs = (config.pluginmanager.get_plugin(name) for name in ("session", "dsession"))
     return any(str(getattr(each, "shouldstop", "")).startswith("rag_harness: ") for each in runs)

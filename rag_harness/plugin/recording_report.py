@@ -1,4 +1,4 @@
-"""Of a recording run: what it will cost, before it starts; which recordings nobody asked for, when it is over."""
+"""Reports of a recording run: before it, what it will cost; after it, which recordings were not used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USED = "rag_used_recordings"
 
 
 class RecordingReport:
-    """Lives in the process that prints."""
+    """Prints both reports, in the process that prints."""
 
     def __init__(self, session: RagSession, recorder: Recorder, trials: Trials) -> None:
         self._session, self._recorder, self._trials = session, recorder, trials
@@ -30,7 +30,7 @@ class RecordingReport:
         self._used: set[Path] = set()
 
     def collection_done(self, selected: Collected) -> None:
-        """Say what this run will ask for; index and vectors are made here, once for all workers."""
+        """Say what this run will ask for. Index and vectors are made here, once for all workers."""
         session = self._session
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         if session.config.option.collectonly or not session.access.records or terminal is None:
@@ -44,17 +44,17 @@ class RecordingReport:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Learn from a worker what it has used."""
+        """Learn from a worker which recordings it has used."""
         self._used |= {Path(each) for each in getattr(node, "workeroutput", {}).get(_USED, ())}
 
     def unused_lines(self) -> list[str]:
-        """Name recordings that the run did not ask for: prompts or settings have changed since."""
+        """Name recordings that the run did not use: prompts or settings have changed since."""
         session = self._session
         if not self._said or not self._recorder.trials:
             return []
         arrived = {name: ids for name, ids in self._recorder.arrived.items() if name != GOLDEN}
         if any(len(ids) < len(session.all_cases_of(name)) for name, ids in arrived.items()):
-            return []  # a selection asks for a part
+            return []  # a selection uses only a part of the recordings
         if self._recorder.resumed:
             return ["Some trials were resumed: a run with --rag-overwrite can tell which recordings are unused."]
         cassettes = session.parts.cassettes
@@ -73,7 +73,7 @@ def used_recordings(session: RagSession) -> dict[str, list[str]]:
 
 
 def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
-    """Return what the selected trials will ask for."""
+    """Return the line about what the selected trials will ask for."""
     from rag_harness.engine.expected import forecast
     from rag_harness.errors import RagHarnessError
     from rag_harness.models.keys import ASKING
@@ -85,7 +85,7 @@ def _forecast(session: RagSession, trials: Trials, selected: Collected) -> str:
         names = dict.fromkeys(trial.experiment for trial in selected.trials if trial.experiment in known)
         found = forecast(session.parts, to_run(session, trials, selected, [*names]), _queries(session, selected))
     except RagHarnessError as error:
-        # The first trial will meet the same, and say it where it counts.
+        # The first trial will meet the same error, and will report it.
         return f"rag: recording: what it will cost cannot be told: {error}"
     found.unknown += len(selected.own)
     asks = found.chat.recorded or found.chat.to_send or found.texts or found.unknown or found.services

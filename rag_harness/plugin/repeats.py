@@ -1,4 +1,4 @@
-"""``--rag-repeats``: each trial is answered again beside its first answer, and its last test ships what came of it."""
+"""``--rag-repeats``: answers each trial again, at the same time as the first time; its last test ships the rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Repeats:
     Args:
         session: state of the run.
         engine: runs jobs by key.
-        stored: finds what need not be run or judged again.
+        stored: finds rows and scores that need not be made again.
         keep: puts a line into the journal.
         workplace: where trials are answered and judged; made on first use.
         turns: says how often the judge is asked again about a trial.
@@ -57,7 +57,7 @@ class Repeats:
         return Repeating(self._workplace(), judging, self._stored().score, self._keep)
 
     def _judging(self, repeat: int) -> Judging:
-        """Return who judges the answers number ``repeat``: nothing of what was said of others may be said again."""
+        """Return the judging of the answers number ``repeat``. Judgements of other answers are not used again."""
         from rag_harness.engine.judging import Judging
         from rag_harness.engine.repeated import JUDGE_SEEDS
         from rag_harness.judges.made import asked_anew, judge_of, says_the_same
@@ -75,7 +75,7 @@ class Repeats:
         return self._session.gold_pages(derived.partition("+")[0], case)
 
     def after(self, trial: Trial, experiment: Experiment) -> bool:
-        """Answer a trial again whose first answer is there, where that is wanted; return whether that is under way."""
+        """Answer a trial again if repeats are wanted; return whether they are under way."""
         settings = self._session.settings
         if settings.repeats < 2 or trial.experiment == GOLDEN or trial.id in self._shipped:
             return False
@@ -98,9 +98,9 @@ class Repeats:
         stored = self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
         left = self._stored().scores_left_of(TrialId(name, query_id))
         if stored is not None and not measures:
-            return _taken(*stored, left)  # without a workplace: a cluster would be opened for nothing
+            return _taken(*stored, left)  # no workplace here: it might open a cluster for nothing
         repeating = self._repeating.get()
-        # What nodes had of it is in the files since the workplace was opened.
+        # Opening the workplace has brought what nodes had, so the files may have the row now.
         stored = stored or self._stored().find(name, repeat_fingerprint(fingerprint, repeat), query_id)
 
         async def job() -> Again:
@@ -113,12 +113,12 @@ class Repeats:
         return job
 
     def drop(self, trial: TrialId) -> None:
-        """Do not answer a trial again whose test will not come."""
+        """Drop the repeats of a trial whose test will not come."""
         for key in self._under_way.pop(trial, []):
             self._engine().drop(key)
 
     def ship(self, trial: TrialId) -> list[str]:
-        """Return the lines that came of answering a trial again, for the writer of the files, once."""
+        """Return the lines of a trial's repeats for the writer of the files, once."""
         keys = self._under_way.pop(trial, [])
         self._shipped.add(trial)
         found: list[str] = []
@@ -130,7 +130,7 @@ class Repeats:
 
 
 def _taken(row: ExperimentResult, earlier: bool, left: Sequence[bytes]) -> Callable[[], Coroutine[Any, Any, Again]]:
-    """Return what takes a row that is there; the result files lack it where no ``earlier`` run has made it."""
+    """Return a job that gives a row that is there already. The row is written unless an ``earlier`` run wrote it."""
     from rag_harness.engine.repeated import Again
 
     async def job() -> Again:
@@ -140,7 +140,7 @@ def _taken(row: ExperimentResult, earlier: bool, left: Sequence[bytes]) -> Calla
 
 
 def _of_repeat(ask: Ask, first: int, behind: int) -> Ask:
-    """Return what asks the judge elsewhere about a repeat: ``first`` and then ``behind`` + n are its seeds."""
+    """Return a function that asks the judge elsewhere about a repeat: its seeds are ``first``, then ``behind`` + n."""
 
     async def asked(material: Material, measures: Sequence[JudgedMeasure], turn: int) -> Mapping[str, Score]:
         return await ask(material, measures, behind + turn if turn else first)

@@ -1,4 +1,4 @@
-"""``--rag-report``: the report of the run as a file, written when everything else has been."""
+"""``--rag-report``: writes the report of the run as a file, after everything else is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReportFile:
-    """Writes the file after gates and causes, and says where it is."""
+    """Writes the file after gates and causes, and prints its place."""
 
     def __init__(self, session: RagSession, record: RunRecord) -> None:
         self._session, self._record = session, record
@@ -31,7 +31,7 @@ class ReportFile:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Write when all that reads the results has run, also where one of ours stopped the run; not after Ctrl-C."""
+        """Write after all steps that read the results, also if the plugin stopped the run. Not after Ctrl-C."""
         return (yield from after_tests(lambda: self._write(session)))
 
     def _write(self, session: pytest.Session) -> None:
@@ -44,7 +44,7 @@ class ReportFile:
         file, tables = self.file, self._record.tables
         _, why = tried(lambda: write_report([self._session.output], file, format_of(file), tables=tables))
         if why:
-            # Somebody waits for that file: a run without it must not look like one with it.
+            # The user waits for this file. A run that could not write it must not look like one that did.
             session.config.hook.pytest_runtest_logreport(report=failure("write report", why))
         else:
             self._said = f"report: {file} ({size_said(file)})"

@@ -1,4 +1,4 @@
-"""What the data of a run were, as digests: two runs are about the same where these are the same."""
+"""Digests of the data of a run: two runs with the same digests are about the same data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class RunData:
         return GOLDEN if suite == GOLDEN else self._session.data_of(suite) or QUERIES
 
     def of(self, name: str) -> Data:
-        """Return the data of that name; golden entries are about the run's own."""
+        """Return the data of that name; golden entries use the run's own data."""
         from rag_harness.results.manifest import QUERIES
 
         return self._session.data.get("" if name in (QUERIES, GOLDEN) else name)
 
     def digests(self, names: Collection[str]) -> dict[str, str]:
-        """Return what two runs must share to be comparable, of the data that were used."""
+        """Return the digests of the data that were used. Two runs are comparable if they share them."""
         found = {name: self.digest(name) for name in names}
         if self._session.settings.save or self._session.settings.compare:
             found |= self._documents(names)
@@ -42,7 +42,7 @@ class RunData:
         """Return the digest of a file of questions or golden entries.
 
         Raises:
-            RagHarnessError, OSError: it cannot be read.
+            RagHarnessError, OSError: the file cannot be read.
         """
         from rag_harness.files.sources import file_digest
 
@@ -53,7 +53,7 @@ class RunData:
         return settings.dataset or (file_digest(golden) if golden.is_file() else "")
 
     def pages(self, name: str) -> str:
-        """Return the digest of the files of documents that questions are about; empty where they cannot be read."""
+        """Return the digest of the documents that questions are about; empty if they cannot be read."""
         from rag_harness.errors import RagHarnessError
 
         try:
@@ -62,7 +62,7 @@ class RunData:
             return ""
 
     def _documents(self, names: Collection[str]) -> dict[str, str]:
-        """Return the digests of the documents; those of named data stand under its name."""
+        """Return the digests of the documents. Those of named data have its name as key."""
         from rag_harness.results.manifest import QUERIES
 
         own = {GOLDEN, QUERIES}

@@ -1,4 +1,4 @@
-"""The gates of a run: which are judged, against which saved run, and what comes of each."""
+"""The gates of a run: which are judged, with which saved run they are compared, and their verdicts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class RulesFor(Protocol):
-    """Says how a gate is judged that could be settled early; other gates as ``rules`` say."""
+    """Says how a gate that could be settled early is judged; other gates are judged by ``rules``."""
 
     def __call__(self, gate: Gate, rules: Rules, some_left: bool) -> Rules:
-        """``some_left``: not all cases were asked, for all gates of the suite were settled."""
+        """``some_left``: some cases were not asked, since all gates of the suite were settled."""
         ...
 
 
@@ -35,8 +35,8 @@ class RunGates:
         session: state of the run.
         recorder: knows what was not run.
         record: has the tables that gates are judged by.
-        rules_for: says how a gate is judged that could be settled early.
-        is_all_affected: whether the cases that were selected of a suite are all that --rag-affected-by leaves.
+        rules_for: says how a gate that could be settled early is judged.
+        is_all_affected: whether the selected cases of a suite are all that --rag-affected-by leaves.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class RunGates:
 
     @cached_property
     def gates(self) -> list[Gate]:
-        """The gates that are judged in this run: those of the command line, and of the ini file if it is its data.
+        """The gates of the command line; those of the ini file too, if they are set for this run's data.
 
         Raises:
             SettingsError: a gate cannot be read, or names what does not exist.
@@ -68,7 +68,7 @@ class RunGates:
         return asked(read_gates(texts, settings.k, self._names(texts), self._slices_of), settings)
 
     def _names(self, texts: Sequence[str]) -> list[str]:
-        """Return what gates may name: an experiment of the user's own is known by its test, which may not be here."""
+        """Return the names that gates may use. A user's experiment is known by its test, which may not be here."""
         from rag_harness.errors import is_near
         from rag_harness.gates import BASELINE, Reference, parse_gate
         from rag_harness.pipelines import known_experiments
@@ -80,7 +80,7 @@ class RunGates:
         return [*known, *(name for name in named if name not in known and not is_near(name, known))]
 
     def _slices_of(self, suite: str) -> dict[str, set[str]]:
-        # All cases were reviewed or were not, whether they say so or not.
+        # Every case counts as reviewed or not, even if its file does not say so.
         session, found = self._session, {REVIEWED: {"yes", "no"}}
         cases = session.golden.slices if suite == GOLDEN else [case.labels for case in session.all_cases_of(suite)]
         for labels in cases:
@@ -93,7 +93,7 @@ class RunGates:
         """The run that --rag-compare names.
 
         Raises:
-            DataError: there is none of that name.
+            DataError: there is no run of that name.
         """
         from rag_harness.report.baseline import load
 
@@ -103,7 +103,7 @@ class RunGates:
         return load(baseline_file(settings, settings.compare)) if settings.compare else None
 
     def verdicts(self, refused: bool) -> list[Verdict]:
-        """Return a verdict for each gate; ``refused`` says that the saved run cannot be compared with this one."""
+        """Return a verdict for each gate; ``refused``: the saved run cannot be compared with this one."""
         together = self._session.settings.family
 
         def judged(gate: Gate) -> Verdict:
@@ -123,7 +123,7 @@ class RunGates:
 
         spent = sum(trial.experiment == gate.suite for trial in self._recorder.not_run)
         if spent and not self._session.settings.gate_partial:
-            # What was not run is no failure, but a release that nobody could judge must not pass for one that was.
+            # A trial that was not run is no failure. But a release that could not be judged must not pass as judged.
             return Verdict(gate, "failed", reason=f"cannot be judged: not run for lack of budget: {spent} trials")
         if verdict := self.reach.out_of_reach(gate, self.baseline is not None):
             return verdict
@@ -143,7 +143,7 @@ class RunGates:
         return if_fresh(verdict, self._record.tables, settings.max_age)
 
     def _has_all_affected(self, gate: Gate) -> bool:
-        """Whether the cases that were asked of a gate's suite are those that --rag-affected-by leaves, and all."""
+        """Whether the cases asked of a gate's suite are exactly those that --rag-affected-by leaves."""
         asked = self._record.manifest.suites.get(gate.suite)
         return asked is not None and self._is_all_affected(gate.suite, asked.selected)
 
@@ -154,7 +154,7 @@ class RunGates:
         return rules_of(self._session, self._record)
 
     def _judged_otherwise(self, gate: Gate) -> str:
-        """Return how the judge of a gate's measure differs from that of the baseline that it names."""
+        """Return how the judge of a gate's measure differs from the judge of its baseline; empty if it does not."""
         from rag_harness.gates import BASELINE, Reference
 
         if not self.baseline or not isinstance(gate.right, Reference) or gate.right.name != BASELINE:
@@ -165,7 +165,7 @@ class RunGates:
         return now.judged_otherwise(self.baseline, gate.suite, gate.measure)
 
     def comparison(self) -> tuple[list[str], str]:
-        """Return this run set against the saved one, as lines, and why that cannot be done; each may be empty."""
+        """Return the comparison with the saved run as lines, and why there is none; each may be empty."""
         if not self.baseline:
             return [], ""
         from rag_harness.errors import DataError

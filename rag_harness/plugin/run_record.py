@@ -1,4 +1,4 @@
-"""What the run was to look at and what came of it, written beside the rows; and the tables that are read from there."""
+"""Writes what the run was to look at and what came of it beside the rows, and reads the tables from these files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RunRecord:
-    """Lives in the process that writes. After ``leave`` everything is read from files."""
+    """The record of a run, in the process that writes. After ``leave`` everything is read from files."""
 
     def __init__(self, session: RagSession, arrivals: Recorder) -> None:
         self._session, self._arrivals = session, arrivals
@@ -38,9 +38,9 @@ class RunRecord:
         self._left = False
         self._case_digests: dict[str, str] = {}
         self.before_reading: list[Callable[[], None]] = []
-        """What others do when all rows are in their files."""
+        """Called when all rows are in their files."""
         self.more: dict[str, Any] = {}
-        """What others have ``summary.json`` say, by its key."""
+        """What other parts add to ``summary.json``, by its key."""
 
     def note(self, selected: Iterable[TrialId]) -> bool:
         """Note the trials and golden entries that were selected, and return whether there are any."""
@@ -48,11 +48,11 @@ class RunRecord:
         return bool(self._selected)
 
     def want(self, suite: str, measure: str) -> None:
-        """Have a measure among those that are read, beside those that are kept of every run."""
+        """Add a measure to those that are computed for every run."""
         self._wanted.setdefault(suite, {})[measure] = None
 
     def leave(self, interrupted: bool = False) -> None:
-        """Write ``run.json`` and the cases, once; what did not come before somebody interrupted the run was not run."""
+        """Write ``run.json`` and the cases, once. Trials that did not come before an interrupt count as not run."""
         if self._left:
             return
         try:
@@ -63,7 +63,7 @@ class RunRecord:
         self._left = True
 
     def _write(self, interrupted: bool) -> None:
-        """Write all files; what they say need not be kept in memory as well."""
+        """Write all files, and free the memory of what they say."""
         from rag_harness.engine.series import close_series
         from rag_harness.plugin.earlier_runs import left_by_earlier_runs
         from rag_harness.results.cases import write_cases
@@ -77,7 +77,7 @@ class RunRecord:
             write_cases(self._session.output, data, self._cases(data))
         earlier = left_by_earlier_runs(self._session, self._data, suites, self._wanted)
         write_manifest(self._session.output, self._manifest({**earlier, **suites}))
-        # A part that has taken over rows of a run that was cut off leaves the rest of that run's to the next one.
+        # A part of a run may have taken over rows of an interrupted run. The other rows are left to the next part.
         ended = {
             name: each
             for name, each in suites.items()
@@ -103,12 +103,12 @@ class RunRecord:
 
     @property
     def is_there(self) -> bool:
-        """Whether the files say all that became of the run."""
+        """Whether the files are written, with all that became of the run."""
         return self._left
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is something to read: where a file could not be written there is not, and somebody says so."""
+        """Whether there is something to read. If a file could not be written there is not, and a message says so."""
         if self._arrivals.broken is None:
             with suppress(OSError):
                 self.leave(interrupted=True)
@@ -123,7 +123,7 @@ class RunRecord:
 
     @cached_property
     def manifest(self) -> RunManifest:
-        """The run, as its file says."""
+        """The manifest of the run, read from its file."""
         from rag_harness.results.manifest import read_manifest
 
         self.leave(interrupted=True)
@@ -131,19 +131,19 @@ class RunRecord:
         return found.model_copy(update={"suites": {n: each for n, each in found.suites.items() if self._counts(each)}})
 
     def _counts(self, suite: SuiteRecord) -> bool:
-        """Whether a suite is of this run: looked at, or left by an earlier one as this one would have made it."""
+        """Whether a suite belongs to this run: looked at now, or left by an earlier run with the rows of today."""
         return not suite.made or bool(suite.is_current)
 
     @cached_property
     def tables(self) -> Mapping[str, SuiteTable]:
-        """A table of every suite that something was selected of."""
+        """The table of every suite with a selected case."""
         from rag_harness.report.tables import read_tables
 
         self.leave(interrupted=True)
         return read_tables(self._session.output, self.measures_of, self.manifest)
 
     def measures_of(self, suite: str) -> list[Measure]:
-        """Return the measures of a suite's table: those kept of every run, judged ones, and those that are wanted."""
+        """Return the measures of a suite's table: those computed for every run, judged ones, and wanted ones."""
         from rag_harness.measures import default_measures, measure_named
 
         kept = {measure.name: measure for measure in default_measures(suite == GOLDEN, self._session.settings.k)}
@@ -151,13 +151,13 @@ class RunRecord:
         return list(kept.values()) + [measure_named(name) for name in dict.fromkeys(more) if name not in kept]
 
     def has_settled(self, suite: str) -> bool:
-        """Whether cases of a suite were not asked for, because its gates were settled."""
+        """Whether some cases of a suite were not asked because its gates were settled."""
         record = self.manifest.suites.get(suite)
         return record is not None and bool(record.settled)
 
     @cached_property
     def pairwise(self) -> Sequence[Cell]:
-        """Each pair of experiments on each judged measure."""
+        """The comparison of each pair of experiments on each judged measure."""
         from rag_harness.report.pairwise import pairwise
 
         suites = self.manifest.suites
@@ -178,7 +178,7 @@ class RunRecord:
 
     @property
     def found(self) -> dict[str, Any]:
-        """What ``summary.json`` has beside aggregates and gates, where there is any."""
+        """The sections that ``summary.json`` has beside aggregates and gates."""
         pairs = {"pairwise": [cell.as_json() for cell in self.pairwise]} if self.pairwise else {}
         sure = {"abstention": {each.experiment: each.as_json() for each in self.abstentions}}
         noise = {"noise": {each.experiment: each.as_json() for each in self.noises}} if self.noises else {}
@@ -187,7 +187,7 @@ class RunRecord:
 
     @cached_property
     def noises(self) -> list[Noise]:
-        """Where the noise of each experiment is, where queries were to be answered again."""
+        """Where the noise of each experiment is, if --rag-repeats was given."""
         if not self._session.settings.repeats:
             return []
         from rag_harness.report.noise import noises
@@ -196,20 +196,20 @@ class RunRecord:
 
     @cached_property
     def abstentions(self) -> list[Abstention]:
-        """Confidence against being right, of each experiment that states one."""
+        """How each experiment's stated confidence relates to being right; only experiments that state one."""
         from rag_harness.report.abstention import abstentions
 
         return abstentions(self.tables)
 
     @cached_property
     def retrievals(self) -> list[RetrievalResult]:
-        """What came back for each golden entry."""
+        """The hits for each golden entry."""
         from rag_harness.report.retrieved import read_retrievals
 
         return list(read_retrievals(self._session.output, self.manifest))
 
     def _trials(self) -> dict[str, dict[str, None]]:
-        """Return the selected cases by suite; a row that came was selected."""
+        """Return the selected cases by suite. A case whose row came was selected."""
         found: dict[str, dict[str, None]] = {}
         for trial in self._selected:
             found.setdefault(trial.experiment, {})[trial.query_id] = None
@@ -273,7 +273,7 @@ class RunRecord:
         try:
             return [_kept(case) for case in self._session.golden.cases.values()]
         except PrerequisiteError:
-            # The first test has said why; all of them are lost.
+            # The first test has said why. All entries are lost.
             ids = self._golden_ids if self._golden_ids is not None else self._trials().get(GOLDEN, {})
             return [_kept(RetrievalCase(case_id, "", {case_id: 1})) for case_id in ids]
 

@@ -1,6 +1,6 @@
-"""What pytest prints of ours, in its terminal, its JUnit XML and the log of a CI job: others' text in it does nothing.
+"""Prints our text through pytest: terminal, JUnit XML, CI log. Control sequences in foreign text are made inert.
 
-``tests/unit/shown/test_no_way_around.py`` fails where a module of the plugin hands pytest a text in another way.
+``tests/unit/shown/test_no_way_around.py`` fails if a module of the plugin hands a text to pytest in another way.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def write_lines(terminal: pytest.TerminalReporter, lines: Iterable[str], **marku
 
 
 def usage_error(why: object) -> pytest.UsageError:
-    """Return what ends a run that cannot be as it was asked for."""
+    """Return the error that ends a run that cannot be as it was asked for."""
     return pytest.UsageError(block(str(why)))
 
 
 def failed(why: object) -> BaseException:
-    """Return what fails a test, without a traceback."""
+    """Return the exception that fails a test without a traceback."""
     return pytest.fail.Exception(block(str(why)), pytrace=False)
 
 
 def stop(config: pytest.Config, why: object) -> None:
-    """Let no test follow, in this process or in workers."""
+    """Let no further test run, in this process or in workers."""
     for name in ("session", "dsession"):
         runs = config.pluginmanager.get_plugin(name)
         if runs is not None:
@@ -45,9 +45,9 @@ def stop(config: pytest.Config, why: object) -> None:
 
 
 def make_inert(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Make inert why a test failed or was skipped: its message, and what its assertion shows, have texts of others.
+    """Make the text of a failed or skipped test inert: its message and its assertion contain foreign text.
 
-    What a test itself has printed is its own, and stays as it is.
+    The output that a test itself has printed stays as it is.
     """
     report.longrepr = _inert(report.longrepr)
     if (why := getattr(report, "wasxfail", None)) is not None:
@@ -55,7 +55,7 @@ def make_inert(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 
 def _inert(found: Any) -> Any:
-    """Return what pytest shows of an exception with each text in it made inert; its own objects are changed."""
+    """Return pytest's description of an exception with each text in it made inert. pytest's own objects are changed."""
     if isinstance(found, str):
         return block(found)
     if isinstance(found, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Whether everything was asked for: what is then not there is missing, and not left out on purpose."""
+"""Whether the whole run was asked for. If so, a test that is not there is missing, not left out on purpose."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NARROWING = {
     "ignore": ("--ignore",),
     "ignore_glob": ("--ignore-glob",),
 }
-"""Options of pytest that choose tests, by their names, with the flags that they are typed as."""
+"""Options of pytest that choose tests, by name, with the flags that a user types."""
 
 
 def is_whole(config: pytest.Config, settings: Settings) -> bool:
-    """Return whether a run was asked for all tests and all queries: no -m, -k, path, --lf, limit or --rag-run."""
+    """Return whether all tests and all queries were asked for: no -m, -k, path, --lf, limit or --rag-run."""
     if any(config.getoption(name, None) and _is_typed(config, flags) for name, flags in _NARROWING.items()):
         return False
     if settings.limit or settings.affected_by or settings.run:
@@ -49,15 +49,15 @@ def is_everywhere(config: pytest.Config) -> bool:
 
 
 class _NoSource:
-    """pytest before 7.2 does not say where its arguments are from."""
+    """Stands for the source of arguments in pytest before 7.2, which does not say it."""
 
     TESTPATHS = object()
 
 
 def _is_typed(config: pytest.Config, flags: Sequence[str]) -> bool:
-    """Return whether an option was given for this run. What an ini file gives to every run is the project's whole.
+    """Return whether an option was typed for this run. An option of the ini file belongs to every run of the project.
 
-    Under xdist nobody can tell what such an option leaves out, so it counts as one that was typed.
+    Under xdist it cannot be told what such an option leaves out, so it counts as typed.
     """
     if config.getoption("tx", None):
         return True
@@ -66,7 +66,7 @@ def _is_typed(config: pytest.Config, flags: Sequence[str]) -> bool:
 
 
 def how_to_select(suites: Sequence[str], markers: Collection[str]) -> str:
-    """Return what to type to have suites in the run: by their markers, or by the names of their tests."""
+    """Return what to type to select suites: their markers, or the names of their tests."""
     if GOLDEN in suites:
         return "run the test that uses rag_retrieval"
     by = "-m" if all(suite in markers and suite.isidentifier() for suite in suites) else "-k"

@@ -1,4 +1,4 @@
-"""The state of one run in one process: settings, cases, experiments. All lazy: unused, it costs nothing."""
+"""The state of one run in one process: settings, cases, experiments. Each is made when it is first used."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 class RagSession:
-    """What the hooks and fixtures share. ``closing`` undoes what was opened, the last first."""
+    """The state that hooks and fixtures share. ``closing`` undoes what was opened, the last first."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.closing = config, ExitStack()
         self.scrub: Callable[[str], str] | None = None
-        # Whoever has opened a cluster puts its ledger here.
+        # Code that opens a cluster puts the cluster's ledger here.
         self.ledger: Callable[[], Any] = lambda: None
         self.own_experiments: set[str] = set()
         self.markers: list[str] = []
-        # Experiments that no test of the folder asks: those that come with the plugin do.
+        # Experiments that no test of the folder asks. The plugin brings their tests.
         self.brought: list[str] = []
-        # Experiments of which tests were collected and then left out, by -m say.
+        # Experiments whose tests were collected and then left out, for example by -m.
         self.deselected: set[str] = set()
-        # What is wrong with the data: said by the first test that meets it.
+        # Errors in the data. The first test that meets one reports it.
         self.refused: set[str] = set()
         self._settings, self._share = Once(self._read_settings), Once(self._share_of_settings)
         self._data, self._query_ids = Once(self._make_data), Once(self._read_query_ids)
@@ -61,7 +61,7 @@ class RagSession:
 
     @property
     def settings(self) -> Settings:
-        """The effective settings; logged once, keys masked."""
+        """The effective settings; logged once, with keys masked."""
         return self._settings.get()
 
     def _read_settings(self) -> Settings:
@@ -75,7 +75,7 @@ class RagSession:
         remember_in(settings.path(settings.cache_dir))
         for spec in settings.endpoints:
             if not spec.name.isidentifier():
-                continue  # -m could not name it; rag_experiment("my-service") marks it
+                continue  # -m cannot name it; rag_experiment("my-service") marks it
             self.markers.append(spec.name)
             self.config.addinivalue_line("markers", f"{spec.name}: rag_harness endpoint {spec.url}")
         if access_of(settings).calls_nobody:
@@ -89,30 +89,30 @@ class RagSession:
 
     @property
     def access(self) -> Access:
-        """What the mode of this run reads, calls and keeps."""
+        """What the mode of this run may read, call and keep."""
         from rag_harness.settings import access_of
 
         return access_of(self.settings)
 
     def _close_the_network(self, settings: Settings) -> None:
-        """Refuse connections in replay, but to a Qdrant server on this machine that the user configured."""
+        """Refuse connections in replay, except to a Qdrant server on this machine that the user configured."""
         host = urlsplit(settings.qdrant_url).hostname
         refuse_connections(LOOPBACK if host in LOOPBACK else ())
         self.closing.callback(allow_connections)
 
     @property
     def data(self) -> DataSets:
-        """The run's own data, and those that pyproject.toml names."""
+        """The run's own data, and the named data of pyproject.toml."""
         return self._data.get()
 
     def _make_data(self) -> DataSets:
-        # The controller of an xdist run hands out work when it knows the cases: it does not wait for what makes parts.
+        # Light imports only: the controller of an xdist run needs just the cases before it hands out work.
         from rag_harness.dataset.data import DataSets
 
         return DataSets(self.settings)
 
     def data_of(self, experiment: str) -> str:
-        """Return the name of the data that an experiment is asked about; empty is the run's own."""
+        """Return the name of the data that an experiment is asked about; empty means the run's own."""
         if not self.settings.data and not self.settings.endpoints:
             return ""
         from rag_harness.pipelines import data_of
@@ -120,11 +120,11 @@ class RagSession:
         return data_of(experiment, self.settings)
 
     def all_cases_of(self, experiment: str) -> list[Case]:
-        """Return the queries of an experiment with their gold, as the file has them."""
+        """Return all queries of an experiment with their gold, in the order of the file."""
         return self.data.get(self.data_of(experiment)).cases
 
     def cases_of(self, experiment: str) -> list[Case]:
-        """Return those that this run looks at."""
+        """Return the cases of an experiment that this run looks at."""
         return self.all_cases_of(experiment)[: self.settings.limit or None]
 
     @property
@@ -151,38 +151,38 @@ class RagSession:
     def _make_parts(self) -> RunParts:
         from rag_harness.pipelines.parts import RunParts
 
-        # Looked up at each text: what a recording run will cost is worked out before there is a fixture.
+        # Looked up for each text: the costs of a recording run are estimated before the fixture exists.
         scrub = lambda text: self.scrub(text) if self.scrub else text  # noqa: E731
         parts = RunParts(self.share, scrub, self.data, self._leased_meter() if self.settings.engine == "ray" else None)
-        # The controller of an xdist run asks for its workers, and so for itself.
+        # The controller of an xdist run asks services once, for its workers and for itself.
         parts.told_versions = told(self.config) or (self.versions_for_workers if self._is_controller else {})
         self.closing.callback(parts.flush)
         return parts
 
     @property
     def _is_controller(self) -> bool:
-        """Whether other processes ask for this one."""
+        """Whether this process is the controller of an xdist run."""
         return bool(self.config.getoption("tx", None))
 
     @property
     def versions_for_workers(self) -> dict[str, dict[str, str]]:
-        """What services say are their versions, asked once for all workers."""
+        """The versions that services report, asked once for all workers."""
         return self._versions.get()
 
     def _leased_meter(self) -> Meter:
-        """Return what asks the ledger of a cluster for what this process calls itself."""
+        """Return a meter that leases from the ledger of a cluster, under this process's name."""
         from rag_harness.engine.distributed import LeasedMeter
 
         return LeasedMeter(self.share, self.ledger, "tests")
 
     @property
     def workers(self) -> int:
-        """Processes that share this run."""
+        """The number of processes that share this run."""
         return int(getattr(self.config, "workerinput", {}).get("workercount", 1))
 
     @property
     def share(self) -> Settings:
-        """The settings with this process's part of what is limited for the whole run."""
+        """The settings with this process's share of the limits of the whole run."""
         return self._share.get()
 
     def _share_of_settings(self) -> Settings:
@@ -192,7 +192,7 @@ class RagSession:
 
     @property
     def known(self) -> Known:
-        """What an id of a test can be of."""
+        """The experiments and ids that the id of a test can name."""
         from rag_harness.pipelines import known_experiments
 
         return Known(known_experiments(self.settings), self._query_ids.get, lambda: self.golden.known_ids)
@@ -202,7 +202,7 @@ class RagSession:
 
         found: set[str] = set()
         for name in self.data.names:
-            with suppress(PrerequisiteError):  # no test was made of them; whoever collects says so
+            with suppress(PrerequisiteError):  # no test was made of them; collection reports it
                 found |= {case.query.query_id for case in self.data.get(name).cases}
         return found
 
@@ -210,7 +210,7 @@ class RagSession:
         """Return the registered experiment ``name``, built on first use.
 
         Raises:
-            PrerequisiteError: there is none, or a key is missing that it needs.
+            PrerequisiteError: there is no such experiment, or a key that it needs is missing.
         """
         if name not in self._registered:
             from rag_harness.models.keys import check_keys
@@ -222,10 +222,10 @@ class RagSession:
         return self._registered[name]
 
     def experiment(self, name: str, pipeline: Any = None, made_in: str = "") -> Experiment:
-        """Return what is known of experiment ``name``, whose pipeline a test got as ``pipeline``; None: registered.
+        """Return the experiment ``name`` for the ``pipeline`` that a test got; None: for the registered one.
 
-        An object of the user's own declares nothing and is asked nothing. It goes by the code of its class, and by that
-        of the module of the fixture that made it, ``made_in``.
+        An object of the user's own declares nothing and is asked nothing. Its identity is the code of its class, and
+        the code of the module ``made_in``, whose fixture made it.
         """
         if name == GOLDEN:
             return self.golden.experiment
@@ -243,16 +243,16 @@ class RagSession:
 
         answers = getattr(type(pipeline), "answer", None)
         named = (written_in(answers), type(pipeline).__module__, made_in)
-        # Of several conftest.py, another one may be what the name of their module stands for.
+        # With several conftest.py, the module name "conftest" may stand for another file.
         modules = tuple(dict.fromkeys(each for each in named if each and each != "conftest"))
         has_source = bool(code_digest(*modules))
         return Experiment(name, pipeline, data=self.data_of(name), code={"pipeline": modules}, has_version=has_source)
 
     def known_experiment(self, name: str) -> Experiment | None:
-        """Return what this process knows of an experiment: registered, or a pipeline that a fixture here has made."""
+        """Return an experiment that this process knows: registered, or with a pipeline that a fixture here made."""
         from rag_harness.pipelines import known_experiments
 
-        # One of a user's own fixture may have taken a registered name: it is the one that has answered.
+        # A user's fixture may have taken a registered name. Then the fixture's pipeline has answered.
         if name in self._declared:
             return self._declared[name]
         return self.registered(name) if name in known_experiments(self.settings) else None
@@ -262,7 +262,7 @@ class RagSession:
         """The names of the services that are experiments of this run.
 
         Raises:
-            SettingsError: one has the name of another experiment.
+            SettingsError: a service has the name of another experiment.
         """
         if not self.settings.endpoints:
             return ()
@@ -271,7 +271,7 @@ class RagSession:
         return endpoints_of(self.settings).keys()
 
     def queries(self, experiment: Experiment) -> Sequence[Query]:
-        """Return what ``experiment`` will be asked in this run."""
+        """Return the queries that ``experiment`` will be asked in this run."""
         if experiment.id == GOLDEN:
             return self.golden.queries
         return [case.query for case in self.cases_of(experiment.id)]
@@ -297,10 +297,10 @@ class RagSession:
         return fingerprint_of(experiment, self.settings, self.queries_digest(experiment))
 
     def takes_over_nothing(self, experiment: Experiment) -> bool:
-        """Whether rows of a run that has ended are not taken over: nobody can tell whether they would come again.
+        """Whether rows of a finished run are not taken over, because it is unknown whether they would come again.
 
-        Where a service's answers come from recordings they would, and the run says how old they are. A run that asks
-        again for what is recorded takes over nothing either: its rows would be the old answers.
+        If a service's answers come from recordings, they would come again, and the run says how old they are. A run
+        that asks recorded calls again takes over nothing either: its rows would be the old answers.
         """
         if self.settings.rerecord and self.access.records:
             return True
@@ -308,15 +308,15 @@ class RagSession:
         return not experiment.has_version and not is_replayed
 
     def _asked_by(self, suite: str) -> str:
-        """Return the experiment that a suite asks: the golden one asks the retriever's."""
+        """Return the experiment that answers a suite. For the golden suite it is the retriever's experiment."""
         return self.settings.retriever if suite == GOLDEN else suite
 
     def has_recorded_since(self, suite: str, seconds: float) -> bool:
-        """Whether an answer that a suite would replay may have been recorded after a time, in seconds since 1970."""
+        """Whether an answer that a suite would replay may have been recorded later than ``seconds`` since 1970."""
         return self.access.reads_recordings and seconds < self.recorded_last(suite)
 
     def recorded_last(self, suite: str) -> float:
-        """Return when answers of a suite were last recorded, as of when this was first asked for."""
+        """Return when answers of a suite were last recorded, as known at the first call."""
         from rag_harness.models.recording.cassettes import SERVICES, last_written
 
         name, folder = self._asked_by(suite), self.settings.path(self.settings.cassettes)
@@ -326,16 +326,16 @@ class RagSession:
         return self._recorded_last[folder]
 
     def is_registered(self, experiment: Experiment) -> bool:
-        """Return whether any process of the run can build an experiment by its name."""
+        """Return whether every process of the run can build an experiment by its name."""
         return self._registered.get(experiment.id) is experiment
 
     def queries_digest(self, experiment: Experiment) -> str:
-        """Return the digest of what an experiment is asked, with its gold."""
+        """Return the digest of an experiment's queries and their gold."""
         golden = experiment.id == GOLDEN
         return self.golden.digest if golden else self.parts.data(experiment.data).queries_digest
 
     def gold_pages(self, experiment: str, case: Case) -> list[str]:
-        """Return the texts of the relevant documents of a case that an experiment is asked about."""
+        """Return the texts of the relevant documents of one of an experiment's cases."""
         name = self.data_of(experiment)
         if name not in self._pages:
             documents = self.parts.data(name).documents
@@ -344,14 +344,14 @@ class RagSession:
         return [pages[doc_id] for doc_id in case.context_reference if doc_id in pages]
 
     def cassettes_used(self) -> Collection[Path]:
-        """Return the recordings that this process has asked for."""
+        """Return the recordings that this process has used."""
         return self._parts.made.recordings_used if self._parts.made is not None else ()
 
     async def close_models(self) -> None:
-        """Close what was opened to ask models, on the loop that has asked them."""
+        """Close the connections to models, on the loop that has asked them."""
         if self._parts.made is not None:
             await self._parts.made.endpoints.aclose()
 
     def close(self) -> None:
-        """Write what is waiting, and let the network be used again."""
+        """Write what is waiting, and allow the network again."""
         self.closing.close()

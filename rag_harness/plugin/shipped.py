@@ -1,4 +1,4 @@
-"""What came of a trial, on its way from its test to the writer of the result files."""
+"""The result of a trial on its way from its test to the writer of the result files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Shipped:
     """A result on its way from a test to the recorder.
 
-    ``error`` is what a debugger should see; ``critical`` says that no later trial can succeed either.
+    ``error`` is the exception that a debugger should see. ``critical``: no later trial can succeed either.
     """
 
     row: ExperimentResult
@@ -24,6 +24,6 @@ class Shipped:
 
 @dataclass(frozen=True)
 class NotRun:
-    """A trial that was not run, and why."""
+    """A trial that was not run, with the reason."""
 
     reason: str

@@ -1,4 +1,4 @@
-"""``--rag-slices``: whether what is asked for can be, before anything runs."""
+"""``--rag-slices``: checks the option before anything runs, and asks for the measures that it names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Slices:
-    """Reads the option, and has what it names measured."""
+    """Reads the option, and adds its measures to the tables."""
 
     def __init__(self, session: RagSession, record: RunRecord) -> None:
         self._session, self._record = session, record
@@ -25,7 +25,7 @@ class Slices:
         """Check the keys against the cases of the experiments that were selected.
 
         Raises:
-            pytest.UsageError: the option cannot be read, or no case has a key.
+            pytest.UsageError: the option cannot be read, or a key is in no case.
         """
         experiments = sorted({trial.experiment for trial in selected.trials})
         if not experiments or not self._session.settings.slices:
@@ -46,12 +46,12 @@ class Slices:
         session, settings = self._session, self._session.settings
         asked = read_slices(settings.slices, settings.k)
         keys = _keys(case for name in experiments for case in session.all_cases_of(name))
-        # An ini file is about all data that it names, and not each run is about all of them.
+        # The ini file is for all data that it names. A single run need not use all of them.
         check_keys(asked, keys if all(each.key in keys for each in asked) else keys | self._keys_elsewhere())
         return measures_of(settings.slices, settings.k)
 
     def _keys_elsewhere(self) -> set[str]:
-        """Return the keys of all data that can be read; of the others whoever asks for them says why not."""
+        """Return the keys of all data that can be read. Errors in the others are reported by the runs that use them."""
         from rag_harness.errors import PrerequisiteError
 
         found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Which experiments may stop early, why others may not, and when all gates of one are settled."""
+"""Decides which experiments may stop early, why others may not, and when all gates of an experiment are settled."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ROUNDING = 1e-9
 
 
 def check_gates(gates: Iterable[Gate], save: str) -> None:
-    """Make sure that a run with --rag-stop-early has something to settle, and is not kept as if it were whole.
+    """Make sure that a run with --rag-stop-early has gates to settle, and is not saved as a whole run.
 
     Raises:
-        SettingsError: it has not, or is.
+        SettingsError: no gate asks for evidence, or --rag-save was given, too.
     """
     if save:
         raise SettingsError(
@@ -43,7 +43,7 @@ def check_gates(gates: Iterable[Gate], save: str) -> None:
 
 
 def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selected: int) -> str:
-    """Return why all cases of an experiment must be asked; "" where it may stop early."""
+    """Return why all cases of an experiment must be asked; "" if it may stop early."""
     own = [gate for gate in gates if gate.suite == experiment]
     if not own:
         return "it has no gate"
@@ -59,7 +59,7 @@ def refusal(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], selec
 
 
 def drafted(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], counts_drafts: bool) -> str:
-    """Return why an experiment must be asked in full whose gates set drafts apart; "" where they set none apart."""
+    """Return why an experiment whose gates set drafts apart must be asked in full; "" if they set none apart."""
     for gate in (gate for gate in gates if gate.suite == experiment):
         apart = _about(gate, cases) - _about(judged_part(gate, counts_drafts), cases)
         if apart:
@@ -68,15 +68,15 @@ def drafted(experiment: str, gates: Iterable[Gate], cases: Sequence[Case], count
 
 
 def _about(gate: Gate, cases: Iterable[Case]) -> frozenset[str]:
-    """Return the cases in the slice of a gate that its measure applies to."""
+    """Return the cases of a gate's slice to which its measure applies."""
     measure, where = measure_named(gate.measure), dict(gate.slice)
     return frozenset(case.query.query_id for case in cases if is_in(case.labels, where) and not measure.applies(case))
 
 
 def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[TrialId, int]]) -> list[pytest.Item]:
-    """Return tests with those that ``ranks`` names in its order, within a test function and an experiment.
+    """Return the tests; within a test function and an experiment, those in ``ranks`` stand in its order.
 
-    Any other test keeps its place, and no module's tests come among those of another.
+    Any other test keeps its place, and tests of different modules are not mixed.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, item in enumerate(items):
@@ -92,7 +92,7 @@ def in_order(items: Sequence[pytest.Item], ranks: Mapping[pytest.Item, tuple[Tri
 
 
 class Watched:
-    """A gate that waits for its cases."""
+    """A gate whose cases come one after the other."""
 
     def __init__(self, gate: Gate, cases: Iterable[Case], max_unmeasured: float) -> None:
         self.gate, self.measure = gate, measure_named(gate.measure)
@@ -113,7 +113,7 @@ class Watched:
 
     @property
     def verdict(self) -> tuple[State, str] | None:
-        """The verdict and why it stands, if it does: where too many cases could not be measured, more are asked."""
+        """The verdict and its reason, if it is settled. If too many cases were not measured, more are asked."""
         could = self._measured + self._unmeasured
         if self._stop.state is None or (could and not holds(self._unmeasured / could, "<=", self._max_unmeasured)):
             return None
@@ -121,15 +121,16 @@ class Watched:
 
 
 def _share(value: float) -> float:
-    """Return a share without what rounding put outside."""
+    """Return a share without the small excess that rounding may cause."""
     return min(max(value, 0.0), 1.0) if -_ROUNDING <= value <= 1 + _ROUNDING else value
 
 
 class Watch:
-    """The gates of an experiment.
+    """Watches the gates of an experiment.
 
-    Takes scores as they come, and looks at them in the random order alone: which case comes first must not depend on
-    what it is worth. A case that never comes holds all after it up, so that nothing is settled and everything is asked.
+    Scores come in any order, but they are evaluated only in the random order: which case is evaluated first must not
+    depend on its score. A case that never comes blocks all cases after it. Then no gate is settled, and every case is
+    asked.
 
     Args:
         order: ids of all cases.
@@ -143,7 +144,7 @@ class Watch:
 
     @property
     def measures(self) -> Collection[Measure]:
-        """What each row is to be measured by."""
+        """The measures that each row needs."""
         return {watched.measure.name: watched.measure for watched in self._gates}.values()
 
     @property
@@ -166,4 +167,4 @@ class Watch:
             for watched in self._gates:
                 watched.take(query_id, scores[watched.measure.name])
         except ValueError:
-            self._broken = True  # a measure of the user's own that is no share after all: no stop rule holds
+            self._broken = True  # a user's measure that is not a share after all: no stop rule is valid

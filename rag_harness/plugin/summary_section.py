@@ -1,4 +1,4 @@
-"""The section of the terminal summary that trials have."""
+"""The section about trials in the terminal summary."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class SummarySection:
-    """Lives in the process that prints."""
+    """Prints the section, in the process that prints."""
 
     def __init__(self, session: RagSession, recorder: Recorder, record: RunRecord, recording: RecordingReport) -> None:
         self._session, self._recorder, self._record, self._recording = session, recorder, record, recording
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print one section, where there was a trial."""
+        """Print one section, if there was a trial."""
         recorder = self._recorder
-        # Where nothing could be written there is nothing to read; a failure has said so.
+        # If nothing could be written there is nothing to read. A failure has already said so.
         if (recorder.trials or recorder.not_run) and self._record.is_readable:
             from rag_harness.plugin.terminal import write_summary
 
@@ -38,7 +38,7 @@ class SummarySection:
             self._write_own(terminalreporter)
 
     def _write_scorecard(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what judges said, and whose judgement it is, where anything was judged."""
+        """Print the judged scores and the judge's name, if anything was judged."""
         suites = self._record.manifest.suites
         if not any(record.authors for record in suites.values()):
             return
@@ -49,7 +49,7 @@ class SummarySection:
         write_section(terminal, "rag scorecard", lines)
 
     def _write_pairwise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print how the experiments differ, where two or more were judged on the same cases."""
+        """Print how the experiments differ, if two or more were judged on the same cases."""
         if not self._record.pairwise:
             return
         from rag_harness.report.pairwise_lines import pairwise_lines
@@ -57,7 +57,7 @@ class SummarySection:
         write_section(terminal, "rag pairwise", pairwise_lines(self._record.pairwise))
 
     def _write_slices(self, terminal: pytest.TerminalReporter) -> None:
-        """Print which experiment wins on which slice, where that was asked for and two ran on the same data."""
+        """Print which experiment wins on which slice, if that was asked for and two ran on the same data."""
         if not self._session.settings.slices:
             return
         from rag_harness.report.standing_lines import standing_lines
@@ -66,7 +66,7 @@ class SummarySection:
             write_section(terminal, "rag slices", lines)
 
     def _write_abstention(self, terminal: pytest.TerminalReporter) -> None:
-        """Print what confidence is worth, where a pipeline states one."""
+        """Print what the stated confidence is worth, if a pipeline states one."""
         if not self._record.abstentions:
             return
         from rag_harness.report.abstention import abstention_lines
@@ -74,7 +74,7 @@ class SummarySection:
         write_section(terminal, "rag abstention", abstention_lines(self._record.abstentions))
 
     def _write_noise(self, terminal: pytest.TerminalReporter) -> None:
-        """Print where the noise is, where queries were to be answered again."""
+        """Print where the noise is, if --rag-repeats was given."""
         if not self._record.noises:
             return
         from rag_harness.report.noise_lines import noise_lines

@@ -1,4 +1,4 @@
-"""What a person sees: one line before the run, one section after it."""
+"""The text for a person: one line before the run, one section after it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 MOST_ERRORS = 5
 TRIES = 4
-"""Of a call by a chat model of ours: one, and three again where the server was busy or away."""
+"""How often a chat model is called in all: once, and three times again if the server was busy or away."""
 
 
 def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
-    """Return what is about to run; None where no test is a trial."""
+    """Return the line about what is about to run; None if no test has a trial."""
     selected = of_items(items)
     trials = selected.trials
     if not trials:
@@ -40,7 +40,7 @@ def announcement(session: RagSession, items: list[pytest.Item]) -> str | None:
 
 
 def _unread(session: RagSession, selected: Collected) -> str:
-    """Name the documents that this run goes without, where it was told to."""
+    """Name the documents that were not read, if the run may go on without them."""
     if session.settings.unreadable != "skip":
         return ""
     from rag_harness.errors import PrerequisiteError
@@ -49,7 +49,7 @@ def _unread(session: RagSession, selected: Collected) -> str:
         data = {session.data_of(trial.experiment) for trial in selected.trials}
         lines = [each.line for name in sorted(data) for each in session.data.get(name).unread]
     except PrerequisiteError:
-        return ""  # whoever prepares the experiment says so
+        return ""  # the preparation of the experiment reports it
     more = [f"and {len(lines) - MOST_ERRORS} more, in the log"] if len(lines) > MOST_ERRORS else []
     said = [f"left out: {line}" for line in [*lines[:MOST_ERRORS], *more]]
     return "".join(f"\nrag: {line}" for line in [*said, *(_lost_gold(session, selected) if said else ())])
@@ -71,14 +71,14 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
         if not any(session.wanted.judged_names(name) for name in {trial.experiment for trial in selected.trials}):
             return ""
     except PrerequisiteError:
-        return ""  # whoever reads the gates says so
+        return ""  # the reader of the gates reports it
     from rag_harness.models.endpoints import endpoint_of
     from rag_harness.models.names import judge_name
     from rag_harness.report.scorecard import judge_said, one_family
     from rag_harness.settings.profiles import BUILT_IN_PROFILES
 
     judge = judge_name(session.settings)
-    # Judges in this process are called as their profiles are, and ask no model that the settings name.
+    # A judge that runs in this process has its profile's name. It does not ask the model that the settings name.
     in_process = BUILT_IN_PROFILES.get(judge)
     model = in_process.judge_model if in_process else endpoint_of(session.settings, "judge").model
     kin = one_family(model, [session.settings.chat_model])
@@ -86,7 +86,7 @@ def _judged_by(session: RagSession, selected: Collected) -> str:
 
 
 def _answers_by(selected: Collected, settings: Settings) -> str:
-    """Say who will answer; of a pipeline that is not ours nobody knows before it has."""
+    """Say which model will answer. For a user's pipeline this is known only after it has answered."""
     from rag_harness.pipelines import built_in
     from rag_harness.report.summary import author
 
@@ -105,7 +105,7 @@ def _answers_by(selected: Collected, settings: Settings) -> str:
 def write_summary(
     terminal: pytest.TerminalReporter, recorder: Recorder, record: RunRecord, session: RagSession, more: Sequence[str]
 ) -> None:
-    """Write the section of the terminal summary; ``more`` is what others have to say in it."""
+    """Write the section of the terminal summary; ``more`` are lines of other parts."""
     from rag_harness.report.drafts import draft_lines
     from rag_harness.report.speed import speed_lines, stage_lines
     from rag_harness.report.summary import answers_by, summarise, summary_lines
@@ -120,7 +120,7 @@ def write_summary(
 
 
 def _placed(tables: Mapping[str, SuiteTable]) -> Iterator[str]:
-    """Say by what the documents of a service's contexts were found."""
+    """Say how the documents behind a service's contexts were found."""
     for name, placed in sorted((name, table.totals.placed) for name, table in tables.items()):
         if placed:
             said = ", ".join(f"{placed[how]} by {how}" for how in ("id", "text", "nothing") if placed[how])
@@ -135,7 +135,7 @@ def _settled(record: RunRecord) -> Iterator[str]:
 
 
 def _without_version(recorder: Recorder, session: RagSession) -> Iterator[str]:
-    """Say why rows of a run that has ended were made again, of experiments whose code nobody can see."""
+    """Say why finished rows were made again, for experiments whose code cannot be seen."""
     for name in recorder.begun_anew if not session.settings.rerecord else ():
         experiment = session.known_experiment(name)
         if experiment is None or not session.takes_over_nothing(experiment):

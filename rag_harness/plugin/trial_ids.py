@@ -1,7 +1,7 @@
-"""From pytest's ids of tests to trials: ``test_a.py::test_one[e3-q_direct_001]`` is experiment e3 on q_direct_001.
+"""From pytest's test ids to trials: ``test_a.py::test_one[e3-q_direct_001]`` is experiment e3 on q_direct_001.
 
-Where tests are at hand, their parameters say what they are about. The controller of an xdist run has their ids alone,
-and a name and a query may both have hyphens: there an id is cut where both halves are known.
+A process that has the tests reads their parameters. The controller of an xdist run has only their ids. An experiment's
+name and a query's id may both have hyphens, so an id is cut where both halves are known names.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _PARAMETERS = re.compile(r"\[(.+)\]$")
 
 
 def param_id(nodeid: str) -> str:
-    """Return the id of a test's parameters, e.g. ``e3-q_direct_001``; empty where it has none."""
+    """Return the id of a test's parameters, e.g. ``e3-q_direct_001``; empty if it has none."""
     match = _PARAMETERS.search(nodeid)
     return match[1] if match else ""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What trials can be of. The ids are read when they are first needed.
+    """The names that a trial can have. The ids are read when they are first needed.
 
     Args:
-        experiments: those that are built in or registered; others, that a marker alone names, are learnt.
+        experiments: names of built-in and registered experiments. Names that only a marker gives are learnt.
         queries: ids of the queries.
         entries: ids of the golden set.
     """
@@ -38,20 +38,20 @@ class Known:
 
 @dataclass
 class _Reading:
-    """What is known so far of the ids of one collection."""
+    """What the ids of one collection have shown so far."""
 
     known: Known
     of_function: dict[str, set[str]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
     def settle(self, function: str, trial: TrialId) -> TrialId:
-        """Note a trial that is certain: it tells which experiment an ambiguous id of the same function is of."""
+        """Note a trial that is certain. It shows which experiment an ambiguous id of the same function belongs to."""
         self.of_function.setdefault(function, set()).add(trial.experiment)
         self.used.add(trial.experiment)
         return trial
 
     def likeliest(self, function: str, cuts: list[TrialId]) -> TrialId:
-        """Return the cut whose experiment this function uses, or else any, or else one that is registered."""
+        """Return the cut whose experiment this function uses; else one used elsewhere; else a registered one."""
         for names in (self.of_function.get(function, ()), self.used, self.known.experiments):
             found = [cut for cut in cuts if cut.experiment in names]
             if found:
@@ -60,7 +60,7 @@ class _Reading:
 
 
 def trial_ids(nodeids: Iterable[str], known: Known) -> dict[str, TrialId]:
-    """Return the trial of each node id that is one."""
+    """Return the trials of the node ids that have one."""
     reading = _Reading(known)
     cuts = {nodeid: found for nodeid in nodeids if (found := list(_cuts(param_id(nodeid), known)))}
     certain = {nodeid: reading.settle(_function(nodeid), found[0]) for nodeid, found in cuts.items() if len(found) == 1}
@@ -74,14 +74,14 @@ def _function(nodeid: str) -> str:
 
 
 def _cuts(text: str, known: Known) -> Iterator[TrialId]:
-    """Yield every trial that ``text`` can stand for; other parameters may stand before and behind it."""
+    """Yield every trial that ``text`` can stand for. Other parameters may stand before and after it."""
     if "-" not in text:
         return
     parts = text.split("-")
     whole = list(_cuts_of(parts, known))
     yield from whole
     if not whole:
-        # Of a name that nobody registered it cannot be told where it begins.
+        # An unregistered name has no known beginning, so it is not looked for.
         names = {*known.experiments, GOLDEN}
         for start in range(len(parts)):
             for end in range(len(parts), start + 1, -1):

@@ -1,4 +1,4 @@
-"""From a test to the result of its trial: stored, or run now together with the trials of the tests that follow."""
+"""From a test to the result of its trial: a stored row, or a run together with the trials of the tests that follow."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Trials:
         self._fixture_of: dict[str, Any] = {}
 
     async def _keep(self, result: Outcome | Judged | Again) -> None:
-        """Have what came back on disk; a row is then judged, before anybody has seen it."""
+        """Keep a result on disk. A row is then judged, before any test has seen it."""
         from rag_harness.engine.trial import Outcome
 
         if not isinstance(result, Outcome):
@@ -67,7 +67,7 @@ class Trials:
                 self._follow(*asked, result.row)
 
     def _follow(self, trial: Trial, experiment: Experiment, row: ExperimentResult) -> bool:
-        """Judge a row and have its trial answered again, as wanted; return whether anything of it is under way."""
+        """Judge a row and answer its trial again, as wanted; return whether any of that is under way."""
         is_judged = self.judgements.after(trial, row)
         return (row.ok and self.repeats.after(trial, experiment)) or is_judged
 
@@ -75,14 +75,14 @@ class Trials:
         """Return the result of ``trial``.
 
         Raises:
-            PrerequisiteError: the index or a model cannot be had.
-            CriticalError: the trial met something that no later trial can get past.
+            PrerequisiteError: the index or a model cannot be made.
+            CriticalError: the trial met an error that would stop every later trial, too.
         """
         if trial.id in self._forgotten:
-            # A plugin runs failed tests again, say: the row is in the journal.
+            # This happens if a plugin runs failed tests again. The row is in the journal.
             return Shipped(self.equipment.stored().reread(self.equipment.journal().file, trial.id))
         if self.equipment.is_worker and self.ahead.is_of_a_new_batch(item):
-            # A worker that died has left its batches to the others, and in its journal what it had done of them.
+            # A worker that died has left its batches to the others, and its finished rows in its journal.
             self.equipment.stored().look_for_the_dead()
         self._check_only_pipeline(item, trial)
         if self._session.settings.judge_repeats:
@@ -104,14 +104,14 @@ class Trials:
         if outcome.row is None:
             return NotRun(outcome.not_run)
         if outcome.critical and outcome.row.ok:
-            # What was answered is in the journal, but something beside it could not be kept.
+            # The answers are in the journal, but a file beside it could not be written.
             raise CriticalError(str(outcome.error))
         return Shipped(
             outcome.row, error=outcome.error if self.equipment.is_inline else None, critical=outcome.critical
         )
 
     def _check_only_pipeline(self, item: pytest.Item, trial: Trial) -> None:
-        """Refuse two pipelines under one name: they would share their rows."""
+        """Refuse two pipelines with one name: they would share their rows."""
         fixture = own_fixture(item)
         known = self._fixture_of.setdefault(trial.experiment, fixture)
         if fixture is not known or (fixture is not None and fixture.params is not None):
@@ -121,7 +121,7 @@ class Trials:
             )
 
     def _outcome(self, trial_id: TrialId, items: list[pytest.Item]) -> Outcome:
-        """Return what a trial came to; the engine forgets it when the last of its tests has asked."""
+        """Return the outcome of a trial. The engine forgets it after the last of its tests has asked."""
         outcome: Outcome = self.equipment.engine().result(trial_id)
         self._count(trial_id, items)
         if self._tests[trial_id] <= 0 and outcome.row is not None and outcome.row.ok:
@@ -130,28 +130,28 @@ class Trials:
         return outcome
 
     def _count(self, trial_id: TrialId, items: list[pytest.Item]) -> None:
-        """Count down the tests that will ask for a trial."""
+        """Count down the tests that have yet to ask for a trial."""
         if not self._tests:
             self._tests.update(found for item in items if (found := trial_id_of(item)) is not None)
         self._tests[trial_id] -= 1
 
     def stored(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
-        """Return the row of a trial that need not be run, and whether an earlier run has made it."""
+        """Return the stored row of a trial that need not be run, and whether an earlier run made it."""
         fingerprint = self._session.fingerprint(experiment)
         found = self.equipment.stored().find(trial.experiment, fingerprint, trial.case.query.query_id)
         if found and found[1] and found[0].timings_recorded:
-            # Something was recorded since it was replayed: it may be another answer now.
+            # If something was recorded since the row was made, the answer may be another one now.
             is_renewed = self._session.has_recorded_since(trial.experiment, seconds_of(found[0].finished_at))
             return None if is_renewed else found
         return found
 
     def _stored_or_left(self, trial: Trial, experiment: Experiment) -> tuple[ExperimentResult, bool] | None:
-        """Return a row as ``stored`` does; before a first trial is run, those too that a cluster's nodes have kept."""
+        """Return the row as ``stored`` does. Before the first trial runs, rows on a cluster's nodes count, too."""
         found = self.stored(trial, experiment)
         return self.stored(trial, experiment) if found is None and self.equipment.opens() else found
 
     def _submit_if_new(self, trial: Trial, experiment: Experiment) -> bool:
-        """Submit a trial ahead of its test, and return True; False where it need be neither run nor judged."""
+        """Submit a trial ahead of its test and return True; False if it need be neither run nor judged."""
         if trial.id in self._forgotten:
             return False
         stored = self._stored_or_left(trial, experiment)
@@ -171,21 +171,21 @@ class Trials:
         if experiment.prepare is None or experiment.id in self._prepared:
             return
         self._session.parts.loop = lambda calls: self.equipment.engine().run(calls)
-        # Trials that retrieve say themselves what nobody recorded; those that do not, go on.
+        # Trials that retrieve report a missing recording themselves. Trials that do not retrieve go on.
         with suppress(RecordingMissError), harness_at_work():
             experiment.prepare(self._session.queries(experiment))
         self._prepared.add(experiment.id)
 
     def judged(self, trial: TrialId, test: str) -> Judged | None:
-        """Return what judging a trial came to, to the first test of it; None where nothing of it is judged."""
+        """Return the judgement of a trial, to its first test; None if nothing is judged."""
         return self.judgements.ship(trial, test, forget=self._tests[trial] <= 0)
 
     def answered_again(self, trial: TrialId) -> list[str]:
-        """Return the lines of the repeats of a trial, to the first test of it."""
+        """Return the lines of a trial's repeats, to its first test."""
         return self.repeats.ship(trial) if self._session.settings.repeats > 1 else []
 
     def abandon(self, experiment: str) -> None:
-        """Ask no more about an experiment: what waits is dropped; what is under way is kept, and nobody judges it."""
+        """Ask no more about an experiment. Waiting trials are dropped; those under way are kept but not judged."""
         for trial_id in self.ahead.abandon(experiment):
             self._asked.pop(trial_id, None)
             self.equipment.engine().drop(trial_id)

@@ -1,4 +1,4 @@
-"""Versions of services under xdist: the controller asks once, and tells its workers what came."""
+"""Versions of services under xdist: the controller asks once, and tells its workers the answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rag_harness.settings import Settings
 
 TOLD = "rag_versions"
-"""Name among what a worker is told: by service its ``version``, or the ``problem`` with it."""
+"""The key under which a worker is told, for each service, its ``version`` or the ``problem`` with it."""
 
 
 def versions_for_workers(settings: Settings) -> dict[str, dict[str, str]]:
-    """Return the version of each service that has one, or why it does not say; nothing where nobody may be asked."""
+    """Return the version of each service, or why it is not known; empty if no service may be asked."""
     from rag_harness.settings import access_of
 
     if not access_of(settings).calls_network:
@@ -31,11 +31,11 @@ def _asked(settings: Settings, spec: Any) -> dict[str, str]:
     try:
         return {"version": ask_for_version(spec, settings)}
     except PrerequisiteError as error:
-        # Whoever runs a trial of it says so: another service may be all that is wanted.
+        # Trials of this service will report the problem. The run may be about another service only.
         return {"problem": str(error)}
 
 
 def told(config: pytest.Config) -> Mapping[str, Mapping[str, str]]:
-    """Return what this process was told; nothing where it asks itself."""
+    """Return the versions that this process was told; empty if it asks services itself."""
     found: Mapping[str, Mapping[str, str]] = getattr(config, "workerinput", {}).get(TOLD, {})
     return found

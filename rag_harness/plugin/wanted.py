@@ -1,4 +1,4 @@
-"""What is judged of which experiment, and what is checked: what options and gates name."""
+"""Which measures and checks are wanted for which experiment, from options and gates."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 class Wanted:
-    """What a run wants to know of answers, beside what their rows say. Read when it is first asked for.
+    """The measures and checks that a run wants beside its rows. They are read when first asked for.
 
     Args:
-        settings: gives those of the run.
+        settings: gives the run's settings.
     """
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
         self._settings, self._named = settings, Once(self._read)
-        # Asked for every trial: nothing that they depend on changes in a run.
+        # Cached, since they are asked for with every trial. Nothing that they depend on changes in a run.
         self._measures, self._columns = cache(self._measures_of), cache(self._columns_of)
 
     def judged_measures(self, experiment: str, names: Sequence[str] = ()) -> Sequence[JudgedMeasure]:
-        """Return what a judge is asked for of an experiment's rows: what ``names`` need, or else options and gates.
+        """Return the judged measures for an experiment's rows: those that ``names``, or options and gates, need.
 
         Raises:
             SettingsError: a name is no measure.
@@ -45,10 +45,10 @@ class Wanted:
         return tuple(parts_of(self._names(experiment)))
 
     def judged_names(self, experiment: str) -> Sequence[str]:
-        """Return what a suite is judged on, by name: measures that a judge is asked for, and what is made of them.
+        """Return the names of a suite's judged measures, those that are computed from other judged ones included.
 
         Raises:
-            SettingsError: a name is no measure.
+            SettingsError: a name is not a measure.
         """
         return () if experiment == GOLDEN else self._columns(experiment)
 
@@ -58,7 +58,7 @@ class Wanted:
         return tuple(columns_of(self._names(experiment)))
 
     def check_judge(self, experiments: Iterable[str]) -> None:
-        """Make sure, before anything runs, that what is to be judged of these experiments can be.
+        """Make sure, before anything runs, that the judged measures of these experiments can be judged.
 
         Raises:
             PrerequisiteError: a measure or the judge is not known, or the judge has no key or price.
@@ -72,9 +72,9 @@ class Wanted:
             check_judge(self._settings())
 
     def metamorphic_measures(self, experiment: str) -> list[str]:
-        """Return what metamorphic checks look at in an experiment's answers: what is named, and all if asked for.
+        """Return the metamorphic measures of an experiment: those that are named, and all of them if asked for.
 
-        Other words are among all where a model is named that finds them.
+        "All" includes the check with other words only if the settings name a model that finds them.
         """
         from rag_harness.measures.metamorphic import METAMORPHIC, metamorphic_of
 

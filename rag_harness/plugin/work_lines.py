@@ -1,4 +1,4 @@
-"""Without a terminal: a line every 30 seconds of what is being done, so that a log does not stand still for minutes."""
+"""Progress without a terminal: a line every 30 seconds about the current work, so that a log does not stand still."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rag_harness.shown.terminal import line
 
 
 class WorkLines:
-    """Writes while the block lasts.
+    """Writes the lines while the block lasts.
 
     Args:
         writer: pytest's terminal writer.
-        text: what there is to say; empty where there is nothing.
+        text: gives the text of the line; empty prints nothing.
     """
 
     seconds = 30.0
-    """Between two lines."""
+    """The time between two lines."""
 
     def __init__(self, writer: Any, text: Callable[[], str]) -> None:
         self._writer, self._text = writer, text
@@ -30,7 +30,7 @@ class WorkLines:
 
     def __enter__(self) -> None:
         with suppress(OSError, ValueError):
-            # A number of its own: while a test runs, the file's leads to what captures the test's output.
+            # A descriptor of its own: while a test runs, the file's descriptor leads to pytest's capture.
             self._file = os.dup(self._writer._file.fileno())
             self._thread.start()
 
@@ -48,10 +48,10 @@ class WorkLines:
                 self._write(f"rag: {line(text)}\n")
 
     def _write(self, text: str) -> None:
-        # Dots of pytest's may stand in the row; it does not know that a line of ours has ended it.
+        # Dots of pytest may stand in the row. pytest does not know that our line has ended it.
         written = self._writer.width_of_current_line
         begun = "\n" if written not in (0, self._ended_at) else ""
         self._ended_at = written
-        # A reader that has gone is no reason for a run to fail.
+        # A run must not fail because the reader of its output has gone.
         with suppress(OSError):
             os.write(self._file, f"{begun}{text}".encode("utf-8", "replace"))

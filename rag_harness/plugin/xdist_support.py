@@ -1,4 +1,4 @@
-"""Under xdist: the scheduler that hands out trials in batches."""
+"""The scheduler for xdist that hands out trials in batches."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rag_harness.plugin.options import is_used
 
 
 def wants_batches(config: pytest.Config) -> bool:
-    """Return whether this run hands out batches: the suite uses the plugin, and nobody chose another distribution."""
+    """Return whether trials come in batches: the suite uses the plugin, and no other distribution was chosen."""
     return is_used(config) and config.getoption("dist", "no") == "load"
 
 
 def make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """Return the scheduler by batches, None to leave the choice to xdist."""
+    """Return the scheduler by batches; None leaves the choice to xdist."""
     if not wants_batches(config):
         return None
     return BatchScheduling(config, log, wake(config).settings.concurrency)
@@ -42,7 +42,7 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         super().schedule()
 
     def _send_home(self) -> None:
-        """Shut down workers beyond the number of calls that may be in flight: none of them could make one."""
+        """Shut down workers beyond the number of calls that may be in flight: they could never make a call."""
         for node in list(self.nodes)[self._concurrency :]:
             del self.assigned_work[node]
             node.shutdown()
@@ -51,7 +51,7 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         return self._batch_of.get(nodeid, nodeid)
 
     def remove_node(self, node: Any) -> str | None:
-        """Take back a worker's batches, but for those that are done: a worker that is handed no test waits for ever."""
+        """Take back a worker's batches, except finished ones: a worker that is handed no test would wait for ever."""
         workload = self.assigned_work[node]
         for batch in [batch for batch, work in workload.items() if all(work.values())]:
             del workload[batch]
@@ -59,7 +59,7 @@ class BatchScheduling(LoadScopeScheduling):  # type: ignore[misc]
         return crashed
 
     def _reschedule(self, node: Any) -> None:
-        """Keep at least two tests waiting at ``node``: a worker runs a test when it knows the next."""
+        """Keep at least two tests waiting at ``node``: a worker runs a test only when it knows the next one."""
         while self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
             self._assign_work_unit(node)
         if not self.workqueue and not node.shutting_down:
