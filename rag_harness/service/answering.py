@@ -1,4 +1,4 @@
-"""A question -> what the experiment says, as a client reads it."""
+"""From a question to the experiment's answer, in the form that a client reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OUTCOMES: dict[str, Outcome] = {"pass": "pass", "warn": "warn", "abstain": "abs
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and how: ``trace_id`` names the query, ``mode`` is normal or strict."""
+    """A question and how to answer it: ``trace_id`` names the query, ``mode`` is normal or strict."""
 
     text: str
     trace_id: str
@@ -37,10 +37,10 @@ class Question:
 
 
 async def answer(serving: Serving, question: Question, seconds: float) -> PipelineOutput:
-    """Return what the experiment says; where its model cannot be asked, that it abstains and what it had found.
+    """Return the experiment's answer. If its model cannot be asked, return an abstention with what was found.
 
     Raises:
-        ProblemError: nothing can be said: it is too long, took too long, or failed before anything was found.
+        ProblemError: there is no answer: the question is too long, took too long, or failed before anything was found.
     """
     strict = question.mode == "strict"
     experiment = serving.strict if strict and serving.strict is not None else serving.experiment
@@ -61,16 +61,16 @@ async def answer(serving: Serving, question: Question, seconds: float) -> Pipeli
 
 
 def too_long(error: QueryTooLongError) -> ProblemError:
-    """Return what is told of a question that the embedder does not read whole; to ask it again does not help."""
+    """Return the problem of a question that is too long for the embedder. Asking it again does not help."""
     detail = f"The question has {error.tokens} tokens, and may have {error.most}. Ask a shorter one."
     return ProblemError(413, "query_too_long", detail, extra={"tokens": error.tokens, "limit": error.most})
 
 
 def _too_slow(error: Exception, seconds: float) -> PipelineOutput:
-    """Return that it abstains, for the time was over before its model had answered.
+    """Return an abstention: the time was over before the model had answered.
 
     Raises:
-        ProblemError: it was over before anything was found.
+        ProblemError: the time was over before anything was found.
     """
     trace = _trace_of(error.__cause__)
     if trace is None:
@@ -80,7 +80,7 @@ def _too_slow(error: Exception, seconds: float) -> PipelineOutput:
 
 
 def _without_a_model(error: Exception) -> PipelineOutput:
-    """Return that it abstains, for its model does not answer, or nothing that can be read."""
+    """Return an abstention: the model does not answer, or its answer cannot be read."""
     log.warning("The model did not answer: %s", error)
     trace = _trace_of(error)
     if trace is None:
@@ -94,7 +94,7 @@ def _without_a_model(error: Exception) -> PipelineOutput:
 
 
 def _trace_of(error: BaseException | None) -> Trace | None:
-    """Return what was done before an error; None where nothing was found yet."""
+    """Return the trace of the work before an error; None if nothing was found before it."""
     trace = getattr(error, "rag_trace", None)
     return trace if isinstance(trace, Trace) and trace.context else None
 
@@ -105,7 +105,7 @@ def _abstains(trace: Trace, why: str) -> PipelineOutput:
 
 
 def _held_back(output: PipelineOutput) -> PipelineOutput:
-    """Return that it abstains, for strict mode wants answers that pass."""
+    """Return an abstention: in strict mode, an answer must pass."""
     reasons = [*reasons_of(output), "STRICT: only answers that pass every check are given"]
     decision = Decision("decision", "abstain", output.confidence, reason="; ".join(reasons))
     said = Answer("I am not sure enough to answer that.", abstained=True)
@@ -113,7 +113,7 @@ def _held_back(output: PipelineOutput) -> PipelineOutput:
 
 
 def outcome_of(output: PipelineOutput) -> Outcome:
-    """Return what became of an answer: its last decision, else whether it says that it does not know."""
+    """Return the outcome of an answer: its last decision; without one, whether the answer itself abstains."""
     last = _last_decision(output)
     if last is not None and last.outcome in _OUTCOMES:
         return _OUTCOMES[last.outcome]
@@ -131,7 +131,7 @@ def _last_decision(output: PipelineOutput) -> Decision | None:
 
 
 def shown(serving: Serving, output: PipelineOutput, trace_id: str, debug: bool) -> Answered:
-    """Return an answer as a client reads it, each citation exact."""
+    """Return an answer in the form that a client reads, with exact citations."""
     said = output.answer
     citations = cited(said.text, said.citations, output.context, serving.document)
     return Answered(

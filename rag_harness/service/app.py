@@ -1,4 +1,4 @@
-"""The application: rooms wired to routes, nothing else."""
+"""The application: connects the rooms to the routes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": _PROBLEM, "5XX": _PROBLEM}
 
 
 def create_app(opening: Opening) -> FastAPI:
-    """Return the application of what ``opening`` opens when the server starts, and closes when it ends."""
+    """Return the application. It enters ``opening`` when the server starts, and leaves it when the server ends."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -35,7 +35,7 @@ def create_app(opening: Opening) -> FastAPI:
             service.metrics.watch_waiting(lambda: app.state.access.places.waiting)
             yield
 
-    # A path with a slash too many is no other path: a redirect would repeat whatever Host a client names.
+    # A path with an extra slash is unknown. A redirect would repeat any Host that a client sends.
     shown: dict[str, Any] = {"redoc_url": None, "docs_url": None, "redirect_slashes": False}
     app = FastAPI(title="rag_harness", description=ABOUT, lifespan=lifespan, **shown)
     for room in (query, chat, documents, traces, health, page):

@@ -1,4 +1,4 @@
-"""Citations that open: each mark of an answer with the passage of the document that is to support it, verbatim."""
+"""Citations: each mark of an answer with the passage of the document that should support it, verbatim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_harness.types import Chunk, Document, Hit
 from rag_harness.words.terms import terms
 
 _ENOUGH = 0.5
-"""Share of the words before a mark that its source must have; with less, the words behind it may be what it is for."""
+"""The share of a claim's words that its source must have. With less, the mark may stand for the words after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,16 @@ class Citation:
     """One source of one claim. Offsets count characters; ``document.text[start:end] == quote``, always.
 
     Attributes:
-        answer_start: where in the answer's text the claim begins.
-        answer_end: where it ends, before its mark.
+        answer_start: start of the claim in the answer's text.
+        answer_end: end of the claim, before its mark.
         source: the number of the source in the prompt, from 1.
         document: id of the document.
         section: headings above the cited chunk, outermost first, with " > " between them.
-        page: page on which the quote begins, from 1; None where the document has no pages.
-        url: of the document, by its metadata alone; None where they have no http(s) address.
+        page: page on which the quote begins, from 1; None if the document has no pages.
+        url: the document's http(s) address from its metadata; None if they have none.
         quote: one to three neighbouring sentences or rows, as they are written in the document.
-        start: where in the document's text the quote begins.
-        end: where it ends.
+        start: start of the quote in the document's text.
+        end: end of the quote.
     """
 
     answer_start: int
@@ -49,20 +49,21 @@ class Citation:
 def cited(
     answer_text: str, citations: Collection[int], context: Sequence[Hit], document_of: Callable[[str], Document]
 ) -> tuple[Citation, ...]:
-    """Return a citation for each source that each ``[Source n]`` of the answer names, in the order of the answer.
+    """Return the citations of an answer, in its order: one for each source that a ``[Source n]`` names.
 
-    The claim is what the sentence of a mark says before it, from the last mark on: the sentence, where the mark stands
-    behind its end. Where the source has less than half of these words and more of those behind the mark ("According
-    to [Source 1], …"), it is these. A source that is cited without a mark, by its chapter say, is for the whole answer.
+    The claim is the part of the mark's sentence before the mark, from the last mark on. If the mark follows the end of
+    the sentence, the claim is the sentence. A mark may also come first ("According to [Source 1], …"): if the source
+    has less than half of the words before the mark, and more of the words after it, the claim is the words after it. A
+    source that is cited without a mark, for example by its chapter, stands for the whole answer.
 
-    The quote is the passage of the source that has most of the claim's words; the whole chunk, where it has none of
-    them. A chunk that its document does not have any more gives no quote: it is empty, at 0.
+    The quote is the passage of the source with most of the claim's words. If no passage has any of them, the quote is
+    the whole chunk. If the document no longer has the chunk, the quote is empty, at 0.
 
     Args:
-        answer_text: as it is shown; its marks stay in it.
+        answer_text: the answer as it is shown, with its marks.
         citations: the sources that count; marks of others are left out.
         context: the sources; the first is 1.
-        document_of: the document of an id, as it is now; a LookupError says that there is none any more.
+        document_of: gives the current document of an id; a LookupError means that it no longer exists.
     """
     sources = _Sources(context, document_of)
     valid = {n for n in citations if 1 <= n <= len(context)}
@@ -74,7 +75,7 @@ def cited(
 
 
 class _Sources:
-    """The sources of one answer; each document is asked for once, and each chunk read once."""
+    """The sources of one answer. Each document is looked up once, and each chunk is read once."""
 
     def __init__(self, context: Sequence[Hit], document_of: Callable[[str], Document]) -> None:
         self._context, self._document_of = context, document_of
@@ -86,7 +87,7 @@ class _Sources:
         chunk = self._context[n - 1].chunk
         document, passages = self._source(n)
         claim = self._claim(answer, mark, passages.words if passages else frozenset())
-        # Thousands of marks may stand for one claim, a long one: it is looked for once.
+        # Thousands of marks may share one long claim. Its passage is looked for only once.
         if (n, claim) not in self._best:
             self._best[n, claim] = passages.best(answer[slice(*claim)]) if passages else (0, 0)
         start, end = self._best[n, claim]
@@ -131,14 +132,14 @@ def section_of(chunk: Chunk) -> str:
 
 
 def page_of(document: Document, start: int) -> int | None:
-    """Return the page, from 1, that the character at ``start`` stands on; None where there are no pages."""
+    """Return the page, from 1, of the character at ``start``; None if the document has no pages."""
     return max(1, bisect_right(document.pages, start)) if document.pages else None
 
 
 def url_of(document: Document) -> str | None:
-    """Return the http(s) address in ``url`` or ``source`` of a document's metadata; None where there is none.
+    """Return the http(s) address in ``url`` or ``source`` of a document's metadata; None if there is none.
 
-    What the text of a document says is no address of it: anybody may have written it.
+    An address in the text of a document is not used: anybody may have written it.
     """
     return next(filter(_is_web, _named(document)), None)
 

@@ -1,4 +1,4 @@
-"""The citations of an answer's text: which sources each mark names, and what it may stand for."""
+"""The citation marks of an answer's text: which sources each mark names, and which claim it may support."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rag_harness.words.marks import CITATION
 
 _BETWEEN = re.compile(r"(?:[\s,;&]|\band\b)*\Z")
 _OPENERS = ",;:.)-*•+>"
-"""What may stand between a mark and the claim behind it, and before an item of a list."""
+"""Characters that may stand between a mark and the claim after it, and before an item of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """``[Source 2]``, or several of them side by side: the sources they name, and what they may stand for.
+    """``[Source 2]``, or several marks side by side: the sources they name, and the text that they may support.
 
-    ``before`` is the text of its sentence before it, from the last mark on; where a sentence ends before the mark, that
-    sentence. ``behind`` is the rest of the sentence, where no other mark stands in it. Either may be empty.
+    ``before`` is the sentence's text before the mark, from the last mark on; if a sentence ends before the mark, it is
+    that sentence. ``behind`` is the rest of the sentence, up to the next mark. Either may be empty.
     """
 
     sources: tuple[int, ...]
@@ -30,9 +30,9 @@ class Mark:
 
 
 def marks_of(text: str) -> list[Mark]:
-    """Return the marks of an answer in their order; those side by side are one."""
+    """Return the marks of an answer in their order. Marks side by side count as one."""
     groups = list(_groups(text))
-    # A mark that is blank belongs to the sentence that it stands behind.
+    # Marks are blanked out, so that a mark belongs to the sentence before it.
     masked = CITATION.sub(lambda mark: " " * len(mark[0]), text)
     inside = sentences(masked, 0, len(masked), wrapped=False)
     borders = _borders(inside, len(text))
@@ -61,7 +61,7 @@ def _groups(text: str) -> Iterator[Span]:
 
 
 def _borders(inside: Sequence[Span], length: int) -> list[int]:
-    """Return where sentences begin: what is blank between two belongs to the first."""
+    """Return where sentences begin. Blank space between two sentences belongs to the first."""
     return [0, *(first for first, _ in inside[1:]), length]
 
 

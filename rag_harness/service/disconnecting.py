@@ -1,4 +1,4 @@
-"""Nobody waits for an answer any more: then nobody works on it."""
+"""Ends the work on an answer when its client has left."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CLIENT_LEFT = 499
-"""What nginx logs of a client that left; nobody receives it."""
+"""The status that nginx logs for a client that left; no client receives it."""
 
 
 def client_left() -> ProblemError:
-    """Return what ends the work on a request whose client left."""
+    """Return the problem that ends the work for a client that left."""
     return ProblemError(CLIENT_LEFT, "client_left", "The client left.")
 
 
 async def while_waited_for(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what ``work`` returns; where the client leaves before, end it: its model call is closed."""
+    """Return what ``work`` returns. If the client leaves before, end the work and close its model call."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(gone_from(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -36,6 +36,6 @@ async def while_waited_for(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def gone_from(request: Request) -> None:
-    """Return once the client has left; the request's body was read to its end."""
+    """Return when the client has left. The request's body must have been read to its end."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

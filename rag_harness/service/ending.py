@@ -1,4 +1,4 @@
-"""A server that is told to end does end, whatever its threads and its loop are busy with."""
+"""Makes a server end when it is told to, however busy its threads and its loop are."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def ending_within(seconds: float, leave: Callable[[], None]) -> Iterator[type[uvicorn.Server]]:
-    """Give uvicorn's server as one that counts from when it is told to end: ``leave`` is called after ``seconds``.
+    """Give a uvicorn server that calls ``leave`` after ``seconds`` once it is told to end.
 
-    Who leaves the block in time has ended.
+    If the block is left in time, ``leave`` is not called.
     """
     import uvicorn
 

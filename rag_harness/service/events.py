@@ -1,4 +1,4 @@
-"""An answer as a stream of events: what was found, its words as they come, its citations, and what became of it."""
+"""An answer as a stream of events: the sources, the words as they come, the citations, and the outcome."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from rag_harness.types import PipelineOutput
 from rag_harness.work.local_work import in_a_thread
 
 _WIND_UP = 2.0
-"""Seconds that the work on an answer gets to leave when nobody waits for it any more."""
+"""Seconds for the work on an answer to end when no client waits for it any more."""
 _VERDICT = ("decision", "confidence", "reasons")
 
 
 @dataclass(frozen=True, slots=True)
 class Shows:
-    """How what a pipeline returned or raised is put to a client.
+    """How the result or the error of a pipeline is shown to a client.
 
     Args:
         answer: the body of an answer that is not streamed: ``answer``, ``citations``, ``confidence``, ``decision``,
-            ``reasons``, and whatever else ``done`` is to say.
-        failure: what is said of an exception; no traceback, no path.
+            ``reasons``, and any other fields of ``done``.
+        failure: the description of an exception; no traceback, no path.
     """
 
     answer: Callable[[PipelineOutput], Mapping[str, Any]]
@@ -37,16 +37,16 @@ async def events(
 ) -> AsyncGenerator[Event, None]:
     """Yield what happens while ``answering`` works; the last event is ``done`` or ``error``.
 
-    - ``retrieval`` {sources}: what the answer is to be made from, before it is written. Told again where it changes.
+    - ``retrieval`` {sources}: the sources of the answer, before it is written. Sent again if they change.
     - ``token`` {text}: the next words of the answer.
-    - ``replace`` {answer}: all words so far are withdrawn, and these stand in their place; more may follow.
-    - ``citation``: one each, as the body has them; offsets are those of the final answer.
+    - ``replace`` {answer}: all words so far are withdrawn and replaced by these; more may follow.
+    - ``citation``: one event each, as in the body; offsets are those of the final answer.
     - ``verdict`` {decision, confidence, reasons}.
     - ``done``: the body.
-    - ``error``: what ``shows.failure`` says. Words that were told before it are withdrawn.
+    - ``error``: the description by ``shows.failure``. Words that were sent before it are withdrawn.
 
-    Where ``strict``, no word is told before the verdict, so none is ever withdrawn. When the generator is closed, or
-    whoever awaits it is cancelled, so is the work, with the call of a model that it waits for.
+    If ``strict``, no word is sent before the verdict, so none is ever withdrawn. When the generator is closed or its
+    task is cancelled, the work is cancelled too, with the model call that it waits for.
     """
     telling = Telling(holds=strict)
     with watching(telling):
@@ -64,7 +64,7 @@ async def events(
 async def _ended(work: asyncio.Future[PipelineOutput]) -> None:
     work.cancel()
     await asyncio.wait({work}, timeout=_WIND_UP)
-    # Nobody is left to ask what it failed with, and asyncio would complain.
+    # No caller is left to read the exception, and asyncio would complain about that.
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
@@ -73,7 +73,7 @@ async def _ending(
 ) -> Sequence[Event]:
     try:
         output = _result(work)
-        # Citations of a long answer take a while to open.
+        # Making the citations of a long answer takes a while.
         body = await in_a_thread(lambda: shows.answer(output))
     except Exception as error:
         return [*([Event("replace", {"answer": ""})] if telling.words else []), Event("error", shows.failure(error))]
@@ -95,7 +95,7 @@ def _told(body: Mapping[str, Any], words: str, strict: bool) -> Iterator[Event]:
 
 
 def _rest(answer: str, told: str) -> Iterator[Event]:
-    """Yield what is missing of the answer, or the whole of it where something else was told."""
+    """Yield the rest of the answer. If other words were sent, yield the whole of it."""
     if not answer.startswith(told):
         yield Event("replace", {"answer": answer})
     elif answer != told:

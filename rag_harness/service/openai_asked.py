@@ -1,4 +1,4 @@
-"""The body of ``POST /v1/chat/completions`` -> what a pipeline is asked."""
+"""From the body of ``POST /v1/chat/completions`` to the question for a pipeline."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Asked:
 
     Attributes:
         query: the last message of the user.
-        history: what user and assistant said before it, as objects with ``role`` and ``content``.
-        stream: send the answer as it comes.
-        include_usage: end the stream with the tokens that were used.
+        history: the earlier messages of user and assistant, as objects with ``role`` and ``content``.
+        stream: whether to send the answer as it comes.
+        include_usage: whether to end the stream with the tokens that were used.
     """
 
     query: str
@@ -29,22 +29,22 @@ class Asked:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """What goes with the query to a pipeline; ``history`` where there is any."""
+        """The inputs that go to a pipeline with the query; ``history`` if there is any."""
         return {"history": [dict(turn) for turn in self.history]} if self.history else {}
 
 
 def asked_of(body: Any, model: str) -> Asked:
     """Read a request that was parsed from JSON.
 
-    Messages of other roles than user and assistant are left out: the experiment has instructions of its own, which no
-    client changes. So are sampling and tools: what is served is what was evaluated.
+    Only messages of user and assistant are read: the experiment has its own instructions, which no client may change.
+    Sampling options and tools are left out, too: the served experiment must be the one that was evaluated.
 
     Args:
-        body: of the request.
+        body: the request's body.
         model: the name of the experiment, the only model there is.
 
     Raises:
-        RequestError: it cannot be answered; ``status`` and ``body`` are OpenAI's.
+        RequestError: the request cannot be answered; ``status`` and ``body`` are in OpenAI's form.
     """
     if not isinstance(body, dict):
         raise RequestError(400, "The request body must be a JSON object.")
@@ -99,7 +99,7 @@ def _spoken(messages: Sequence[Any]) -> Iterator[Mapping[str, str]]:
 
 
 def _text(content: Any, place: str) -> str:
-    """Return the text of a message: a string, a list of parts, or none where the assistant called a tool."""
+    """Return the text of a message: a string, a list of parts, or nothing if the assistant called a tool."""
     if content is None or isinstance(content, str):
         return _whole(content or "", place)
     if not isinstance(content, list):
@@ -132,5 +132,5 @@ def _bad(param: str, wanted: str, found: Any) -> RequestError:
 
 
 def _short(found: Any) -> str:
-    """Return what was found; a nest of ten thousand lists is none that anybody wants to read."""
+    """Return the found value as short text: a nest of ten thousand lists is not worth printing."""
     return repr(found)[:80] if isinstance(found, (str, int, float, bool, type(None))) else type(found).__name__

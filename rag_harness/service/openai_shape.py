@@ -1,4 +1,4 @@
-"""An answer in the shape of OpenAI's chat completions, so that any chat front end shows it; citations included."""
+"""An answer in the form of OpenAI's chat completions, with citations, so that any chat front end can show it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rag_harness.service.telling import Event
 from rag_harness.types import PipelineOutput, Usage
 
 WITHDRAWN = "\n\n(What stands above is withdrawn.)\n\n"
-"""Stands before what replaces words that were sent: these streams cannot take anything back."""
+"""Stands between withdrawn words and their replacement: these streams cannot take words back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What every part of one answer says of itself: the experiment as its model, an id, seconds since 1970."""
+    """What every part of one answer has: the experiment as its model, an id, and seconds since 1970."""
 
     model: str
     id: str
@@ -38,11 +38,11 @@ class Completion:
     async def chunks(
         self, events: AsyncGenerator[Event, None], include_usage: bool = False
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Yield the parts of an answer that is streamed; the last delta has its citations. ``events`` end with it.
+        """Yield the parts of a streamed answer. Its citations are in the last delta. ``events`` end with the stream.
 
-        Give strict events of an experiment that may withhold an answer. Where words are taken back all the same, the
-        stream says so and goes on with what replaces them; the offsets of citations are those of all that was sent.
-        An ``error`` ends the stream with what ``Shows.failure`` says: ``error_body``.
+        If an experiment may withhold an answer, pass strict events. If words are withdrawn all the same, the stream
+        says so and goes on with their replacement; offsets of citations then count all text that was sent. An ``error``
+        ends the stream with an ``error_body`` from ``Shows.failure``.
         """
         stream = _Stream(self, include_usage)
         yield self.chunk({"role": "assistant", "content": ""})
@@ -57,13 +57,13 @@ class Completion:
         return {**self.envelope("chat.completion.chunk"), "choices": [choice]}
 
     def envelope(self, kind: str) -> dict[str, Any]:
-        """Return what stands in every part; ``kind`` is its type, as OpenAI calls it."""
+        """Return the fields of every part; ``kind`` is its type, in OpenAI's words."""
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
 @dataclass
 class _Stream:
-    """How far a stream has come: characters ``sent``, and how many of them stand before the answer that counts."""
+    """The state of a stream: how many characters were ``sent``, and how many of them came before the valid answer."""
 
     completion: Completion
     include_usage: bool
@@ -72,7 +72,7 @@ class _Stream:
     citations: list[Mapping[str, Any]] = field(default_factory=list)
 
     def chunks(self, event: Event) -> Iterator[dict[str, Any]]:
-        """Yield what an event adds to the stream."""
+        """Yield the parts that an event adds to the stream."""
         if event.name == "error":
             yield dict(event.data)
         elif event.name == "citation":
@@ -92,21 +92,21 @@ class _Stream:
 
 
 def _text(event: Event) -> str:
-    """Return what an event adds to what was sent."""
+    """Return the text that an event adds to the stream."""
     if event.name == "replace":
         return f"{WITHDRAWN}{event.data['answer']}"
     return str(event.data["text"]) if event.name == "token" else ""
 
 
 def _beside(body: Mapping[str, Any], citations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a message has beside its text: OpenAI's annotations, and what is ours."""
+    """Return the fields of a message beside its text: OpenAI's annotations, and our own fields."""
     verdict = {name: body[name] for name in ("decision", "confidence", "reasons")}
     annotations = [_annotation(each) for each in citations if each["url"]]
     return {"annotations": annotations, "citations": [dict(each) for each in citations], "verdict": verdict}
 
 
 def _annotation(citation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a citation that has an address; ``end_index`` is behind the claim, as in a slice."""
+    """Return the annotation of a citation with an address; ``end_index`` is exclusive, as in a slice."""
     places = {"start_index": citation["answer_start"], "end_index": citation["answer_end"]}
     title = citation["section"] or citation["document"]
     return {"type": "url_citation", "url_citation": {**places, "title": title, "url": citation["url"]}}
@@ -130,7 +130,7 @@ def error_body(status: int, message: str, code: str | None = None, param: str | 
 
 
 def models(experiment: str, created: int) -> dict[str, Any]:
-    """Return the body of ``GET /v1/models``: front ends ask what there is before they ask anything else."""
+    """Return the body of ``GET /v1/models``: front ends ask for the models before anything else."""
     return {
         "object": "list",
         "data": [{"id": experiment, "object": "model", "created": created, "owned_by": "rag-harness"}],

@@ -1,4 +1,4 @@
-"""What whoever starts a service decides; each is a flag of ``rag-harness serve``."""
+"""The options of a server; each is a flag of ``rag-harness serve``."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one server serves.
+    """The options of one server.
 
     Attributes:
-        experiment: what answers.
+        experiment: the experiment that answers.
         state: folder of documents, keys and traces; this server owns it while it runs.
-        kb: folder of documents that the collection ``default`` begins with; None is the experiment's own data.
+        kb: folder with the first documents of the collection ``default``; None is the experiment's own data.
         host: address to listen on; another than this machine's own needs a key.
-        port: to listen on; 0 is any that is free.
-        body: most bytes of a request that is no upload.
+        port: port to listen on; 0 is any free port.
+        body: most bytes of a request, except uploads.
         upload: most bytes of an uploaded file.
         at_once: bytes of a file up to which ``POST /ingest`` waits for the result; larger ones get 202.
         query: most characters of a question.
-        concurrency: questions answered at once; as many again may wait.
-        seconds: that an answer may take.
-        rate: requests of a key, e.g. ``600/minute``, where the key has no rate of its own.
-        trace_days: that traces are kept.
-        trace_content: keep questions, answers and prompts in traces, too.
-        otlp: address that traces are exported to; empty is nowhere.
+        concurrency: how many questions are answered at once; as many again may wait.
+        seconds: how long an answer may take.
+        rate: rate of a key without its own, e.g. ``600/minute``.
+        trace_days: how many days traces are kept.
+        trace_content: whether traces keep questions, answers and prompts, too.
+        otlp: address to which traces are exported; empty exports nothing.
     """
 
     experiment: str

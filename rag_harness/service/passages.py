@@ -1,4 +1,4 @@
-"""Which few sentences of a chunk say what a claim says, found by their words."""
+"""Finds the few sentences of a chunk that support a claim, by their words."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from rag_harness.types import UNMARKED, Chunk, Document
 from rag_harness.words.terms import terms
 
 _MOST = 3
-"""Sentences of a passage."""
+"""The most sentences of a passage."""
 _WORTH = 0.2
-"""Share of a claim's words that a further sentence must bring."""
+"""The share of a claim's words that each further sentence must add."""
 _ALIKE = 0.5
-"""Share of a chunk's words that stand where it says it is from, if it is from there."""
+"""The share of a chunk's words that must be at its stated place in the document. Otherwise it is not from there."""
 
 
 def place_of(chunk: Chunk, document: Document) -> Span | None:
-    """Return where in ``document.text`` the chunk's text stands; None where the document does not have it any more.
+    """Return the place of the chunk's text in ``document.text``; None if the document no longer has it.
 
-    Of a chunk whose text is not that of the page, marks taken off say, it is what the chunk says it is made of.
+    The chunk's text may differ from the page's, for example without markup. Then its own stated place is returned.
     """
     text, (start, end) = document.text, (chunk.start, chunk.end)
     own = chunk.text.removeprefix(chunk.repeated_header)
@@ -43,15 +43,15 @@ class Passages:
         self.words = frozenset().union(*(words for _, words in self._sentences))
 
     def best(self, claim: str) -> Span:
-        """Return the one to three neighbours with most of the claim's words, the shortest of equals.
+        """Return the one to three adjacent sentences with most of the claim's words, and among equals the shortest.
 
-        It is the whole stretch where no sentence has any of them.
+        If no sentence has any of the words, return the whole stretch.
         """
         _, found = max(self._windows(terms(claim)), default=(None, self.place))
         return found
 
     def _windows(self, wanted: frozenset[str]) -> Iterator[tuple[tuple[float, int, int], Span]]:
-        """Yield what has a word of ``wanted``, with what it is worth: most words, then shortest, then first."""
+        """Yield each passage with a word of ``wanted`` and its rank: most words first, then shortest, then earliest."""
         for first, ((start, _), _) in enumerate(self._sentences):
             held: set[str] = set()
             for more, ((_, end), words) in enumerate(self._sentences[first : first + _MOST]):
@@ -62,7 +62,7 @@ class Passages:
 
 
 def _worded(text: str, spans: Iterable[Span]) -> Iterator[tuple[Span, frozenset[str]]]:
-    """Yield the sentences that have words, with them; a row of a table has those of its header, too."""
+    """Yield the sentences that have words, with their words. A row of a table also has the words of its header."""
     header, before = frozenset[str](), frozenset[str]()
     for start, end in spans:
         piece = text[start:end]

@@ -1,4 +1,4 @@
-"""What a client is told where it does not get what it asked for: problem+json (RFC 9457), no traceback, no path."""
+"""The error that a client is told: problem+json (RFC 9457), without a traceback or a path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-"""What the system says where a disk is full."""
+"""Error numbers of the system for a full disk."""
 _MOST_CHARACTERS = 200
 _PHRASES = {each.value: each.phrase for each in HTTPStatus}
 
@@ -16,10 +16,10 @@ class ProblemError(Exception):
     """A request that is not answered as asked.
 
     Attributes:
-        status: of HTTP.
+        status: the HTTP status.
         code: one word for programs, e.g. ``quota_used_up``.
         detail: what was asked, what was found, what to do; no name of another tenant, no path of the server.
-        headers: e.g. Retry-After.
+        headers: headers of the answer, e.g. Retry-After.
         extra: further members of the body.
     """
 
@@ -42,11 +42,11 @@ class ProblemError(Exception):
 
 
 def no_room() -> ProblemError:
-    """Return what is told where a document finds no room."""
+    """Return the problem of a document for which there is no room."""
     return ProblemError(507, "no_room", "The server has no room left for documents. Nothing was changed.")
 
 
 def shortened(text: str) -> str:
-    """Return the beginning of what somebody sent; half a character in it must not break the answer about it."""
+    """Return the beginning of a text that was sent. Half a character in it must not break the answer."""
     text = text.encode(errors="backslashreplace").decode()
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""A question on its way through a server: granted, answered, watched, traced, however it is sent."""
+"""A question on its way through a server, by any interface: granted, answered, watched, traced."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from rag_harness.types import Answer, PipelineOutput
 
 
 class Shape(Protocol):
-    """How answers of an interface look."""
+    """How an interface shows answers."""
 
     def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
-        """Return the answer."""
+        """Return the body of the answer."""
         ...
 
     def failure(self, problem: ProblemError) -> Mapping[str, Any]:
-        """Return what is said where there is none."""
+        """Return the body for a problem."""
         ...
 
 
@@ -44,14 +44,14 @@ class Asking:
     """One question to one state of a collection.
 
     Attributes:
-        service: that answers.
-        principal: who asks.
-        collection: whose documents are asked.
-        serving: the state of them when the question came.
-        question: what is asked, and how.
-        ids: of its trace.
-        debug: say how the answer came about.
-        pipeline_ms: what the experiment took, once it has answered.
+        service: the server that answers.
+        principal: the one who asks.
+        collection: the name of the collection.
+        serving: the collection's state when the question came.
+        question: the question, and how to answer it.
+        ids: the ids of its trace.
+        debug: whether to say how the answer was made.
+        pipeline_ms: time that the experiment took, once it has answered.
     """
 
     service: Service
@@ -67,7 +67,7 @@ class Asking:
     pipeline_ms: float = 0.0
 
     async def granted(self) -> Asking:
-        """Have the question granted, before anything is done about it.
+        """Grant the question, before any work is done for it.
 
         Raises:
             ProblemError: the key's quota is used up.
@@ -77,23 +77,23 @@ class Asking:
 
     @property
     def may_withhold(self) -> bool:
-        """Whether the experiment verifies its answers, and so may take one back that it has begun."""
+        """Whether the experiment verifies its answers, and so may withdraw words that were already sent."""
         return self.serving.strict is not None
 
     async def output(self) -> PipelineOutput:
-        """Return what the experiment says.
+        """Return the experiment's output.
 
         Raises:
-            ProblemError: it says nothing.
+            ProblemError: there is no answer.
         """
         return await self._answered(streamed=False)
 
     async def events(self, shape: Shape, *, holds: bool = False) -> AsyncGenerator[Event, None]:
-        """Yield the answer as it comes; ``done`` has the whole of it.
+        """Yield the answer as it comes; ``done`` has all of it.
 
         Args:
-            shape: how it is put to the client.
-            holds: tell no word before the verdict; in mode strict none is anyway.
+            shape: how the interface shows it.
+            holds: whether to send no word before the verdict; mode strict does so anyway.
         """
         shows = Shows(partial(shape.body, self), lambda error: shape.failure(told(error, self.ids.trace_id)))
         strict = holds or self.question.mode == "strict"
@@ -104,7 +104,7 @@ class Asking:
                 yield event
 
     def shown(self, output: PipelineOutput) -> Answered:
-        """Return an answer as ``POST /query`` gives it."""
+        """Return an answer in the form of ``POST /query``."""
         return shown(self.serving, output, self.ids.trace_id, self.debug)
 
     async def _answered(self, streamed: bool) -> PipelineOutput:

@@ -1,4 +1,4 @@
-"""What goes over the wire, with examples: the OpenAPI page is made of these."""
+"""The bodies of requests and answers, with examples. The OpenAPI page is made from these."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Span = tuple[int, int]
 _BLANK = "".join(filter(str.isspace, map(chr, range(0x3001))))
 """All blank characters of Unicode."""
 
-# Not behind a letter that stands alone, as in "e.g. Oslo", and not before a small letter.
+# Not after a single letter, as in "e.g. Oslo", and not before a small letter.
 _END = re.compile(r"(?<![\s.][A-Za-z])[.!?…][\"'”’)\]*_]*\s+(?=[^\sa-z])|[。！？][”’」』）]*\s*")
 _LINE = re.compile(r"[^\n]*\n?")
 _ALONE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||```|~~~|[-*_]{3,}[ \t]*$)")
@@ -18,24 +18,24 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+•>]|\d{1,3}[.)])[ \t]")
 
 
 def sentences(text: str, start: int, end: int, *, wrapped: bool) -> list[Span]:
-    """Return where the sentences of ``text[start:end]`` stand, in their order, without blank space around them.
+    """Return the places of the sentences of ``text[start:end]``, in order, without blank space around them.
 
-    A heading, an item of a list and a row of a table are at least one each. Where lines are ``wrapped``, a sentence
-    goes on in the next line; otherwise it ends with its line.
+    A heading, an item of a list and a row of a table each have at least one sentence. If lines are ``wrapped``, a
+    sentence may continue in the next line; otherwise it ends with its line.
     """
     found = [span for block in _blocks(text, start, end, wrapped) for span in _split(text, *block)]
     return [span for span in (stripped(text, *span) for span in found) if span[0] < span[1]]
 
 
 def stripped(text: str, start: int, end: int, off: str = "") -> Span:
-    """Return the span without blank space at either end, and without the characters of ``off`` before."""
+    """Return the span without blank space at either end, and without characters of ``off`` at its start."""
     piece = text[start:end].rstrip()
     kept = piece.lstrip(_BLANK + off)
     return start + len(piece) - len(kept), start + len(piece)
 
 
 def _blocks(text: str, start: int, end: int, wrapped: bool) -> Iterator[Span]:
-    """Yield runs of lines that are one paragraph, and lines that stand for themselves."""
+    """Yield the blocks of a text: lines that form one paragraph, and lines that stand alone."""
     begin = at = start
     while at < end:
         behind = min(_LINE.match(text, at, end).end(), end)  # type: ignore[union-attr]

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-# Both are imported late where they are used; whoever lacks one is to be told at the start which.
+# Both are imported late where they are used. If one is missing, the error should come at the start and name it.
 import limits  # noqa: F401
 import python_multipart  # noqa: F401
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     import uvicorn
 
 _LEAVES_WITHIN = 9.5
-"""Seconds in which the server ends when it is told to, whatever is under way."""
+"""Seconds within which the server ends when it is told to, whatever it is doing."""
 _ANSWERS_GET = 6
-"""Seconds of these that answers under way get, and the documents that somebody waits for."""
+"""How many of these seconds are for answers under way, and for documents whose clients wait."""
 _LOADING_GETS = 6.0
-"""Seconds that the loading of documents gets; nobody is answered meanwhile."""
+"""How many of these seconds are for the loading of documents. No question is answered meanwhile."""
 _HELD = """SELECT name, (SELECT COUNT(*) FROM documents WHERE collection_id = collections.id AND status = 'ready'),
     (SELECT COALESCE(SUM(chunks), 0) FROM documents WHERE collection_id = collections.id AND status = 'ready')
     FROM collections"""
@@ -55,12 +55,12 @@ def serve(options: Options, settings: Settings, log_format: Format, log_level: s
     """Serve until the process is told to end; return its exit status. Standard output gets one line: the address.
 
     Raises:
-        SettingsError: it would listen where it must not or cannot, or its rate is none.
+        SettingsError: it must not or cannot listen at its address, or its rate cannot be read.
         StateError: the state folder cannot be used, or another server owns it.
         PrerequisiteError: traces are to be exported, and the extra ``otlp`` is not installed.
         RagHarnessError: the documents cannot be loaded.
     """
-    # uvicorn ends its work and then raises the signal again, which would leave the state folder as it is.
+    # uvicorn ends its work and then raises the signal again. Without a handler, the state folder would not be closed.
     signal.signal(signal.SIGTERM, _end)
     parsed(options.rate)
     check_export(address(options.otlp))
@@ -81,7 +81,7 @@ def _run(
     sockets: list[socket.socket],
     server_type: type[uvicorn.Server],
 ) -> BaseException | None:
-    """Serve; return why the documents could not be loaded, where that ended it."""
+    """Serve; return why the documents could not be loaded, if that ended the server."""
     import uvicorn
 
     port, failures = sockets[0].getsockname()[1], list[BaseException]()
@@ -112,14 +112,14 @@ async def opened(
     state: StateFolder,
     loaded: Callable[[BaseException | None], None] | None = None,
 ) -> AsyncIterator[Service]:
-    """Give the rooms of a server, open, for as long as the block lasts.
+    """Give the opened rooms of a server, as long as the block lasts.
 
     Args:
         options: of the server.
         settings: of the harness.
-        state: which it owns.
-        loaded: learns that the documents are loaded, or why they cannot be; until then questions are answered with
-            503, and ``/health`` as ever. Without it the block begins when they are.
+        state: its state folder.
+        loaded: called when the documents are loaded, or with the error that prevented it. Until then questions get 503,
+            and ``/health`` answers. Without it, the block begins when the documents are loaded.
     """
     exporter = Exporter(to) if (to := address(options.otlp)) else None
     export = exporter.export if exporter else None
@@ -136,7 +136,7 @@ async def opened(
         traces.start()
         yield Service(options, collections, state, traces, metrics)
     finally:
-        # A thread cannot be told to end: what it writes into must stay open until it has.
+        # A thread cannot be told to end. What it writes to must stay open until it has ended.
         await asyncio.wait({opening}, timeout=_LOADING_GETS if loaded else None)
         if not opening.done():
             log.warning("The documents are still being loaded, and the server was told to end: the next start goes on.")
@@ -150,7 +150,7 @@ async def opened(
 
 
 def _leave() -> None:
-    """End the process as a kill would, which the state folder survives: embedding a large folder takes minutes."""
+    """End the process as a kill would; the state folder survives that. Embedding a large folder takes minutes."""
     end_all()
     for handler in log.handlers:
         handler.close()
@@ -158,14 +158,14 @@ def _leave() -> None:
 
 
 def _import_models() -> None:
-    """Import what calls models: on the loop it would hold up everybody for a second, at the first question."""
+    """Import the libraries that call models. On the loop, this would block everything for a second."""
     with IMPORTING:
         import aiohttp  # noqa: F401
         import openai  # noqa: F401
 
 
 async def _open(collections: Starting, settings: Settings) -> None:
-    # First: once the collections are open, questions come.
+    # Imported first: once the collections are open, questions come.
     if not access_of(settings).calls_nobody:
         await asyncio.to_thread(_import_models)
     await collections.open()

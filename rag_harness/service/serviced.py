@@ -1,4 +1,4 @@
-"""What the routes of one server share, and what they ask of its rooms."""
+"""What the routes of one server share: its service and the collections that they call."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class Collection(Protocol):
-    """The documents of a tenant, and what answers from them."""
+    """The documents of a tenant, and the answers about them."""
 
     @property
     def name(self) -> str:
-        """As keys name it."""
+        """The collection's name, as keys have it."""
         ...
 
     @property
     def serving(self) -> Serving:
-        """The newest state; a question keeps the one that it began with."""
+        """The newest state. A question keeps the state with which it began."""
         ...
 
     def documents(self) -> list[DocumentInfo]:
@@ -37,37 +37,37 @@ class Collection(Protocol):
         ...
 
     def document(self, doc_id: str) -> DocumentInfo:
-        """Return one; KeyError where there is none."""
+        """Return one document; KeyError if it does not exist."""
         ...
 
     async def ingest(self, name: str, file: Path, metadata: Mapping[str, Any]) -> DocumentInfo:
-        """Add a document, in place of one of the same name, and return what came of it."""
+        """Add a document, and return its details. It replaces a document of the same name."""
         ...
 
     async def start_ingest(self, name: str, file: Path, metadata: Mapping[str, Any]) -> str:
-        """Begin to, and return the id under which ``document`` says what came of it."""
+        """Begin to add a document, and return the id under which ``document`` gives its details."""
         ...
 
     async def delete(self, doc_id: str) -> None:
-        """Remove a document; KeyError where there is none."""
+        """Remove a document; KeyError if it does not exist."""
         ...
 
 
 class Collections(Protocol):
-    """All tenants' documents."""
+    """The collections of all tenants."""
 
     def get(self, name: str) -> Collection:
-        """Return a collection; KeyError where there is none."""
+        """Return a collection; KeyError if it does not exist."""
         ...
 
     async def create(self, name: str) -> Collection:
-        """Return a collection, made where there is none."""
+        """Return a collection; it is made if it does not exist."""
         ...
 
 
 @dataclass(frozen=True)
 class Service:
-    """One server: how it serves, what answers, and where its state is."""
+    """One server: its options, its collections and its state."""
 
     options: Options
     collections: Collections
@@ -77,19 +77,20 @@ class Service:
 
     @property
     def database(self) -> Database:
-        """Where everything stands but vectors' shards."""
+        """The database, which has everything except the vectors' shards."""
         return self.state.database
 
     @property
     def incoming(self) -> Path:
-        """Where uploads lie while they are read."""
+        """The folder of uploads that are being read."""
         return self.state.incoming
 
     def name_for(self, principal: Principal, asked: str | None) -> str:
-        """Return the collection that a request is about.
+        """Return the name of the collection that a request is about.
 
         Raises:
-            ProblemError: the key is bound to another. It exists as little as one that was never made.
+            ProblemError: the key is bound to another collection. The answer is the same as for a collection that does
+                not exist.
         """
         if principal.collection is None:
             return asked or DEFAULT
@@ -101,7 +102,7 @@ class Service:
         """Return the collection that a request is about.
 
         Raises:
-            ProblemError: there is none, as far as this key can know.
+            ProblemError: the collection does not exist, as far as this key may know.
         """
         try:
             return self.collections.get(self.name_for(principal, asked))
@@ -110,10 +111,10 @@ class Service:
 
 
 def no_such_collection() -> ProblemError:
-    """Return what every request is told whose collection is not there for it."""
+    """Return the problem of a request whose collection does not exist for it."""
     return ProblemError(404, "no_such_collection", "There is no such collection, or this key is bound to another.")
 
 
 def no_such_document() -> ProblemError:
-    """Return what every request is told whose document is not there for it."""
+    """Return the problem of a request whose document does not exist for it."""
     return ProblemError(404, "no_such_document", "There is no such document in this collection.")

@@ -1,4 +1,4 @@
-"""The collections of a server from its first moment on: until its documents are loaded, whoever asks is told so."""
+"""The collections of a server that is starting: requests before the documents are loaded get 503."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _COME_BACK_S = 5
 
 
 class Starting:
-    """Collections that are being opened, and afterwards are those of ``corpora``.
+    """Collections that are being opened; once they are open, they are those of ``corpora``.
 
     Args:
-        corpora: not yet opened.
+        corpora: the collections, not yet opened.
     """
 
     def __init__(self, corpora: Corpora) -> None:
@@ -29,19 +29,19 @@ class Starting:
         self._is_open = True
 
     def get(self, name: str) -> Collection:
-        """Return a collection; KeyError where there is none.
+        """Return a collection; KeyError if it does not exist.
 
         Raises:
-            ProblemError: 503 until they are open.
+            ProblemError: 503 until the collections are open.
         """
         self._check()
         return self._corpora.get(name)
 
     async def create(self, name: str) -> Collection:
-        """Return a collection, made where there is none.
+        """Return a collection; it is made if it does not exist.
 
         Raises:
-            ProblemError: 503 until they are open.
+            ProblemError: 503 until the collections are open.
         """
         self._check()
         return await self._corpora.create(name)

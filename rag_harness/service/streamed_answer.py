@@ -1,4 +1,4 @@
-"""The answer in a model's JSON, read while the JSON is being written."""
+"""Reads the answer in a model's JSON while the JSON is being written."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import TypeVar
 T = TypeVar("T")
 _Say = Callable[[str], object]
 _Reading = Generator[re.Pattern[str], str, T]
-"""Asks for the next piece of the JSON by its pattern, and is sent it."""
+"""A reader: it yields the pattern of the next piece of JSON, and is sent that piece."""
 
 KEY = "answer"
 _ANY = re.compile(r".", re.DOTALL)
 _INSIDE = re.compile(r'[^"\\]+|.', re.DOTALL)
-"""Of a string: plain characters as far as they go, or the one that ends or escapes."""
+"""In a string: plain characters as far as they go, or the one character that ends it or begins an escape."""
 _OUTSIDE = re.compile(r'[^"{}\[\],]+|.', re.DOTALL)
-"""Of a value that is passed over: up to what a string, an object or a list begins or ends with."""
+"""In a value that is skipped: everything up to the next start or end of a string, an object or a list."""
 _FENCE = re.compile(r"```(?:json)?\s*\{|\{", re.IGNORECASE)
 _LONGEST_FENCE = 64
-"""Characters before the opening brace: with more there, it is no JSON that will be read either."""
+"""The most characters before the opening brace. With more, the text is not taken for JSON."""
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 class WholeCharacters:
-    """Joins halves of a character that come one by one, and replaces a lone one; as reading the whole text does."""
+    """Joins halves of a character that come one by one, and replaces a lone half, as reading the whole text does."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-16-le")("replace")
 
     def feed(self, text: str) -> str:
-        """Return what of the text so far is whole and was not returned before."""
+        """Return the whole characters that were not returned before."""
         return self._decoder.decode(text.encode("utf-16-le", "surrogatepass"))
 
     def end(self) -> str:
-        """Return what is left."""
+        """Return the rest."""
         return self._decoder.decode(b"", final=True)
 
 
 class PlainText:
-    """Reads an answer that was asked for as it is."""
+    """Reads an answer that is plain text."""
 
     def __init__(self) -> None:
         self._characters = WholeCharacters()
@@ -51,9 +51,9 @@ class PlainText:
 
 
 class AnswerInJson:
-    """Reads the string at "answer" of a JSON object, in a fence or not; the first one, where there are several.
+    """Reads the string at "answer" of a JSON object, in a fence or not; if there are several, the first.
 
-    What else the object has is passed over. Of what is no such JSON nothing is read, or the answer as far as it went.
+    Everything else in the object is skipped. If the JSON is not valid, nothing is read, or the answer up to the fault.
     """
 
     def __init__(self) -> None:
@@ -64,11 +64,11 @@ class AnswerInJson:
         self._is_over = False
 
     def feed(self, piece: str) -> str:
-        """Return what ``piece`` adds to the answer, decoded; a half of a character waits for the other."""
+        """Return what ``piece`` adds to the decoded answer. Half a character waits for its other half."""
         self._read(piece)
         said = self._said.feed("".join(self._found))
         self._found.clear()
-        # Behind the end no other half can come.
+        # After the end, no other half can come.
         return said + self._said.end() if self._is_over else said
 
     def _read(self, text: str) -> None:
@@ -116,7 +116,7 @@ def _visible() -> _Reading[str]:
 
 
 def _string(say: _Say) -> _Reading[None]:
-    """Read up to the quote that ends the string; its opening one is read already."""
+    """Read up to the quote that ends the string. Its opening quote is already read."""
     while (piece := (yield _INSIDE)) != '"':
         say((yield from _escaped()) if piece == "\\" else piece)
 
@@ -132,7 +132,7 @@ def _escaped() -> _Reading[str]:
 
 
 def _passed_over(first: str) -> _Reading[str]:
-    """Read a value that begins with ``first``; return what stands behind it."""
+    """Read a value that begins with ``first``; return what follows it."""
     depth, piece = 0, first
     while True:
         if piece == '"':

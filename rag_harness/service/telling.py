@@ -1,4 +1,4 @@
-"""What there is to tell of an answer before it is whole: what was found, and its words as the model writes them."""
+"""The events before an answer is complete: its sources, and its words as the model writes them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Name = Literal["retrieval", "token", "replace", "citation", "verdict", "done", "
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that a client is told; ``data`` is plain JSON."""
+    """One event for a client; ``data`` is plain JSON."""
 
     name: Name
     data: Mapping[str, Any]
 
 
 def retrieval(context: Sequence[Hit]) -> Event:
-    """Return what is told of the sources of an answer, in the order of their numbers."""
+    """Return the event with the sources of an answer, in the order of their numbers."""
     return Event("retrieval", {"sources": [_source(n, hit) for n, hit in enumerate(context, 1)]})
 
 
@@ -37,10 +37,10 @@ def _source(n: int, hit: Hit) -> dict[str, Any]:
 
 
 class Telling:
-    """Watches one pipeline answer, in whichever thread, and makes events of it for the loop that it is made on.
+    """Watches one pipeline answer, from any thread, and makes events for the loop on which it was made.
 
     Args:
-        holds: tell no word of the answer.
+        holds: whether to send no word of the answer.
     """
 
     def __init__(self, holds: bool) -> None:
@@ -54,19 +54,19 @@ class Telling:
 
     @property
     def words(self) -> str:
-        """What was told of the answer and not taken back."""
+        """The words that were sent and not withdrawn."""
         return "".join(self._words)
 
     async def next(self) -> Event | None:
-        """Return the next event; None where no other comes."""
+        """Return the next event; None if no more will come."""
         return await self._events.get()
 
     def close(self) -> None:
-        """Say that no other event comes."""
+        """Note that no more events will come."""
         self._put(None)
 
     def answering(self, context: Sequence[Hit], in_json: bool) -> Listener:
-        """See what the answer is to be made from; the same sources are told once."""
+        """Take the sources of the answer. The same sources are sent only once."""
         if tuple(context) != self.context:
             self.context = tuple(context)
             self._put(retrieval(context))
@@ -74,14 +74,14 @@ class Telling:
         return self
 
     def begins(self) -> None:
-        """Take back what a call said that broke off, or one before this."""
+        """Withdraw the words of a call that broke off, or of an earlier call."""
         self._reader = self._reading()
         if self._words:
             self._words.clear()
             self._put(Event("replace", {"answer": ""}))
 
     def hears(self, text: str) -> None:
-        """Tell what is new of the answer."""
+        """Send the new words of the answer."""
         said = "" if self._holds else self._reader.feed(text)
         if said:
             self._words.append(said)

@@ -1,1 +1,1 @@
-"""Who may do what, and how much of it: keys, scopes, quotas, rates, limits of what is sent."""
+"""Access to a service: keys, scopes, quotas, rates, and limits on what clients send."""

@@ -1,4 +1,4 @@
-"""Who asks, and may they? Found out before a byte of the request's body is read."""
+"""Finds out who asks and whether they may, before a byte of the request's body is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag_harness.service.options import Options
 from rag_harness.service.problems import ProblemError
 from rag_harness.service.state.database import Database
 
-# For the OpenAPI page: the keys themselves are read below.
+# These two are for the OpenAPI page. The keys themselves are read below.
 _bearer = HTTPBearer(auto_error=False, description="a key made by `rag-harness keys create`", scheme_name="key")
 _header = APIKeyHeader(name="X-API-Key", auto_error=False, description="the same key", scheme_name="key in X-API-Key")
 _Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
@@ -30,7 +30,7 @@ _Header = Annotated[str | None, Security(_header)]
 
 @dataclass(frozen=True)
 class Access:
-    """What decides over the requests of one server; lies in ``app.state.access``."""
+    """Decides which requests of one server are allowed; kept in ``app.state.access``."""
 
     db: Database
     options: Options
@@ -39,20 +39,20 @@ class Access:
 
     @classmethod
     def of(cls, db: Database, options: Options) -> Access:
-        """Return that of a server that is about to listen."""
+        """Return the access of a server that is about to listen."""
         return cls(db, options, Rates(options.rate), Places(options.concurrency))
 
     def principal(self, request: Request) -> Principal:
         """Return who asks.
 
         Raises:
-            ProblemError: 401 where that cannot be told.
+            ProblemError: 401 if that is not known.
         """
         presented = _presented(request)
         found = keys.find(self.db, presented) if presented else None
         if found is not None:
             return found
-        # Asked each time: from the moment that the first key is made, one is needed. OpenAI's SDK always sends one.
+        # Checked at each request: once the first key is made, a key is needed. OpenAI's SDK always sends one.
         if is_this_machine(self.options.host) and not keys.any_made(self.db):
             check_page(request.headers)
             return NOBODY_ELSE
@@ -60,19 +60,19 @@ class Access:
 
 
 def access_of(request: Request) -> Access:
-    """Return what decides over requests of the server that this one came to."""
+    """Return the access of the server that got this request."""
     access: Access = request.app.state.access
     return access
 
 
 class Asks:
-    """A dependency: the route is for principals with ``scope``. Its route must be a ``GuardedRoute``."""
+    """A dependency: only principals with ``scope`` may use the route. The route must be a ``GuardedRoute``."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
 
     async def __call__(self, request: Request, _bearer: _Bearer = None, _header: _Header = None) -> Principal:
-        """Return who asks, as :meth:`admit` found."""
+        """Return the principal that :meth:`admit` found."""
         admitted: Principal | None = getattr(request.state, "principal", None)
         return self.admit(request) if admitted is None else admitted
 
@@ -98,10 +98,10 @@ def asks(scope: Scope) -> Asks:
 
 
 class GuardedRoute(APIRoute):
-    """A route that looks who asks before it reads the body: FastAPI alone would take a stranger's upload first."""
+    """A route that checks who asks before it reads the body: FastAPI alone would read a stranger's upload first."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers requests."""
+        """Return the handler of requests."""
         handler, guards = super().get_route_handler(), _guards(self.dependant)
 
         async def guarded(request: Request) -> Response:
@@ -118,7 +118,7 @@ def _guards(dependant: Dependant) -> list[Asks]:
 
 
 def _presented(request: Request) -> str:
-    """Return the key that came with a request, or nothing."""
+    """Return the key that came with a request; empty if there is none."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()

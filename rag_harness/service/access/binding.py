@@ -1,7 +1,7 @@
-"""Without any key a server is for this machine alone: where it listens, and who may ask it there.
+"""Protects a server without keys: it may listen on this machine only, and only this machine's user may ask.
 
-A page in a browser on this machine is not this machine's user: it can reach 127.0.0.1 under a name of its own (DNS
-rebinding), and send forms there from any site. So what names the server, and where a page came from, are looked at.
+A page in a browser on this machine is not this machine's user. The page can reach 127.0.0.1 under its own name (DNS
+rebinding), and can send forms there from any site. So the headers Host and Origin are checked.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rag_harness.errors import SettingsError
 from rag_harness.service.problems import ProblemError
 
 _BACKLOG = 2048
-"""Connections that may wait to be taken; as many as uvicorn has."""
+"""How many connections may wait to be accepted; uvicorn's own default."""
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a host, as in ``--host`` or a URL without its port, reaches this machine alone."""
+    """Return whether a host, as in ``--host`` or a URL without its port, is reachable from this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -33,7 +33,7 @@ def check_host(host: str, keys_made: bool) -> None:
     """Check that a server may listen on ``host``.
 
     Raises:
-        SettingsError: others could reach it, and no key was made.
+        SettingsError: other machines could reach it, and no key was made.
     """
     if keys_made or is_this_machine(host):
         return
@@ -45,10 +45,10 @@ def check_host(host: str, keys_made: bool) -> None:
 
 
 def listening_on(host: str, port: int) -> list[socket.socket]:
-    """Return what listens on each address that ``host`` has, all on one port; 0 is any that is free.
+    """Return a listening socket for each address of ``host``, all on one port. Port 0 takes any free port.
 
     Raises:
-        SettingsError: the port is taken or none, or the address is not this machine's.
+        SettingsError: the port is taken or is no valid port, or the address is not this machine's.
     """
     if not 0 <= port < 1 << 16:
         raise SettingsError(f"--port {port} is none: name one from 1 to 65535, or 0 for any that is free.")
@@ -57,8 +57,8 @@ def listening_on(host: str, port: int) -> list[socket.socket]:
         for family, address in dict.fromkeys(_addresses(host, port)):
             chosen = sockets[0].getsockname()[1] if sockets else port
             made = socket.create_server((address, chosen), family=family, backlog=_BACKLOG)
-            # What is accepted inherits it. asyncio sets it only where a socket was made with its protocol; without it
-            # each answer's body waits 40 ms for the client to confirm its headers.
+            # Accepted connections inherit this option. asyncio sets it only on sockets that were made with a protocol.
+            # Without it, the body of each answer waits 40 ms until the client confirms the headers.
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sockets.append(made)
     except OSError as error:
@@ -69,7 +69,7 @@ def listening_on(host: str, port: int) -> list[socket.socket]:
 
 
 def url_of(host: str, port: int) -> str:
-    """Return the address of the page, for somebody at this machine."""
+    """Return the page's address for a user of this machine."""
     shown = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
 
@@ -88,15 +88,15 @@ def _not_there(host: str, port: int, error: OSError) -> str:
 
 
 def check_page(headers: Mapping[str, str]) -> None:
-    """Check that a request without a key comes from this machine, and from no page of another site.
+    """Check that a request without a key comes from this machine, and not from another site's page.
 
     Raises:
-        ProblemError: 403 where its Host or Origin is another's.
+        ProblemError: 403 if its Host or Origin belongs to another site.
     """
     host = headers.get("host", "")
     if not is_this_machine(_without_port(host)):
         raise _elsewhere("Host")
-    # Browsers name where a page came from with every request that could change something.
+    # Browsers send an Origin with every request that could change something.
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2].lower() != host.lower():
         raise _elsewhere("Origin")

@@ -1,4 +1,4 @@
-"""The body of a request, counted, timed and looked at while it comes; nothing it says of itself is believed."""
+"""Reads the body of a request: counts it, times it and checks it. Its own headers are not trusted."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rag_harness.service.options import MIB, Options
 from rag_harness.service.problems import ProblemError
 
 UPLOADS = frozenset({"/ingest"})
-"""Paths that take files; every other body is JSON."""
+"""Paths that take files. Every other body is JSON."""
 _AROUND_A_FILE = 64 << 10
-"""Bytes of a form that are not the file: its other fields, boundaries."""
+"""How many bytes of a form may be something other than the file: other fields, boundaries."""
 _LARGE = 64 << 10
-"""Bytes of JSON that are looked at in a thread of their own."""
+"""From how many bytes on JSON is checked in a thread of its own."""
 _DRAINED, _DRAIN_S = MIB, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How slow a body may come: ``silence`` seconds without a byte, and ``rate`` bytes a second on the whole."""
+    """How slowly a body may come: ``silence`` seconds without a byte, and at least ``rate`` bytes a second in all."""
 
     silence: float = 10.0
     rate: float = 1024.0
 
 
 class Bodies:
-    """Middleware: no route reads more, or waits longer, than it may; JSON is whole and harmless when it gets there."""
+    """Middleware that limits how much a route reads and how long it waits. A route gets JSON only whole and checked."""
 
     def __init__(self, app: ASGIApp, pace: Pace | None = None) -> None:
         self._app = app
@@ -58,10 +58,10 @@ class _Body:
         self.complete = False
 
     async def receive(self) -> Message:
-        """Return the next part of an upload, or the whole of what is none; after that whatever comes.
+        """Return the next part of an upload, or a whole body of another kind; later calls return what comes.
 
         Raises:
-            ProblemError: 413, 408 or 400: too much, too slow, or no JSON that a parser should see.
+            ProblemError: 413 if the body is too large, 408 if too slow, 400 if it is no JSON that a parser should see.
         """
         if self.complete:
             return await self._receive()
@@ -70,7 +70,7 @@ class _Body:
         return await self._part() if self._is_upload else await self._whole()
 
     async def drain(self) -> None:
-        """Take a little of what nobody wants: a client that is still sending may not listen yet."""
+        """Read a little of an unwanted body: a client that is still sending may not read the answer yet."""
         came = 0
         try:
             async with asyncio.timeout(_DRAIN_S):
@@ -87,7 +87,7 @@ class _Body:
                 return message
             parts.append(message.get("body", b""))
         body = b"".join(parts)
-        if len(body) > _LARGE:  # a megabyte takes tenths of a second, and others ask meanwhile
+        if len(body) > _LARGE:  # a megabyte takes tenths of a second, and other requests wait meanwhile
             await run_sync(check_json, body)
         else:
             check_json(body)
@@ -95,7 +95,7 @@ class _Body:
 
     async def _part(self) -> Message:
         patience = self._patience()
-        if patience <= 0:  # bytes that are there already would not time out
+        if patience <= 0:  # bytes that have already come would not time out
             raise _too_slow()
         try:
             async with asyncio.timeout(patience):
@@ -108,7 +108,7 @@ class _Body:
         return message
 
     def _patience(self) -> float:
-        """Return for how many seconds the next byte is waited for."""
+        """Return for how many seconds to wait for the next byte."""
         now = monotonic()
         if self._began is None:
             self._began = now
@@ -125,7 +125,7 @@ class _Body:
 
 
 class _Leaving:
-    """Sends an answer; where the body was not read to its end, closes the connection after it."""
+    """Sends an answer. If the body was not read to its end, the connection is closed afterwards."""
 
     def __init__(self, body: _Body, send: Send) -> None:
         self._body, self._send = body, send
@@ -138,7 +138,7 @@ class _Leaving:
         if not self._closes or message["type"] != "http.response.body" or message.get("more_body", False):
             await self._send(message)
             return
-        # The answer goes out whole before the rest of the body is dropped, and before the connection is.
+        # The whole answer is sent before the rest of the body is dropped and the connection is closed.
         await self._send({**message, "more_body": True})
         await self._body.drain()
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -154,6 +154,6 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _declared(scope: Scope) -> int:
-    """Return what Content-Length says; 0 where it says nothing that can be read."""
+    """Return the number in Content-Length; 0 if it cannot be read."""
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     return int(said) if said.isdigit() and len(said) < 20 else 0

@@ -1,4 +1,4 @@
-"""What went wrong -> problem+json: no traceback, no path, nobody's words at length."""
+"""From errors to problem+json. No traceback and no path is sent, and texts of others are shortened."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _KNOWN = {
 
 
 EXPECTED = (ProblemError, RequestValidationError, HTTPException, StateError)
-"""What :func:`problem_of` knows; anything else was not foreseen."""
+"""Errors that :func:`problem_of` knows. All others are unforeseen."""
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Have an application answer in problem+json. What nobody foresaw is left to :class:`Unforeseen`."""
+    """Have an application answer errors in problem+json. Unforeseen errors are left to :class:`Unforeseen`."""
     for kind in EXPECTED:
         app.add_exception_handler(kind, _answered)
 
 
 def response_of(problem: ProblemError) -> Response:
-    """Return what a client is told."""
+    """Return the response for a problem."""
     content = json.dumps(problem.body(), ensure_ascii=True)
     return Response(content, problem.status, problem.headers, PROBLEM)
 
 
 def problem_of(error: Exception) -> ProblemError:
-    """Return what a client is told of one of ``EXPECTED``."""
+    """Return the problem that a client is told for one of ``EXPECTED``."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, RequestValidationError):
@@ -58,23 +58,23 @@ async def _answered(_: Request, error: Exception) -> Response:
 def _invalid(error: RequestValidationError) -> ProblemError:
     errors = [_told(each) for each in error.errors()[:_MOST_ERRORS]]
     where = ", ".join(dict.fromkeys(each["field"] for each in errors)) or "it"
-    # FastAPI parses a body only where it is said to be JSON, and hands on its bytes where it is not.
+    # FastAPI parses a body only if Content-Type says JSON. Otherwise it passes on the bytes.
     said_so = " It was not said to be JSON: send Content-Type: application/json." if type(error.body) is bytes else ""
     detail = shortened(f"The request does not fit: see {where}. GET /openapi.json says what is expected.") + said_so
     return ProblemError(422, "invalid_request", detail, extra={"errors": errors})
 
 
 def _told(error: Mapping[str, Any]) -> dict[str, str]:
-    """Return which field and why, without what was sent; a name that was sent is cut short."""
+    """Return the field and the reason, without the value that was sent. A field name that was sent is cut short."""
     return {"field": shortened(".".join(str(part) for part in error["loc"])), "why": shortened(str(error["msg"]))}
 
 
 def _refused(error: HTTPException) -> ProblemError:
-    """Return what the framework refuses. Where it stumbled over a problem of ours, that one is told."""
+    """Return the problem for an error of the framework. If the cause is a problem of ours, return that one."""
     cause = error.__cause__
     if isinstance(cause, ProblemError):
         return cause
     if isinstance(cause, OSError) and cause.errno in NO_ROOM:
-        return no_room()  # uploads are spooled to the folder for temporary files
+        return no_room()  # uploads are spooled to the folder for temporary files, which is full
     code, detail = _KNOWN.get(error.status_code, ("refused", shortened(str(error.detail))))
     return ProblemError(error.status_code, code, detail, dict(error.headers or {}))

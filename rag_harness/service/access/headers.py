@@ -1,4 +1,4 @@
-"""What every answer carries: the id of its trace, and what keeps browsers from making more of it than it is."""
+"""The headers of every answer: the id of its trace, and protections against misuse in browsers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.files.log import log
 from rag_harness.service.access.errors import response_of
 from rag_harness.service.problems import ProblemError
 
-# A page sets a policy of its own, which stays. No CORS header is ever sent: other sites' pages read nothing.
+# A page sets its own policy, which is kept. No CORS header is ever sent, so pages of other sites cannot read answers.
 _ALWAYS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -22,7 +22,7 @@ _ALWAYS = {
 
 
 class Headers:
-    """Middleware, the outermost: gives each request its trace id, and each answer its headers."""
+    """The outermost middleware. It gives each request a trace id, and each answer its headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -46,7 +46,7 @@ class Headers:
 
 
 class Unforeseen:
-    """Middleware: what nobody foresaw is logged, and told as a number that stands in the log."""
+    """Middleware for unforeseen errors: logs them, and tells the client a number that is also in the log."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -68,12 +68,12 @@ class Unforeseen:
             trace_id = scope["state"]["trace_id"]
             problem = told(error, trace_id)
             if begun:
-                raise  # half an answer must not look like a whole one: the connection is broken off
+                raise  # half an answer must not look like a whole one, so the connection is broken off
             await response_of(problem)(scope, receive, send)
 
 
 def told(error: Exception, trace_id: str) -> ProblemError:
-    """Return what a client is told of an error, whatever it is; what nobody foresaw is logged with its traceback."""
+    """Return what a client is told of any error. An unforeseen one is logged with its traceback."""
     if isinstance(error, ProblemError):
         return error
     log.error("Request %s failed", trace_id, exc_info=error, extra={"trace_id": trace_id})

@@ -1,4 +1,4 @@
-"""Everything that stands before an application's routes, put there in its order."""
+"""Puts everything that stands before an application's routes there, in the right order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rag_harness.service.access.headers import Headers, Unforeseen
 def install(app: FastAPI, pace: Pace | None = None) -> None:
     """Have an application answer errors, limit bodies and set headers.
 
-    Before its first request ``app.state.access`` must be an ``Access``, and its routes be ``GuardedRoute``.
+    Before the first request, ``app.state.access`` must be an ``Access``, and every route a ``GuardedRoute``.
     """
     answer_errors(app)
-    # The last that is added is the outermost.
+    # The middleware that is added last is the outermost.
     app.add_middleware(Bodies, pace=pace)
     app.add_middleware(Unforeseen)
     app.add_middleware(Headers)

@@ -1,4 +1,4 @@
-"""Is JSON harmless? Asked of its bytes, before any parser: nesting, charset, half characters, numbers."""
+"""Checks the bytes of JSON before any parser sees them: nesting, charset, half characters, numbers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _STEP[[ord("]"), ord("}")]] = -1
 
 
 def check_json(body: bytes) -> None:
-    """Check bytes that a JSON parser will be given.
+    """Check the bytes of a JSON text before they are parsed.
 
     Raises:
-        ProblemError: 400 where they nest deeper than ``MOST_LEVELS``, are not UTF-8, escape half a character, or have
-            a number that is not finite.
+        ProblemError: 400 if they nest deeper than ``MOST_LEVELS``, are not UTF-8, escape half a character, or have a
+            number that is not finite.
     """
     if not _is_utf8(body):
         raise ProblemError(400, "not_utf8", "The body is not JSON in UTF-8. Send it as UTF-8.")
@@ -48,7 +48,7 @@ def is_flat(text: str) -> bool:
 
 
 def fault_of_value(value: Any, path: str) -> str:
-    """Say what is wrong in a value that was parsed from harmless bytes; empty where nothing is."""
+    """Return what is wrong in a value that was parsed from checked bytes; empty if nothing is."""
     for where, found in _leaves(value, path):
         if isinstance(found, float) and not math.isfinite(found):
             return f"{where} is no finite number"
@@ -62,7 +62,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _number_fault(body: bytes) -> str:
-    """Say which number is not finite: Python's parser takes NaN, Infinity and 1e999. Empty: none, or no JSON."""
+    """Return the number that is not finite: Python's parser takes NaN, Infinity and 1e999. Empty if there is none."""
     odd: list[float] = []
 
     def number(text: str) -> float:
@@ -74,12 +74,12 @@ def _number_fault(body: bytes) -> str:
     try:
         value = json.loads(body, parse_float=number, parse_constant=number)
     except ValueError:
-        return ""  # whoever reads it says so
+        return ""  # it is not JSON; the parser will report it
     return fault_of_value(value, "") if odd else ""
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield each value that holds no others, and each name of one, with where it is: ``inputs.weights[3]``."""
+    """Yield each value that holds no others, and each name in an object, with its path: ``inputs.weights[3]``."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield path, name
@@ -96,17 +96,17 @@ def _is_utf8(body: bytes) -> bool:
         body.decode()
     except UnicodeDecodeError:
         return False
-    # UTF-16 would hide brackets from us and show them to the parser; in UTF-8 no byte of a JSON text is 0.
+    # UTF-16 would hide brackets from this check but not from the parser. In UTF-8, no byte of a JSON text is 0.
     return b"\0" not in body
 
 
 def _without_escapes(body: bytes) -> bytes:
-    """Return it with each escaped backslash and quote hidden: then each quote that is left begins or ends a string."""
+    """Return the text without escaped backslashes and quotes. Each quote that is left begins or ends a string."""
     return body.replace(b"\\\\", b"__").replace(b'\\"', b"__")
 
 
 def levels_exceed(plain: bytes, most: int) -> bool:
-    """Return whether brackets outside strings nest deeper than ``most``; linear, 1 MB takes milliseconds."""
+    """Return whether brackets outside strings nest deeper than ``most``. Linear: 1 MB takes milliseconds."""
     if plain.count(b"[") + plain.count(b"{") <= most:
         return False
     found = np.frombuffer(plain, dtype=np.uint8)

@@ -1,7 +1,7 @@
-"""Keys of a service: 256 random bits each, shown once, kept as their SHA-256.
+"""The keys of a service: 256 random bits each, shown once, stored as SHA-256.
 
-A fast hash is enough: nobody can try 2**256 keys, and a slow one (argon2) would let anybody who sends wrong keys keep
-the server busy.
+A fast hash is enough, since nobody can try 2**256 keys. A slow hash (argon2) would be a risk: a client that sends wrong
+keys could keep the server busy.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rag_harness.service.access.principal import SCOPES, Principal, Scope
 from rag_harness.service.state.database import Database
 
 PREFIX = "rh_"
-"""So that scanners of source code know a key that somebody committed."""
+"""Lets scanners of source code recognise a key that was committed."""
 _BYTES = 32
 _OF_PRINCIPAL = "id, digest, label, scopes, collection, rate, quota, revoked"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """What is known of a key: everything but the key.
+    """A key without its secret: what lists show.
 
-    ``name`` is the first 4 characters of its digest, in hexadecimal; ``used`` counts questions; ``revoked`` is when,
-    or None.
+    ``name`` is the first 4 characters of its digest, in hexadecimal; ``used`` counts questions; ``revoked`` is the time
+    of it, or None.
     """
 
     key_id: int
@@ -52,15 +52,15 @@ def make(
     rate: str = "",
     quota: int | None = None,
 ) -> str:
-    """Make a key and return it, for the only time. It is good once this returns.
+    """Make a key and return it; it is never shown again. The key is valid once this returns.
 
     Args:
-        db: where its digest is kept.
-        scopes: what it may do.
-        label: what to call it in lists and traces.
-        collection: the only one that exists for it; None is any.
-        rate: its own, e.g. ``60/minute``; empty is the server's.
-        quota: questions it may ask for good; None is no quota.
+        db: the database of its digest.
+        scopes: what the key may do.
+        label: its name in lists and traces.
+        collection: the only collection that the key can see; None is any.
+        rate: its own rate, e.g. ``60/minute``; empty is the server's.
+        quota: how many questions it may ask in all; None is no quota.
     """
     key = PREFIX + token_urlsafe(_BYTES)
     kept = " ".join(scope for scope in SCOPES if scope in set(scopes))
@@ -71,7 +71,7 @@ def make(
 
 
 def find(db: Database, presented: str) -> Principal | None:
-    """Return whose key it is; None where nobody's, or where it was revoked. Asks the file each time: 20 µs or so."""
+    """Return the holder of a key; None if it is unknown or revoked. Each call reads the file, in about 20 µs."""
     digest = _digest(presented)
     row = db.read(lambda rows: rows.execute(f"SELECT {_OF_PRINCIPAL} FROM keys WHERE digest = ?", (digest,)).fetchone())
     if row is None or not hmac.compare_digest(row["digest"], digest) or row["revoked"] is not None:
@@ -80,20 +80,20 @@ def find(db: Database, presented: str) -> Principal | None:
 
 
 def any_made(db: Database) -> bool:
-    """Return whether a key was ever made; a revoked one counts, for revoking the last must open nothing."""
+    """Return whether a key was ever made. Revoked keys count: revoking the last one must not open the server."""
     return bool(db.read(lambda rows: rows.execute("SELECT EXISTS (SELECT 1 FROM keys)").fetchone()[0]))
 
 
 def revoke(db: Database, key_id: int) -> bool:
-    """Make a key good for nothing from now on; return whether it was good for something."""
+    """Revoke a key; return whether it was valid before."""
     if not 0 < key_id < 1 << 63:
-        return False  # more than SQLite counts
+        return False  # SQLite's integers end here
     command = "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
     return db.write_now(lambda rows: rows.execute(command, (_now(), key_id)).rowcount) == 1
 
 
 def listed(db: Database) -> list[KeyInfo]:
-    """Return what is known of each key, oldest first."""
+    """Return every key's details, oldest first."""
     return [_info(row) for row in db.read(lambda rows: rows.execute("SELECT * FROM keys ORDER BY id").fetchall())]
 
 
@@ -117,7 +117,7 @@ def _scopes(row: sqlite3.Row) -> tuple[Scope, ...]:
 
 
 def _digest(key: str) -> bytes:
-    # Headers come as any characters at all; a lone surrogate must not raise.
+    # A header may have any characters. A lone surrogate must not raise.
     return sha256(key.encode(errors="surrogatepass")).digest()
 
 

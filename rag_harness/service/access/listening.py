@@ -1,6 +1,6 @@
-"""How uvicorn listens: who says nothing, or does not listen, is not waited for; connections have an end.
+"""How uvicorn listens: limits for slow clients, for clients that do not read, and for the number of connections.
 
-uvicorn has no limit of time for a request's headers, nor for a client that does not read its answer.
+uvicorn has no time limit for a request's headers, and none for a client that does not read its answer.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class Connection(H11Protocol):
     """One connection."""
 
     headers_s: ClassVar[float] = 10.0
-    """Until a request's headers are there, from the connection or from their first byte on."""
+    """Seconds until a request's headers must be complete, from the connection or from their first byte on."""
     reading_s: ClassVar[float] = 30.0
-    """That a client may leave unread what was sent to it."""
+    """Seconds for which a client may leave sent data unread."""
     most: ClassVar[int] = 512
-    """Connections at once."""
+    """How many connections may be open at once."""
 
     _due: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, or tell it that there are too many."""
+        """Take a connection, or answer that there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self.most:
             self._break_off(ProblemError(503, "too_busy", "There are too many connections. Come back later."))
@@ -39,7 +39,7 @@ class Connection(H11Protocol):
         self._due = self.loop.call_later(self.headers_s, self._without_headers)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a request whose headers have begun must have them all in time."""
+        """Take bytes. Once a request's headers have begun, all of them must come in time."""
         if self.transport.is_closing():
             return
         super().data_received(data)
@@ -55,17 +55,17 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Wait for the client to read, but not for ever."""
+        """Wait until the client reads, up to a limit."""
         super().pause_writing()
         self._stuck = self.loop.call_later(self.reading_s, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on: the client reads."""
+        """Continue: the client reads again."""
         self._read_on()
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, not ours
-        """Answer what is no HTTP."""
+        """Answer a request that is not HTTP."""
         self._break_off(ProblemError(400, "no_http", "This is no request of HTTP/1.1, or its headers are too long."))
 
     def _stop_waiting(self) -> None:
@@ -83,7 +83,7 @@ class Connection(H11Protocol):
         self._break_off(ProblemError(408, "too_slow", "The request's headers came too slowly."))
 
     def _break_off(self, problem: ProblemError) -> None:
-        """Send an answer from below the application, and close."""
+        """Send an answer below the application, and close the connection."""
         if self.transport.is_closing():
             return
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
@@ -92,9 +92,9 @@ class Connection(H11Protocol):
 
 
 def settings(most_connections: int = Connection.most) -> dict[str, Any]:
-    """Return what ``uvicorn.Config`` is given besides application, host and port.
+    """Return the arguments for ``uvicorn.Config`` besides application, host and port.
 
-    Headers that proxies set are not believed, and nothing says which server this is.
+    Headers of proxies are not trusted, and no header names the server software.
     """
     return {
         "http": type("Connection", (Connection,), {"most": most_connections}),

@@ -1,4 +1,4 @@
-"""How many questions are answered at once: so many have a place, as many wait for one, others are sent away."""
+"""Limits how many questions are answered at once. As many again may wait; further ones are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Places:
     """The places of one server.
 
     Args:
-        most: that there are, and how many requests may wait for one.
+        most: the number of places, and how many requests may wait for one.
     """
 
     def __init__(self, most: int) -> None:
@@ -34,13 +34,13 @@ class Places:
 
     @asynccontextmanager
     async def one(self, request: Request) -> AsyncIterator[None]:
-        """Hold a place. Whoever waits for one and leaves gives up the wait.
+        """Hold a place. A client that leaves while it waits gives up its turn.
 
         Args:
-            request: whose body was read to its end.
+            request: the one that is answered; its body was read to its end.
 
         Raises:
-            ProblemError: 503 where too many wait already.
+            ProblemError: 503 if too many wait already.
         """
         if self.taken < self.most:
             self.taken += 1
@@ -68,14 +68,14 @@ class Places:
             gone.cancel()
 
     def _give_up(self, turn: asyncio.Future[None]) -> None:
-        # Its turn may have come in the moment that it was given up.
+        # The turn may have come at the moment when it was given up.
         if turn.done():
             self._leave()
         else:
             self._waiting.remove(turn)
 
     def _leave(self) -> None:
-        """Hand a place to whoever waits longest; where nobody does, it is free."""
+        """Give the place to the request that waits longest. If none waits, the place is free."""
         if self._waiting:
             self._waiting.popleft().set_result(None)
         else:
@@ -83,7 +83,7 @@ class Places:
 
 
 async def a_place(request: Request) -> AsyncIterator[None]:
-    """Hold a place until the answer is sent, its stream to the end: a dependency of routes that answer questions."""
+    """Hold a place until the answer, or its whole stream, is sent. A dependency of routes that answer questions."""
     async with request.app.state.access.places.one(request):
         yield
 

@@ -1,4 +1,4 @@
-"""Questions that a key may ask for good: each is granted by one committed statement before it is asked."""
+"""The quota of a key, in questions. Each question is granted by one committed statement before it is answered."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _TAKE = "UPDATE keys SET used = used + 1 WHERE id = ? AND (quota IS NULL OR used
 
 
 async def grant(db: Database, principal: Principal) -> None:
-    """Grant one question. What is granted is committed and stays so, even where the answer then fails.
+    """Grant one question. The grant is committed, and stays even if the answer fails.
 
     Raises:
-        ProblemError: 429 where the quota is used up.
+        ProblemError: 429 if the quota is used up.
     """
     if principal.key_id is None:
         return
@@ -29,5 +29,5 @@ def _taken(rows: sqlite3.Connection, key_id: int | None) -> bool:
 
 def _used_up(principal: Principal) -> ProblemError:
     detail = f"This key was good for {principal.quota} questions, and they were asked. Ask its maker for another."
-    # Waiting does not help: no Retry-After, and clients of OpenAI's SDK are told not to try again.
+    # Waiting does not help. So there is no Retry-After, and clients with OpenAI's SDK are told not to try again.
     return ProblemError(429, "quota_used_up", detail, {"x-should-retry": "false"})

@@ -1,4 +1,4 @@
-"""How many requests of a key a server takes in a while: a moving window, kept in memory."""
+"""Limits how many requests of a key a server takes in a period: a moving window, kept in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is left of a rate: ``left`` requests, and ``seconds`` until the oldest of the window no longer counts."""
+    """What is left of a rate: ``left`` requests, and ``seconds`` until the oldest in the window stops counting."""
 
     most: int
     window: int
@@ -30,7 +30,7 @@ class Standing:
     seconds: int
 
     def headers(self) -> dict[str, str]:
-        """Return what draft-ietf-httpapi-ratelimit-headers-10 wants said of it."""
+        """Return the headers that draft-ietf-httpapi-ratelimit-headers-10 defines."""
         return {
             "RateLimit-Policy": f'"key";q={self.most};w={self.window}',
             "RateLimit": f'"key";r={self.left};t={self.seconds}',
@@ -40,11 +40,11 @@ class Standing:
 class Rates:
     """The rates of one server.
 
-    Counted by the clock of the process, which nobody sets: the machine's own, set back an hour, would lock a key out
-    for that hour. The storage of ``limits`` counts by the machine's, so that package reads rates here and no more.
+    Rates use the monotonic clock. If the machine's clock were used and set back an hour, a key would be locked out for
+    that hour. The storage of the package ``limits`` uses the machine's clock, so here the package only parses rates.
 
     Args:
-        default: of keys that have none of their own, e.g. ``600/minute``; empty is none.
+        default: the rate of keys without their own, e.g. ``600/minute``; empty is no limit.
         now: the clock, in seconds.
     """
 
@@ -54,10 +54,10 @@ class Rates:
         self._lock = Lock()
 
     def count(self, principal: Principal) -> Standing | None:
-        """Count a request and return what is left; None where there is no rate, as for a server without keys.
+        """Count a request and return what is left; None if there is no rate, as on a server without keys.
 
         Raises:
-            ProblemError: 429 where it is one too many; it does not count.
+            ProblemError: 429 if the rate is exceeded; the request does not count then.
         """
         rate = principal.rate or self._default
         if principal.key_id is None or not rate:
@@ -82,10 +82,10 @@ def _standing(item: RateLimitItem, taken: Sequence[float], now: float) -> Standi
 
 @lru_cache(maxsize=256)
 def parsed(rate: str) -> RateLimitItem:
-    """Return a rate that can be counted.
+    """Return a parsed rate.
 
     Raises:
-        SettingsError: it cannot be read.
+        SettingsError: the rate cannot be read.
     """
     from limits import parse_many
 

@@ -1,1 +1,1 @@
-"""The documents of a service, a collection a tenant: ingested and deleted whole or not at all, searched meanwhile."""
+"""The documents of a service: each collection belongs to a tenant, and changes as a whole while it is searched."""

@@ -1,9 +1,10 @@
-"""One collection: its documents, what answers questions about them, and every way in and out.
+"""One collection: its documents, the answers about them, and all changes to them.
 
-The order of the steps is what makes a change whole. A document is written as ``pending``, with its vectors; its points
-go into the index, where nothing knows them; then one transaction makes it ``ready`` and the one that it replaces
-``deleting``, and one assignment shows that to questions; then the old points go, and the old rows. Killed anywhere in
-between, a start finds rows that say what is right, and makes the index hold that.
+A change is atomic because of the order of its steps. First a document is written as ``pending``, with its vectors. Then
+its points go into the index, where no question knows them. Then one transaction makes it ``ready`` and makes the
+document that it replaces ``deleting``, and one assignment shows this to questions. At last the old points and rows are
+removed. If the process is killed between two steps, the rows are still right, and the next start makes the index agree
+with them.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ from rag_harness.types import Document
 from rag_harness.work.garbage import give_back
 
 _LARGE = 1 << 20
-"""Bytes of a file, behind which memory is given back: a tenth of a second that ten small ones are not worth."""
+"""From how many bytes of a file on memory is given back. That takes a tenth of a second, too much for small files."""
 _TOGETHER = 8
-"""Chunks whose token vectors are computed between two documents."""
+"""How many chunks get their token vectors between two documents."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A document that was read, its row, what reading left out, and its digest where it came from a folder."""
+    """A document that was read: its row, the counts of what reading left out, and its digest if a folder had it."""
 
     row: int
     document: Document
@@ -58,10 +59,9 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Intake:
-    """What a document passes: where its file waits, the thread that takes it in, what cuts and embeds it.
+    """What takes a document in: the folder where its file waits, the thread, and the preparer that cuts and embeds.
 
-    ``told`` learns of each how many seconds it took, and whether it came in. ``charset`` is that of files which name
-    none.
+    ``told`` is called with each document's seconds and success. ``charset`` is used for files that name none.
     """
 
     incoming: Incoming
@@ -75,11 +75,11 @@ class Collection:
     """The documents of one tenant. Made by ``Corpora``.
 
     Args:
-        name: as keys name it.
-        number: of its row.
-        database: where it is kept.
-        wanted: what is served.
-        lasting: models, stores and index.
+        name: its name, as keys have it.
+        number: the number of its row.
+        database: the service's.
+        wanted: the experiment that is served.
+        lasting: models, stores and index of the collection.
         tokens: token vectors of its documents.
         intake: takes documents in.
     """
@@ -102,42 +102,42 @@ class Collection:
         self.serving, _ = serving_of(wanted, lasting, self._contents, 0)
 
     def documents(self) -> list[DocumentInfo]:
-        """Return what is known of every document: those that are found, are on their way, or failed in the last day."""
+        """Return the details of all documents: ready, pending, or failed in the last day."""
         return self._database.read(lambda c: rows.shown(c, self.number))
 
     def document(self, doc_id: str) -> DocumentInfo:
-        """Return what is known of one document; KeyError where there is none."""
+        """Return the details of one document; KeyError if it does not exist."""
         found = self._database.read(lambda c: rows.one(c, self.number, doc_id))
         if found is None:
             raise KeyError(doc_id)
         return found
 
     async def ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> DocumentInfo:
-        """Take a document in, in place of the one of that name if there is one; return when it is found.
+        """Take a document in, and return when it can be found. It replaces the document of that name, if there is one.
 
         Args:
-            name: what citations call it.
-            file: its bytes, or a file that is taken over: it is gone when this returns.
-            metadata: goes over what the loader found.
+            name: its name in citations.
+            file: its bytes, or a file, which is moved away.
+            metadata: overrides what the loader found.
 
         Raises:
             ProblemError: the name, the file or its kind cannot be taken, or too much is waiting.
         """
-        # Whoever asked may leave: the document comes in none the less.
+        # The client may leave. The document is taken in all the same.
         _, done = await asyncio.shield(self._started(name, file, metadata or {}))
         return await asyncio.shield(asyncio.wrap_future(done))
 
     async def start_ingest(self, name: str, file: Path | bytes, metadata: Mapping[str, Any] | None = None) -> str:
-        """Do the same without waiting; return the id that ``document`` knows it by. What fails then is listed so."""
+        """Begin to take a document in, and return its id for ``document``. A later failure is shown in its details."""
         doc_id, done = await asyncio.shield(self._started(name, file, metadata or {}))
         done.add_done_callback(lambda each: each.cancelled() or each.exception())
         return doc_id
 
     async def delete(self, doc_id: str) -> None:
-        """Remove a document; no question that comes later finds it. KeyError where there is none.
+        """Remove a document: no later question finds it. KeyError if it does not exist.
 
         Raises:
-            ProblemError: it is on its way in.
+            ProblemError: the document is still being taken in.
         """
         await asyncio.shield(asyncio.to_thread(self._delete, doc_id))
 
@@ -178,7 +178,7 @@ class Collection:
             problem = self._problem_of(error)
             log.info("Document %d did not come in: %s", row, problem.code)
             _quietly(lambda: self._database.write_now(lambda c: rows.fail(c, row, problem.detail)))
-            # A traceback would keep the document in memory, for as long as anybody keeps the error.
+            # A traceback would keep the document in memory as long as the error is kept.
             raise problem.with_traceback(None) from None
         finally:
             file.unlink(missing_ok=True)
@@ -194,19 +194,19 @@ class Collection:
     def _problem_of(self, error: BaseException) -> ProblemError:
         try:
             self._intake.thread.check()
-        except ProblemError as stopped:  # whatever is said of a process that was ended
+        except ProblemError as stopped:  # the step failed only because its process was ended
             return stopped
         return problem_of(error)
 
     def take_in(self, arrivals: Sequence[Arrival]) -> list[DocumentInfo]:
-        """Make documents ready that were read, all at once; in the thread that ingests, or before there is any."""
+        """Make read documents ready, all at once. Runs in the ingest thread, or before that thread starts."""
         folder = self._intake.incoming.folder
-        # Four bytes a character at most: read once, and written to SQLite's log and to its file.
+        # At most four bytes a character, three times: read once, written to SQLite's log, written to its file.
         text = 12 * sum(len(each.document.text) for each in arrivals)
         check_room(folder, SPARE + text)
         prepared = self._intake.preparer.prepared([each.document for each in arrivals])
         _refuse_empty(arrivals, prepared, self._intake.preparer.skips)
-        # Twice to SQLite, and twice to the index.
+        # The vectors are written twice by SQLite and twice by the index.
         check_room(folder, SPARE + text + 5 * sum(each.vectors.nbytes for each in prepared))
         held = self._database.write_now(lambda c: _filled(c, arrivals, prepared))
         points = [point for each in held for point in each.points]
@@ -220,7 +220,7 @@ class Collection:
             raise
 
     def complete(self) -> None:
-        """Make ready for many questions: the index, and token vectors, a few at a time between documents."""
+        """Prepare for many questions: tidy the index, and compute missing token vectors between documents."""
         self._lasting.points.tidy()
         texts = [chunk.text for held in self._contents.held for chunk in held.chunks]
         missing = self._intake.preparer.without_tokens(texts)
@@ -234,12 +234,12 @@ class Collection:
             if texts[_TOGETHER:]:
                 self._complete(texts[_TOGETHER:])
 
-        # With too much waiting, or at the end, what is left is for the next start.
+        # If too much waits, or the server ends, the rest is left to the next start.
         with suppress(ProblemError):
             self._intake.thread.submit(self.number, some)
 
     def leave(self, names: Iterable[str]) -> None:
-        """Remove documents by name, those that are there, all at once."""
+        """Remove the documents with these names, all at once. Unknown names are ignored."""
         with self._changing:
             gone = [self._contents.by_name[name] for name in names if name in self._contents.by_name]
             if gone:
@@ -257,7 +257,7 @@ class Collection:
             rows.make_ready(connection, self.number, [each.row for each in held])
             rows.set_dropped(connection, dropped)
             rows.note_files(connection, self.number, files)
-            # Read here, before anybody can replace or delete them, and where a failure undoes the rest.
+            # Read in this transaction: nothing can replace or delete the rows before, and an error undoes everything.
             return rows.of_rows(connection, [each.row for each in held])
 
         done = self._database.write_now(ready)
@@ -286,7 +286,7 @@ class Collection:
         self._clear(gone)
 
     def _clear(self, old: Sequence[Held]) -> None:
-        """Remove what no question finds any more; what fails here is done by the next start."""
+        """Remove what no question finds any more. If a step fails, the next start does it."""
         if not old:
             return
         _quietly(lambda: self._lasting.points.remove([point for each in old for point in each.points]))
@@ -296,7 +296,7 @@ class Collection:
         _quietly(lambda: self._database.write_now(lambda c: rows.remove(c, [each.row for each in old])))
 
     def close(self) -> None:
-        """Let go of the index and of the files."""
+        """Close the index and the files."""
         with self._changing:
             self._lasting.points.close()
             self._tokens.close()
@@ -318,7 +318,7 @@ def _refuse_empty(arrivals: Sequence[Arrival], prepared: Sequence[Prepared], ski
             why = f"{each.refused}. Or start without it: --rag-unreadable=skip"
             raise UnreadableError(f"{arrival.document.doc_id} of the folder: {why}")
         if not each.chunks:
-            # A run over the folder reads it, too: one empty page must not keep a server from starting.
+            # A test run over the folder reads this page, too. One empty page must not keep a server from starting.
             log.warning("No question finds %s of the folder: %s", arrival.document.doc_id, why)
 
 
@@ -329,7 +329,7 @@ def _dropped(arrival: Arrival, alike: int) -> dict[str, int]:
 def _quietly(work: Any) -> None:
     try:
         work()
-    except Exception as error:  # whatever it is: what was changed before stays changed
+    except Exception as error:  # any error: the change itself is done and stays
         is_known = isinstance(error, (RagHarnessError, OSError, sqlite3.Error))
         left = "Something that no question finds is left until the next start: %s"
         log.warning(left, error, exc_info=None if is_known else error)

@@ -1,4 +1,4 @@
-"""What is in a collection at one moment. Never changed: each change makes another."""
+"""The contents of a collection at one moment. They never change: each change makes new contents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Held:
 
     Attributes:
         row: its number in the database.
-        document: under its name.
-        chunks: that it was cut into.
-        indexed: what the index holds of it: its chunks, or windows of them.
-        points: the number of each of those in the index.
+        document: the document, under its name.
+        chunks: the chunks that it was cut into.
+        indexed: what the index holds: its chunks, or windows of them.
+        points: the number of each in the index.
     """
 
     row: int
@@ -30,12 +30,12 @@ class Held:
 
     @property
     def name(self) -> str:
-        """What chunks and citations call it."""
+        """The name in its chunks and in citations."""
         return self.document.doc_id
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Where it stands among others: as a folder of such files is read, whatever order they came in."""
+        """The document's place in the order of a folder with the same files, whatever order they came in."""
         return tuple(self.name.split("/"))
 
 
@@ -43,13 +43,13 @@ class Held:
 class Contents:
     """The documents of a collection, in the order of their names; the data of its experiment.
 
-    Two collections of the same documents are the same, whatever happened before: so answers are.
+    Contents with the same documents are equal, whatever happened before. So their answers are equal, too.
     """
 
     held: tuple[Held, ...] = ()
 
     def changed(self, add: Iterable[Held] = (), remove: Iterable[int] = ()) -> Contents:
-        """Return what is in it after a change; who comes under a name replaces who has it. ``remove`` are rows."""
+        """Return the contents after a change. New documents replace those of their names; ``remove`` are rows."""
         added, gone = {each.name: each for each in add}, set(remove)
         stay = [each for each in self.held if each.row not in gone and each.name not in added]
         return Contents(tuple(sorted([*stay, *added.values()], key=lambda each: each.place)))
@@ -66,14 +66,14 @@ class Contents:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of all documents, the same that a run over a folder of them has."""
+        """The digest of all documents. A run over a folder with these documents has the same digest."""
         return digest_of(self.documents)
 
     def document(self, doc_id: str) -> Document:
-        """Return a document by the ``doc_id`` of its chunks; KeyError where there is none."""
+        """Return a document by the ``doc_id`` of its chunks; KeyError if it does not exist."""
         return self.by_name[doc_id].document
 
     @property
     def folder(self) -> str:
-        """Where a run would read them; they are here."""
+        """The folder from which a run would read them; here they come from the collection."""
         return ""

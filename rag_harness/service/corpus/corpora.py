@@ -38,9 +38,9 @@ class Corpora:
     Args:
         settings: of the harness: models, profile, mode.
         options: of the server.
-        experiment_name: what is served.
-        state: where everything is kept.
-        told: learns of each document that is sent how many seconds it took, and whether it came in.
+        experiment_name: the experiment that is served.
+        state: the state folder.
+        told: called with the seconds and the success of each uploaded document.
     """
 
     def __init__(
@@ -58,22 +58,22 @@ class Corpora:
         self._creating = asyncio.Lock()
 
     async def open(self) -> None:
-        """Open every collection: the index holds what the database says, and the default one its folder's documents.
+        """Open every collection. Afterwards each index agrees with the database, and the default one has its folder.
 
         Raises:
             RagHarnessError: says what is wrong, and what to do.
         """
         with uncollected():
             await asyncio.to_thread(self._open)
-        # What is held now stays: the collector need not look through it again and again.
+        # Objects that exist now stay. The garbage collector need not look through them again.
         gc.freeze()
 
     def get(self, name: str) -> Collection:
-        """Return the collection ``name``; KeyError where there is none."""
+        """Return the collection ``name``; KeyError if it does not exist."""
         return self._collections[name]
 
     async def create(self, name: str) -> Collection:
-        """Return the collection ``name``; made where it is not there."""
+        """Return the collection ``name``; it is made if it does not exist."""
         async with self._creating:
             if name not in self._collections:
                 number = await self._state.database.write(lambda c: rows.collection(c, name))
@@ -81,9 +81,9 @@ class Corpora:
             return self._collections[name]
 
     async def close(self) -> bool:
-        """Let go of every index and every model's connections; the document that is being taken in gets 2 s.
+        """Close every index and the connections of every model. A document that is being taken in gets 2 s.
 
-        False where it did not end in that time: everything is left open, for the end of the process.
+        Return False if it was not done in that time. Then everything is left open until the process ends.
         """
         if not await asyncio.to_thread(self._thread.close):
             return False
@@ -127,7 +127,7 @@ class Corpora:
         return Collection(name, number, database, self._wanted, lasting, tokens, intake)
 
     def _server_name(self, number: int) -> str:
-        """Name the collection of a Qdrant server, which others may use, too."""
+        """Return the collection's name on a Qdrant server, which others may use, too."""
         return f"rag_service_{self._state.database.read(rows.state_id)}_{number}"
 
     def _close(self) -> None:

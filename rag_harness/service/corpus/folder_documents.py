@@ -1,4 +1,4 @@
-"""The folder that the default collection begins with: taken in once, and afterwards what has changed in it."""
+"""The folder of the default collection: taken in at the first start; later starts take in what has changed."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from rag_harness.settings import Settings
 from rag_harness.types import Document
 
 _BATCH = 256
-"""Documents made ready at once: what a start that is killed has to embed again at most."""
+"""How many documents are made ready at once. A start that is killed has to embed at most these again."""
 
 
 class FolderDocuments:
-    """What a folder holds, against what was taken from it.
+    """Compares a folder with what was taken from it.
 
-    What somebody deleted or replaced over HTTP stays so until the file changes.
+    A document that was deleted or replaced over HTTP stays so until its file changes.
 
     Args:
         settings: of the harness.
-        folder: of documents; None is the experiment's own data, which may lack one.
-        experiment: what is served.
+        folder: the folder of documents; None is the experiment's own data, which may have no folder.
+        experiment: the experiment that is served.
     """
 
     def __init__(self, settings: Settings, folder: Path | None, experiment: str) -> None:
         self._settings, self._folder, self._experiment = settings, folder, experiment
 
     def bring(self, collection: Collection, database: Database) -> None:
-        """Take in what is new or changed, and remove what is gone; uploads stay.
+        """Take in new and changed files, and remove documents whose files are gone. Uploads stay.
 
         Raises:
-            DataError: the folder is missing or a file of it cannot be read.
+            DataError: the folder is missing, or a file in it cannot be read.
             RecordingMissError, ModelCallError: a document cannot be embedded.
         """
         data = self._data()

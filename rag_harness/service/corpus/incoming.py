@@ -1,4 +1,4 @@
-"""Files that wait to be read, below the state folder, under random names: what an upload is called never gets here."""
+"""Uploaded files that wait to be read, in the state folder under random names. Their own names are not used here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from uuid import uuid4
 
 SPARE = 16 << 20
-"""Bytes of the disk that no document is given: the server goes on with them, ends, and starts again."""
+"""Bytes of the disk that documents may not use: the server needs them to go on, to end and to start again."""
 
 
 class Incoming:
-    """A folder of files that wait.
+    """A folder of waiting files.
 
     Args:
         folder: of the state.
@@ -21,10 +21,10 @@ class Incoming:
         self.folder = folder
 
     def take(self, file: Path | bytes, suffix: str) -> tuple[Path, int]:
-        """Take a file over, or write bytes; return where it is, and its length.
+        """Take over a file, or write bytes; return the file's place and length.
 
         Raises:
-            OSError: it cannot be written; nothing is left of it.
+            OSError: the file cannot be written; nothing of it is left.
         """
         place = self.folder / f"{uuid4().hex}{suffix}"
         try:

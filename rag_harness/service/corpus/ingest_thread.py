@@ -1,4 +1,4 @@
-"""The one thread that takes documents in: one at a time a server, and no more waiting than can be kept track of."""
+"""The one thread of a server that takes documents in, one at a time; a limited number may wait."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from rag_harness.service.problems import ProblemError
 
 T = TypeVar("T")
 MOST_WAITING = 32
-"""Documents, of all collections; beyond it each collection may still have one."""
+"""How many documents may wait, of all collections. Above it, each collection may still have one."""
 MOST_OF_ONE = 16
-"""Of one collection: it leaves room for others."""
+"""How many documents of one collection may wait, so that others have room."""
 _NICE = 5
-"""Questions go first where there is not enough of the processor for both; Linux knows it by thread."""
+"""Lowers the thread's priority, so that questions go first on a busy processor. Only Linux can do so by thread."""
 _Job = tuple[Callable[[], Any], "Future[Any]"]
 
 
 class IngestThread:
-    """Works off what waits, a document of each collection in turn; started with the first work.
+    """Does the waiting work, one document of each collection in turn. It starts with the first work.
 
-    Who comes waits for one document of each other collection at most, however many of these wait.
+    New work waits for at most one document of each other collection, however many of those wait.
     """
 
     def __init__(self, most: int = MOST_WAITING, of_one: int = MOST_OF_ONE) -> None:
@@ -61,7 +61,7 @@ class IngestThread:
         return future
 
     def check(self) -> None:
-        """Say between two steps of a document whether it may go on.
+        """Check between two steps of a document that it may go on.
 
         Raises:
             ProblemError: the server is being stopped.
@@ -70,9 +70,10 @@ class IngestThread:
             raise _stopped()
 
     def close(self, seconds: float = 1.0) -> bool:
-        """End what waits, and what is being worked on; return whether it did end in twice ``seconds``.
+        """End the waiting work and the current work; return whether all ended within twice ``seconds``.
 
-        So long it may go on. Then it ends behind the step that it is at, and the process that reads or cuts is killed.
+        The current document has ``seconds`` to finish. Then the process that reads or cuts it is killed, and the work
+        ends after its current step.
         """
         with self._changed:
             self._ends = True
@@ -111,7 +112,7 @@ class IngestThread:
                 self._changed.wait()
             self._at_work, jobs = self._waiting.popitem(last=False)
             job = jobs.popleft()
-            if jobs:  # behind all others
+            if jobs:  # after all others
                 self._waiting[self._at_work] = jobs
             return job
 

@@ -1,4 +1,4 @@
-"""The weights of words over chunks that come and go: a chunk is counted when it comes, and again when it goes."""
+"""The weights of words in a collection that changes: a chunk is counted when it comes, and again when it goes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rag_harness.words.terms import terms
 
 
 class LiveTerms:
-    """How many chunks of a collection have each word. One thread at a time asks."""
+    """Counts how many chunks of a collection have each word. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self._chunks: dict[int, Chunk] = {}
         self._having: Counter[str] = Counter()
 
     def over(self, chunks: Sequence[Chunk]) -> Rarity:
-        """Return the weights over these chunks; what the last state had, too, is not counted again."""
+        """Return the weights over these chunks. Chunks of the last state are not counted again."""
         now = {id(chunk): chunk for chunk in chunks}
-        # A copy: questions under way read the last one.
+        # A copy, since questions under way read the last counts.
         having = self._having.copy()
         having.update(_words(now[each] for each in now.keys() - self._chunks.keys()))
         gone = _words(self._chunks[each] for each in self._chunks.keys() - now.keys())

@@ -1,4 +1,4 @@
-"""A state of a collection -> what answers questions about it; whatever is made of all chunks is made here, in time."""
+"""From a state of a collection to the objects that answer questions; everything slow is made here, beforehand."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rag_harness.types import IndexSpec, Matrix, Vector
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is served, and how that indexes documents.
+    """The served experiment and how it indexes documents.
 
     Attributes:
-        name: of the experiment.
-        strict: of its strict variant; empty where it has none.
+        name: the experiment's name.
+        strict: the name of its strict variant; empty if it has none.
         spec: how documents become an index.
-        made_of: what decides cuts and vectors, as JSON.
+        made_of: everything that decides cuts and vectors, as JSON.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Wanted:
 
 
 def wanted(name: str, models: Models) -> Wanted:
-    """Find out how experiment ``name`` indexes its documents, by building it over none.
+    """Find out how experiment ``name`` indexes documents, by building it over no documents.
 
     Raises:
         RegistryError: there is no such experiment.
-        SettingsError: it indexes them in two ways, or retrieves from nothing that a service can change.
+        SettingsError: it indexes them in two ways, or its index is none that a service can change.
     """
     strict = str(getattr(import_module(builder(name).__module__), "STRICT", ""))
     parts = CollectionParts(Lasting(models, CollectionStores(None, {}), _Nothing()), Contents())
@@ -57,12 +57,12 @@ def wanted(name: str, models: Models) -> Wanted:
 
 
 def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation: int) -> tuple[Serving, LiveRetrieval]:
-    """Return what answers questions about ``contents``, ready for the first, and what it retrieves from."""
+    """Return the serving for ``contents``, ready for the first question, and what it retrieves from."""
     parts = CollectionParts(lasting, contents)
     normal = experiment(wanted.name, parts)
     strict: Experiment | None = experiment(wanted.strict, parts) if wanted.strict else None
     retrieval = parts.retrievals[wanted.spec]
-    # An experiment that only looks for words takes questions of any length.
+    # Without dense retrieval, an experiment takes questions of any length.
     check = {"check": retrieval.embedder.check_query} if retrieval.is_dense else {}
     parts.warm()
     longest = lasting.models.settings.max_answer
@@ -70,7 +70,7 @@ def serving_of(wanted: Wanted, lasting: Lasting, contents: Contents, generation:
 
 
 class _Nothing:
-    """An index of no points."""
+    """An index without points."""
 
     def add(self, ids: object, vectors: Matrix) -> None:
         """Add nothing."""

@@ -1,4 +1,4 @@
-"""The models of a server, each loaded once: what all collections share."""
+"""The models of a server, shared by all collections. Each is loaded once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rag_harness.settings import Settings, access_of
 
 
 class Models:
-    """The models of a server: each is loaded once, and asked by every collection from one thread.
+    """The models of a server. Each is loaded once, and every collection asks it from one thread.
 
     Args:
         settings: of the server.
@@ -38,7 +38,7 @@ class Models:
 
     @property
     def endpoints(self) -> Endpoints:
-        """The chat models by role: one budget, and one limiter a base URL."""
+        """The chat models by role, with one budget, and one limiter for each base URL."""
         return self.parts.endpoints
 
     @property
@@ -47,9 +47,9 @@ class Models:
         return self.parts.cassettes
 
     def embedder(self, model: str, *, ingests: bool = False) -> Any:
-        """Return the embedder of ``model``, without any store; that of the thread that ingests is another.
+        """Return the embedder of ``model``, without a store. The ingest thread has an embedder of its own.
 
-        Tokenizers are not made for two threads, and a question must not wait for a document.
+        A tokenizer must not be used by two threads, and a question must not wait for a document.
         """
         settings = replace(self.settings, embed_model=model or self.settings.embed_model)
         if (settings, ingests) not in self._embedders:
@@ -58,7 +58,7 @@ class Models:
         return self._embedders[settings, ingests]
 
     def stored(self, model: str, stores: Stores, tokens: Store | None = None) -> CachedEmbedder:
-        """Return that embedder behind stores; with ``tokens``, where ingest keeps them, the one that ingests."""
+        """Return the embedder with stores; with ``tokens``, the ingest thread's, which keeps token vectors there."""
         inner = self.embedder(model, ingests=tokens is not None)
         return CachedEmbedder(
             inner,
@@ -69,7 +69,7 @@ class Models:
         )
 
     def load(self, model: str) -> None:
-        """Load the embedder that questions need, before the first: its libraries take seconds to import."""
+        """Load the embedder for questions before the first one: importing its libraries takes seconds."""
         stores = CollectionStores(None, {})
         embedder = self.stored(model, stores)
         if embedder.refuses or not access_of(self.settings).calls_local:
@@ -80,11 +80,11 @@ class Models:
             log.warning("Questions that nobody recorded cannot be embedded: %s", error)
 
     def wants_tokens(self, inner: Any) -> bool:
-        """Whether the reranker compares token vectors, and the embedder gives them."""
+        """Whether the reranker compares token vectors, and the embedder can make them."""
         return reranker_name(self.settings) == "late-interaction" and hasattr(inner, "embed_with_tokens")
 
     def recorded(self, *, cached: bool) -> StoreRoom | None:
-        """Return what was shipped, where the mode reads it; with ``cached`` what runs on this machine computed, too."""
+        """Return shipped vectors and cuts if the mode reads them; with ``cached``, also those made on this machine."""
         access = access_of(self.settings)
         if not (access.reads_recordings or cached):
             return None
@@ -97,7 +97,7 @@ class Models:
 
 
 class _Adapting:
-    """The server's parts as the adapter of a model sees them."""
+    """The server's parts, in the form that a model's adapter reads."""
 
     def __init__(self, models: Models, settings: Settings) -> None:
         self._models, self.settings = models, settings

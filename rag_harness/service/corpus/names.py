@@ -1,4 +1,4 @@
-"""What an uploaded document is called: it is shown and compared, and never becomes a path."""
+"""The names of uploaded documents. They are shown and compared, and never become paths."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rag_harness.service.problems import ProblemError
 from rag_harness.service.unseen import fault_of
 
 MOST = 255
-"""Characters."""
+"""The most characters of a name."""
 
 
 def checked_name(name: str) -> str:
     """Return a name in Unicode's form NFC.
 
     Raises:
-        ProblemError: it is empty, too long, has characters that cannot be seen, or segments that climb.
+        ProblemError: it is empty or too long, or has invisible characters or segments such as "..".
     """
     normal = unicodedata.normalize("NFC", name)
     fault = _fault(normal)
@@ -27,13 +27,14 @@ def checked_name(name: str) -> str:
 
 
 def suffix_of(name: str) -> str:
-    """Return the suffix that says how a file is read, in lower case.
+    """Return the suffix that decides how a file is read, in lower case.
 
     Raises:
-        ProblemError: no loader reads such files; names the kinds that are read.
+        ProblemError: no loader reads such files; the message names the suffixes that can be read.
     """
     path = PurePosixPath(name)
-    # A name that a folder's reading leaves out, README.md say, is none here: somebody has sent it.
+    # Reading a folder skips some names, such as README.md. Here the file was sent on purpose, so only the suffix
+    # counts.
     if not is_readable(Path(f"document{path.suffix}")):
         raise ProblemError(
             415,

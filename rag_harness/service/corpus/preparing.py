@@ -1,4 +1,4 @@
-"""A document on its way in: cut and embedded, not yet where questions find it."""
+"""Cuts and embeds a document before questions can find it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rag_harness.settings import access_of
 from rag_harness.types import Chunk, Document, IndexSpec, Matrix
 
 CHUNK_CHARACTERS = 1 << 20
-"""Most of one chunk, which is cut by tokens: to a tokenizer a word of 32 MB is one. While a pattern looks through it,
-no question is answered."""
+"""The most characters of a chunk. Chunks are cut by tokens, and a word of 32 MB is one token to a tokenizer. While a
+pattern searches such a chunk, no question is answered. no question is answered."""
 _PART = 1 << 16
-"""Characters."""
+"""How many characters are looked at at once."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the index takes of a document: row i of ``vectors``, shape (n, d), belongs to ``indexed[i]``.
+    """What the index gets of a document: row i of ``vectors``, shape (n, d), belongs to ``indexed[i]``.
 
-    ``refused`` says why that is nothing, of a document that passes a limit.
+    ``refused`` says why the index gets nothing: the document exceeds a limit.
     """
 
     document: Document
@@ -39,19 +39,19 @@ class Prepared:
 
     @property
     def coverage(self) -> float | None:
-        """The share of the text's characters, blanks aside, that lie in chunks; None of a text without any."""
+        """The share of the text's characters, blanks aside, that lie in chunks; None if the text has none."""
         return coverage(self.document.text, self.chunks)
 
 
 class Preparer:
-    """Cuts and embeds documents as a run would, in the thread that ingests.
+    """Cuts and embeds documents as a run would, in the ingest thread.
 
     Args:
         models: of the server.
         spec: of the experiment's index.
         recorded: cuts and vectors that need no model.
-        tokens: where token vectors are kept.
-        check: called before every few chunks that are embedded; raises where that is to end.
+        tokens: the store of token vectors.
+        check: called before each few chunks are embedded; raises to end the work.
     """
 
     def __init__(
@@ -64,12 +64,13 @@ class Preparer:
     ) -> None:
         self._models, self._spec, self._recorded, self._tokens = models, spec, recorded, tokens
         self._check = check
-        # What compares documents waits until they are all there; and one that passes a limit keeps no other out.
+        # Near-duplicates are compared later, when all documents are there. One document above a limit must not stop
+        # others.
         self._settings = replace(models.settings, near_duplicates=0.0, unreadable="skip")
         self.skips = models.settings.unreadable == "skip"
 
     def prepared(self, documents: Sequence[Document]) -> list[Prepared]:
-        """Return what becomes of documents, in their order; they are embedded together.
+        """Return the prepared documents, in their order. They are embedded together.
 
         Raises:
             ChunkTooLongError, RecordingMissError, ModelCallError: a chunk cannot be embedded.
@@ -98,7 +99,7 @@ class Preparer:
         return embed
 
     def without_tokens(self, texts: Sequence[str]) -> list[str]:
-        """Return the texts whose token vectors a question would have to compute: their vectors came without."""
+        """Return the texts without token vectors: a question would have to compute them."""
         inner = self._models.embedder(self._spec.embedder, ingests=True)
         if not self._models.wants_tokens(inner) or not access_of(self._models.settings).calls_local:
             return []
@@ -134,7 +135,7 @@ def _parted(
 
 
 def coverage(text: str, chunks: Sequence[Chunk]) -> float | None:
-    """Return the share of the characters of ``text``, blanks aside, that lie in chunks; None where there are none."""
+    """Return the share of the characters of ``text``, blanks aside, that lie in chunks; None if there are none."""
     solid = _solid(text, 0, len(text))
     if not solid:
         return None
@@ -146,6 +147,6 @@ def coverage(text: str, chunks: Sequence[Chunk]) -> float | None:
 
 
 def _solid(text: str, start: int, end: int) -> int:
-    """Count what is not blank, a part at a time: the words of 32 MB, all at once, take half a gigabyte."""
+    """Count characters that are not blank, a part at a time: all words of 32 MB at once would take half a gigabyte."""
     parts = (text[at : min(at + _PART, end)] for at in range(start, end, _PART))
     return sum(len(word) for part in parts for word in part.split())

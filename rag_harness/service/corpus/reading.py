@@ -1,4 +1,4 @@
-"""Bytes of an upload -> a document, in a file with a random name and a process with limits."""
+"""From the bytes of an upload to a document. The file has a random name, and is read in a process with limits."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rag_harness.types import Document
 def read_upload(
     file: Path, name: str, metadata: Mapping[str, Any], charset: str = ""
 ) -> tuple[Document, dict[str, int]]:
-    """Return the document in ``file``, under ``name``, and what reading left out, by reason.
+    """Return the document in ``file``, under ``name``, and the counts of what reading left out, by reason.
 
-    A process of its own each: no file sees what another left.
+    Each file is read in its own process, so it cannot see what another file left.
 
     Raises:
-        ProblemError: it cannot be read, or has no text.
+        ProblemError: the file cannot be read, or has no text.
     """
     try:
         with reading(charset=charset):
@@ -39,14 +39,14 @@ def read_upload(
         ) from error
     except OSError:
         raise
-    except Exception as error:  # a loader of the user's own
+    except Exception as error:  # a loader of the user may raise anything
         log.warning("The loader of %s failed", file.suffix, exc_info=True)
         raise unreadable(f"its loader failed: {type(error).__name__}") from error
     return _with(named(document, file, name), metadata), dropped_of(document)
 
 
 def named(document: Document, file: Path, name: str) -> Document:
-    """Return the document without what it has of its random name, and without halves of characters."""
+    """Return the document under its name: no trace of the random name, no half characters."""
     title = PurePosixPath(name).stem if document.title == file.stem else document.title
     text = whole(document.text)
     if not text.strip():
@@ -55,7 +55,7 @@ def named(document: Document, file: Path, name: str) -> Document:
 
 
 def whole(text: str) -> str:
-    """Return ``text`` with a mark in place of each lone half of a character, which no database keeps."""
+    """Return ``text`` with a mark for each lone half of a character, since no database stores such halves."""
     if text.isascii():
         return text
     try:
@@ -71,7 +71,7 @@ def _with(document: Document, metadata: Mapping[str, Any]) -> Document:
 
 
 def dropped_of(document: Document) -> dict[str, int]:
-    """Return what reading left out, by reason."""
+    """Return the counts of what reading left out, by reason."""
     about = document.metadata
     pages = about.get("unread_pages", ())
     counted = {
@@ -82,5 +82,5 @@ def dropped_of(document: Document) -> dict[str, int]:
 
 
 def unreadable(why: str) -> ProblemError:
-    """Return what is told where no document can be made of a file."""
+    """Return the problem of a file from which no document can be made."""
     return ProblemError(422, "unreadable", f"The file cannot be read: {why}.")

@@ -1,4 +1,4 @@
-"""At the start of a server: an index that holds what the database says, and nothing else."""
+"""Makes an index agree with the database when a server starts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from rag_harness.types import Matrix
 _BATCH = 1_000
 _SAMPLE = 64
 _NEAR = 1e-3
-"""Between a number of a vector here and there: the engine scales to unit length again."""
+"""How much a number of a vector may differ: the engine scales vectors to unit length again."""
 DAMAGED = "shard.damaged"
 
 VectorsOf = Callable[[Sequence[int]], Matrix]
 
 
 def reconciled(settings: Settings, folder: Path, name: str, wanted: Sequence[int], vectors_of: VectorsOf) -> LivePoints:
-    """Return the index of a collection, which holds the points ``wanted``; a damaged one is moved away and made anew.
+    """Return a collection's index with exactly the points ``wanted``. A damaged index is moved away and made anew.
 
     Raises:
         LiveIndexError: a server does not answer, or the folder cannot be written.
         NoRoomError: the disk is full.
-        SettingsError: the server's URL is none.
+        SettingsError: the server's URL is not valid.
     """
     shard = folder / "shard"
     if settings.qdrant_url:
@@ -67,11 +67,11 @@ def _made_same(points: LivePoints, wanted: Sequence[int], vectors_of: VectorsOf)
 
 
 def _check_sample(points: LivePoints, known: Sequence[int], vectors_of: VectorsOf) -> None:
-    """Compare some vectors: an engine opens a file of zeros, as a power cut leaves it, in silence."""
+    """Compare some vectors: after a power cut a file may be all zeros, and the engine opens it without an error."""
     some = known[:: len(known) // _SAMPLE + 1]
     if not some:
         return
-    # In float64: the squares of damaged numbers may be larger than a float32.
+    # In float64, since squares of damaged numbers may exceed a float32.
     found, kept = points.vectors(some), vectors_of(some).astype(np.float64)
     lengths = np.linalg.norm(kept, axis=1, keepdims=True)
     for point, vector in zip(some, kept / np.where(lengths == 0, 1, lengths), strict=True):

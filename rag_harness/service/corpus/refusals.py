@@ -1,4 +1,4 @@
-"""Why a document did not come in, as whoever sent it is told: nothing of this server, and nothing of other tenants."""
+"""Why a document was not taken in, in words for its sender. Nothing is said of this server or of other tenants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rag_harness.service.state.problems import StateError
 
 
 def problem_of(error: BaseException) -> ProblemError:
-    """Return what an error of an ingest is to a client."""
+    """Return the problem that a client is told for an error of an ingest."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, (ChunkTooLongError, UnreadableError)):
@@ -52,7 +52,7 @@ def _is_full(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno in NO_ROOM
-    # The engine and SQLite say it in words.
+    # The engine and SQLite give the reason only as text.
     said = str(error).lower()
     ours = isinstance(error, (StateError, LiveIndexError)) or not isinstance(error, RagHarnessError)
     return ours and any(word in said for word in ("full", "no space", "disk i/o error"))

@@ -1,4 +1,4 @@
-"""Documents that other parts have cut and embedded are cut and embedded again: their text is kept."""
+"""Cuts and embeds documents again if they were cut and embedded with other parts. Their text is kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNFINISHED = "being made"
 
 
 def remake(database: Database, collection: int, made_of: str, preparer: Preparer) -> None:
-    """Bring the cuts and vectors of a collection to what ``made_of`` says; a start that is killed begins anew.
+    """Make cuts and vectors of a collection as ``made_of`` says. If a start is killed, the next begins anew.
 
     Raises:
         RagHarnessError: a document cannot be embedded.

@@ -1,4 +1,4 @@
-"""The documents of a service in SQLite: what is written and read, and nothing of why."""
+"""The documents of a service in SQLite: what is written and what is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = "id, name, text, title, metadata, pages, cuts, windows"
 
 @contextmanager
 def _as_written() -> Iterator[None]:
-    """Name the file where a row cannot be read as it was written: SQLite sees no damage inside of a text."""
+    """Name the file if a row cannot be parsed: SQLite does not see damage inside a text."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -36,14 +36,14 @@ def _as_written() -> Iterator[None]:
 
 
 def now() -> str:
-    """Return the time as it is kept: UTC, to the second."""
+    """Return the time in the stored form: UTC, to the second."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def begin(
     connection: sqlite3.Connection, collection: int, name: str, size: int = 0, origin: str = "upload"
 ) -> tuple[int, str]:
-    """Note that a document is on its way; return its number, and the id that it is known by."""
+    """Write that a document is on its way; return its number and its public id."""
     public = uuid4().hex
     row = connection.execute(
         "INSERT INTO documents (public_id, collection_id, name, status, origin, bytes, created) "
@@ -54,7 +54,7 @@ def begin(
 
 
 def fill(connection: sqlite3.Connection, row: int, prepared: Prepared, dropped: dict[str, int]) -> tuple[int, ...]:
-    """Write a pending document whole; return the numbers of its points."""
+    """Write the contents of a pending document; return the numbers of its points."""
     document = prepared.document
     own = prepared.indexed != prepared.chunks
     connection.execute(
@@ -90,7 +90,7 @@ def _add_point(connection: sqlite3.Connection, row: int, vector: Any) -> int:
 
 
 def make_ready(connection: sqlite3.Connection, collection: int, rows: Iterable[int]) -> None:
-    """Let pending documents take the place of those of their names: never both, and never none."""
+    """Let pending documents replace the documents of the same names, in one step."""
     for row in rows:
         connection.execute(
             "UPDATE documents SET status = 'deleting' WHERE collection_id = ? AND status = 'ready' "
@@ -101,7 +101,7 @@ def make_ready(connection: sqlite3.Connection, collection: int, rows: Iterable[i
 
 
 def fail(connection: sqlite3.Connection, row: int, why: str) -> None:
-    """Note that a pending document did not come in, and forget what there is of it."""
+    """Write that a pending document failed, and remove what there is of it."""
     connection.execute("DELETE FROM points WHERE document_id = ?", (row,))
     connection.execute(
         "UPDATE documents SET status = 'failed', why = ?, text = '', cuts = '[]', windows = '', chunks = 0 "
@@ -111,7 +111,7 @@ def fail(connection: sqlite3.Connection, row: int, why: str) -> None:
 
 
 def status_of(connection: sqlite3.Connection, collection: int, public: str) -> tuple[int, str] | None:
-    """Return a document's number and status, None where there is none."""
+    """Return a document's number and status; None if it does not exist."""
     found = connection.execute(
         "SELECT id, status FROM documents WHERE collection_id = ? AND public_id = ? AND status <> 'deleting'",
         (collection, public),
@@ -120,17 +120,17 @@ def status_of(connection: sqlite3.Connection, collection: int, public: str) -> t
 
 
 def make_leave(connection: sqlite3.Connection, documents: Iterable[int]) -> None:
-    """Take documents out of what questions find."""
+    """Hide documents from questions."""
     connection.executemany("UPDATE documents SET status = 'deleting' WHERE id = ?", [(row,) for row in documents])
 
 
 def remove(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
-    """Remove documents with all that is theirs."""
+    """Remove documents and everything that belongs to them."""
     connection.executemany("DELETE FROM documents WHERE id = ?", [(row,) for row in rows])
 
 
 def shown(connection: sqlite3.Connection, collection: int) -> list[DocumentInfo]:
-    """Return what is known of the documents of a collection, in the order of their names."""
+    """Return the details of the documents of a collection, in the order of their names."""
     found = connection.execute(
         f"SELECT {_SHOWN} FROM documents WHERE collection_id = ? AND status <> 'deleting' ORDER BY name, id",
         (collection,),
@@ -139,7 +139,7 @@ def shown(connection: sqlite3.Connection, collection: int) -> list[DocumentInfo]
 
 
 def one(connection: sqlite3.Connection, collection: int, public: str) -> DocumentInfo | None:
-    """Return what is known of one document, None where there is none."""
+    """Return the details of one document; None if it does not exist."""
     found = connection.execute(
         f"SELECT {_SHOWN} FROM documents WHERE collection_id = ? AND public_id = ? AND status <> 'deleting'",
         (collection, public),
@@ -148,7 +148,7 @@ def one(connection: sqlite3.Connection, collection: int, public: str) -> Documen
 
 
 def of_rows(connection: sqlite3.Connection, documents: Sequence[int]) -> list[DocumentInfo]:
-    """Return what is known of documents by their numbers, in that order."""
+    """Return the details of documents by their numbers, in that order."""
     asked = f"SELECT {_SHOWN} FROM documents WHERE id = ?"
     return [_info(connection.execute(asked, (row,)).fetchone()) for row in documents]
 
@@ -169,7 +169,7 @@ def _info(row: sqlite3.Row) -> DocumentInfo:
 
 
 def ordered(connection: sqlite3.Connection, collection: int) -> tuple[Held, ...]:
-    """Return all that questions find, in the order of their places."""
+    """Return all documents that questions find, in the order of their places."""
     points: dict[int, list[int]] = {}
     for each in connection.execute(
         "SELECT points.id, document_id FROM points JOIN documents ON documents.id = document_id "
@@ -183,7 +183,7 @@ def ordered(connection: sqlite3.Connection, collection: int) -> tuple[Held, ...]
 
 
 def ready(connection: sqlite3.Connection, collection: int) -> list[tuple[int, Document]]:
-    """Return the documents that questions find, by their numbers."""
+    """Return the documents that questions find, with their numbers."""
     return [(int(each["id"]), document_of(each)) for each in _ready(connection, collection)]
 
 
@@ -204,7 +204,7 @@ def ready_points(connection: sqlite3.Connection, collection: int) -> list[int]:
 
 
 def held_of(row: int, prepared: Prepared, points: tuple[int, ...]) -> Held:
-    """Return a document as it is held once it is written."""
+    """Return a document as it is held in memory once it is written."""
     return Held(row, prepared.document, prepared.chunks, prepared.indexed, points)
 
 
@@ -218,7 +218,7 @@ def _held(row: sqlite3.Row, points: tuple[int, ...]) -> Held:
 
 @_as_written()
 def document_of(row: sqlite3.Row) -> Document:
-    """Return the document of a row with its words."""
+    """Return the document of a row, with its text."""
     pages = tuple(json.loads(row["pages"]))
     return Document(row["name"], row["text"], row["title"], json.loads(row["metadata"]), pages)
 
@@ -234,9 +234,9 @@ def vectors(connection: sqlite3.Connection, points: Sequence[int]) -> Matrix:
 
 
 def settle(connection: sqlite3.Connection, collection: int, oldest: str) -> None:
-    """End what a server had not ended: what was coming has failed, what was leaving is gone.
+    """End what a server had not ended: pending documents have failed, and deleted ones are removed.
 
-    What failed before ``oldest`` is forgotten.
+    Failures before ``oldest`` are removed.
     """
     pending = connection.execute(
         "SELECT id FROM documents WHERE collection_id = ? AND status = 'pending'", (collection,)
@@ -252,13 +252,13 @@ def settle(connection: sqlite3.Connection, collection: int, oldest: str) -> None
 
 @_as_written()
 def dropped_of(connection: sqlite3.Connection, row: int) -> dict[str, int]:
-    """Return what was left out of a document, by reason."""
+    """Return the counts of what was left out of a document, by reason."""
     found = connection.execute("SELECT dropped FROM documents WHERE id = ?", (row,)).fetchone()
     return dict(json.loads(found["dropped"]))
 
 
 def set_dropped(connection: sqlite3.Connection, dropped: Mapping[int, dict[str, int]]) -> None:
-    """Note what was left out of documents, by their numbers."""
+    """Write the counts of what was left out of documents, by their numbers."""
     noted = [(json.dumps(counts), row) for row, counts in dropped.items()]
     connection.executemany("UPDATE documents SET dropped = ? WHERE id = ?", noted)
 
@@ -270,19 +270,19 @@ def files(connection: sqlite3.Connection, collection: int) -> dict[str, str]:
 
 
 def note_files(connection: sqlite3.Connection, collection: int, digests: Mapping[str, str]) -> None:
-    """Note what was taken from the folder."""
+    """Write which files were taken from the folder."""
     noted = [(collection, name, digest) for name, digest in digests.items()]
     connection.executemany("INSERT OR REPLACE INTO folder_files VALUES (?, ?, ?)", noted)
 
 
 def forget_files(connection: sqlite3.Connection, collection: int, names: Iterable[str]) -> None:
-    """Forget what is no longer in the folder."""
+    """Forget files that are no longer in the folder."""
     gone = [(collection, name) for name in names]
     connection.executemany("DELETE FROM folder_files WHERE collection_id = ? AND name = ?", gone)
 
 
 def uploads(connection: sqlite3.Connection, collection: int) -> set[str]:
-    """Return the names of the documents that were uploaded and are found."""
+    """Return the names of the uploaded documents that questions find."""
     found = connection.execute(
         "SELECT name FROM documents WHERE collection_id = ? AND status = 'ready' AND origin = 'upload'", (collection,)
     )
@@ -290,12 +290,12 @@ def uploads(connection: sqlite3.Connection, collection: int) -> set[str]:
 
 
 def state_id(connection: sqlite3.Connection) -> str:
-    """Return the name that this state has among all others."""
+    """Return the name of this state, which no other state has."""
     return str(connection.execute("SELECT id FROM state").fetchone()["id"])
 
 
 def collection(connection: sqlite3.Connection, name: str) -> int:
-    """Return the number of the collection ``name``; made where it is not there."""
+    """Return the number of the collection ``name``; it is made if it does not exist."""
     connection.execute("INSERT OR IGNORE INTO collections (name, created) VALUES (?, ?)", (name, now()))
     return int(connection.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()["id"])
 
@@ -306,10 +306,10 @@ def collections(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def made_of(connection: sqlite3.Connection, number: int) -> str:
-    """Return what cuts and vectors of a collection were made by."""
+    """Return the parts that made the cuts and vectors of a collection."""
     return str(connection.execute("SELECT made_of FROM collections WHERE id = ?", (number,)).fetchone()["made_of"])
 
 
 def set_made_of(connection: sqlite3.Connection, number: int, made_of: str) -> None:
-    """Note what cuts and vectors of a collection are made by."""
+    """Write which parts make the cuts and vectors of a collection."""
     connection.execute("UPDATE collections SET made_of = ? WHERE id = ?", (made_of, number))

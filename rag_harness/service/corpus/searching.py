@@ -1,4 +1,4 @@
-"""The retrieve step over one state of a collection: cuts that are known, an index that others change meanwhile."""
+"""The retrieve step over one state of a collection: the cuts are known, and the index may change meanwhile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag_harness.types import Chunk, Hit, IndexSpec, Matrix, Vector
 
 
 class Searched(Protocol):
-    """What is searched, and changes meanwhile."""
+    """An index that is searched while it changes."""
 
     points: LivePoints
     words: LiveWords
@@ -29,11 +29,11 @@ class Searched(Protocol):
 
 
 class LiveRetrieval(Retrieval):
-    """What retrieves from one state of a collection.
+    """Retrieves from one state of a collection.
 
     Args:
         contents: the state.
-        lasting: index and words of the collection, whatever state it is in.
+        lasting: index and words of the collection, which all its states share.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class LiveRetrieval(Retrieval):
 
     @cached_property
     def cut(self) -> list[Chunk]:
-        """All chunks, as they were cut when their document came."""
+        """All chunks, as they were cut when their documents came."""
         return [chunk for held in self._contents.held for chunk in held.chunks]
 
     @cached_property
     def left_out(self) -> list[Chunk]:
-        """The chunks that are like one of an earlier document, where the settings leave such out."""
+        """The chunks that are near-duplicates of an earlier document's, if the settings leave such chunks out."""
         least = self.settings.near_duplicates
         return [each.chunk for each in duplicates(self.cut, least, self.stores)] if least else []
 
@@ -61,7 +61,7 @@ class LiveRetrieval(Retrieval):
 
     @cached_property
     def indexed(self) -> list[Chunk]:
-        """What can be found in the index, in the order of ``places``."""
+        """What the index can find, in the order of ``places``."""
         return [chunk for _, chunk in self._found_as]
 
     @cached_property
@@ -82,11 +82,11 @@ class LiveRetrieval(Retrieval):
 
     @property
     def is_dense(self) -> bool:
-        """Whether the experiment has asked for what finds chunks by the vector of a question."""
+        """Whether the experiment retrieves by the vector of a question."""
         return "_dense" in self.__dict__
 
     def warm(self) -> None:
-        """Make whatever is made of all chunks, so that no question waits for it."""
+        """Make everything that needs all chunks, so that no question waits for it."""
         _ = self.index, self.content_digest, self.dense, self.words
         if self.spec.windows:
             _ = self.chunk_of_window
@@ -95,23 +95,23 @@ class LiveRetrieval(Retrieval):
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Nothing is built for other processes, and nothing that a question needed is written."""
+        """Do nothing: nothing is built for other processes, and nothing that a question needed is written."""
         yield
 
 
 def _owner(chunk: Chunk, among: set[str]) -> str | None:
-    """Return which of the chunks ``among`` this is, or is a window of."""
+    """Return the chunk ``among`` these that is this one, or that this one is a window of."""
     name = chunk.chunk_id
     return next((each for each in (name, name.rpartition("~")[0]) if each in among), None)
 
 
 class LiveIndex:
-    """Finds among the points of one state; those that came since, or are not there yet, do not exist for it.
+    """Finds the points of one state. Points that were added or removed since are ignored.
 
     Args:
         points: the index.
         ids: the number of each chunk in it.
-        chunks: what can be found, in the order of ``ids``.
+        chunks: the chunks that can be found, in the order of ``ids``.
     """
 
     def __init__(self, points: LivePoints, ids: Sequence[int], chunks: Sequence[Chunk]) -> None:
@@ -119,11 +119,11 @@ class LiveIndex:
         self._place = {point: place for place, point in enumerate(ids)}
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        """Refuse: who adds to a collection ingests a document."""
+        """Refuse: chunks come into a collection only with a document that is ingested."""
         raise NotImplementedError("documents of a collection are ingested")
 
     def search(self, vector: Vector, k: int) -> list[Hit]:
-        """Return the ``k`` nearest chunks by cosine; equal scores in the order of the chunks."""
+        """Return the ``k`` nearest chunks by cosine. Equal scores come in the order of the chunks."""
         if not self._chunks:
             return []
         wanted = k + 1
@@ -137,7 +137,7 @@ class LiveIndex:
         return [Hit(self._chunks[place], score, rank) for rank, (score, place) in enumerate(best, 1)]
 
     def _enough(self, known: Sequence[tuple[float, int]], last: float, k: int) -> bool:
-        """Whether no point further down can belong to the best ``k``: the engine cuts ties anywhere."""
+        """Whether no further point can be among the best ``k``: the engine may cut between equal scores."""
         return len(known) == len(self._chunks) or (len(known) >= k and known[k - 1][0] > last)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""One state of a collection: what its documents were when a question came stays so until it is answered."""
+"""One state of a collection. A question keeps the state with which it began until it is answered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rag_harness.protocols import Experiment
 from rag_harness.types import Document
 
 DEFAULT = "default"
-"""The collection of whoever names none; it begins with a folder of documents."""
+"""The collection for requests that name none; it begins with a folder of documents."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Serving:
     """What answers questions about one state of a collection.
 
     Attributes:
-        experiment: over these documents.
-        strict: answers in mode strict, where the experiment has such a variant; None where it has not.
-        document: returns a document of this state by the ``doc_id`` of its chunks; KeyError where there is none.
+        experiment: the experiment over these documents.
+        strict: the variant that answers in mode strict; None if the experiment has none.
+        document: returns a document of this state by the ``doc_id`` of its chunks; KeyError if it does not exist.
         generation: counts the states of the collection.
-        check: raises QueryTooLongError where the embedder does not read a question whole.
-        longest_answer: characters; a longer answer is the model's fault.
+        check: raises QueryTooLongError if a question is too long for the embedder.
+        longest_answer: most characters of an answer; a longer one counts as an error of the model.
     """
 
     experiment: Experiment
@@ -37,7 +37,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """What is known of a document, without its text.
+    """The details of a document, without its text.
 
     ``status`` is ``pending``, ``ready`` or ``failed``; ``why`` says why it failed, or which charset was guessed;
     ``dropped`` counts what was left out, by reason; ``coverage`` is the share of the text's characters, blanks aside,

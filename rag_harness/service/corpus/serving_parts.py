@@ -1,4 +1,4 @@
-"""What experiments of a service are made of: shared models, and the state of one collection."""
+"""The parts of a service's experiments: shared models, and the state of one collection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rag_harness.types import IndexSpec
 
 
 class Lasting:
-    """What a collection keeps while its documents change, and each state uses.
+    """What all states of a collection share.
 
     Args:
         models: of the server.
@@ -44,8 +44,8 @@ class CollectionParts(RunParts):
     """The parts of an experiment over one state of a collection.
 
     Args:
-        lasting: what other states of it use, too.
-        contents: the state.
+        lasting: what all states of the collection share.
+        contents: the collection's state.
     """
 
     def __init__(self, lasting: Lasting, contents: Contents) -> None:
@@ -66,14 +66,14 @@ class CollectionParts(RunParts):
 
     @property
     def retrievals(self) -> Mapping[IndexSpec, LiveRetrieval]:
-        """What was asked for so far."""
+        """The retrievals that were asked for so far."""
         return self._live
 
     def data(self, name: str = "") -> Data:  # noqa: ARG002 - a collection is all the data that there is
         return cast("Data", self._contents)
 
     def retrieval(self, spec: IndexSpec | None = None, data: str = "") -> Retrieval:  # noqa: ARG002
-        """Return what retrieves from the collection.
+        """Return the retrieval from the collection.
 
         Raises:
             SettingsError: the experiment asks for a second way to index it.
@@ -90,13 +90,13 @@ class CollectionParts(RunParts):
         return self._live[spec]
 
     def rarity(self, retrieval: Retrieval) -> Callable[[], Rarity]:
-        """Return what gives the weights of words, which are counted once a chunk."""
+        """Return a function that gives the weights of words. Each chunk is counted once."""
         weights = cache(lambda: self._lasting.terms.over(retrieval.chunks))
         self._wanted.append(weights)
         return weights
 
     def warm(self) -> None:
-        """Make whatever is made of all chunks, so that no question waits for it."""
+        """Make everything that needs all chunks, so that no question waits for it."""
         for retrieval in self._live.values():
             retrieval.warm()
         for make in self._wanted:

@@ -1,6 +1,6 @@
-"""Where a collection keeps what its models computed: of questions in bounded memory, of documents beside them.
+"""The stores of a collection for computed vectors: bounded memory for questions, and a store beside the documents.
 
-A run's stores grow with every question, which is right for a recording and would fill a server's disk.
+The stores of a run grow with every question. That is right for a recording, but would fill a server's disk.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any
 from rag_harness.protocols import Store, Stores
 
 MOST_BYTES: Mapping[str, int] = {"tokens": 32 << 20, "vectors": 4 << 20}
-"""Of memory, by kind."""
+"""The most bytes in memory, by kind."""
 _OTHERWISE = 8 << 20
 _YOUNG = 512
-"""Entries that stay however large they are: whoever put them, batch after batch, reads them next."""
+"""How many of the newest entries stay, however large: a batch that was just put is read next."""
 _OVERHEAD = 250
-"""Bytes of an entry beside its numbers: key, array, order."""
+"""The bytes of an entry beside its numbers: key, array, order."""
 
 
 class MemoryStore:
-    """Arrays by key: the newest in memory, and what the stores below have; those are read and never written.
+    """Arrays by key: the newest are in memory; the stores below are read, but never written.
 
     Args:
-        below: looked up for what is not in memory, in their order.
-        most: bytes kept.
+        below: stores that are searched, in this order, for what is not in memory.
+        most: the most bytes kept in memory.
     """
 
     def __init__(self, below: Sequence[Store] = (), most: int = _OTHERWISE) -> None:
@@ -38,7 +38,7 @@ class MemoryStore:
         self._lock = RLock()
 
     def get(self, keys: Sequence[bytes]) -> list[Any]:
-        """Return the array of each key, None where there is none."""
+        """Return the array of each key; None if there is none."""
         with self._lock:
             found = [self._touched(key) for key in keys]
         for store in self._below:
@@ -50,7 +50,7 @@ class MemoryStore:
         return found
 
     def put(self, items: Mapping[bytes, Any]) -> None:
-        """Keep arrays; the oldest go where there are too many."""
+        """Keep arrays. If there are too many, the oldest are removed."""
         import numpy as np
 
         with self._lock:
@@ -64,7 +64,7 @@ class MemoryStore:
                 self._forget([next(iter(self._kept))])
 
     def remove(self, keys: Iterable[bytes]) -> None:
-        """Forget what is in memory of these."""
+        """Remove these keys from memory."""
         with self._lock:
             self._forget(keys)
 
@@ -84,12 +84,13 @@ class MemoryStore:
 
 
 class CollectionStores:
-    """The stores of one collection; no other reads them.
+    """The stores of one collection; other collections do not read them.
 
     Args:
-        recorded: what was shipped or computed by runs, by kind, read only; None where the mode reads nothing.
-        own: what the collection keeps of its documents, by kind.
-        bounded: whether the oldest go where there are too many.
+        recorded: vectors that were shipped or that runs have computed, by kind, read only; None if the mode reads
+            nothing.
+        own: the collection's stores for its documents, by kind.
+        bounded: whether the oldest entries are removed if there are too many.
     """
 
     def __init__(self, recorded: Stores | None, own: Mapping[str, Store], bounded: bool = True) -> None:
@@ -98,7 +99,7 @@ class CollectionStores:
         self._lock = RLock()
 
     def open(self, kind: str, model: str, revision: str) -> MemoryStore:
-        """Return the store of ``kind`` for one model and revision, the same each time."""
+        """Return the store of ``kind`` for one model and revision; the same object each time."""
         named = kind, model, revision
         with self._lock:
             if named not in self._opened:
@@ -107,7 +108,7 @@ class CollectionStores:
             return self._opened[named]
 
     def flush(self) -> None:
-        """Write nothing: what is kept was written when it was made."""
+        """Write nothing: entries are written when they are made."""
 
     def _below(self, kind: str, model: str, revision: str) -> list[Store]:
         own = [self._own[kind]] if kind in self._own else []

@@ -1,6 +1,6 @@
-"""Token vectors of a collection's documents, in a file of their own: they weigh 100 times a vector, and go with them.
+"""The token vectors of a collection's documents, in a file of their own. They are 100 times as large as a vector.
 
-A cache: what is not there is computed when a question asks for it. A damaged file is thrown away.
+This is a cache: a missing array is computed when a question needs it. A damaged file is deleted.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from rag_harness.files.room import check_room
 
 _TABLE = "CREATE TABLE IF NOT EXISTS tokens (key BLOB PRIMARY KEY, rows INTEGER NOT NULL, data BLOB NOT NULL) STRICT"
 _SPARE = 8 << 20
-"""Bytes of the disk that no token vector is given."""
+"""Bytes of the disk that token vectors may not use."""
 _SIDES = ("", "-wal", "-shm")
 
 
 class TokenStore:
-    """Arrays of float16, shape (tokens, d), by key; from any thread.
+    """Arrays of float16, shape (tokens, d), by key. Any thread may use it.
 
     Args:
-        file: made where it is not there.
-        made_by: model and revision; of others nothing is kept.
+        file: made if it does not exist.
+        made_by: model and revision; arrays of others are removed.
     """
 
     def __init__(self, file: Path, made_by: str) -> None:
@@ -41,24 +41,24 @@ class TokenStore:
             self._connection = self._opened()
 
     def get(self, keys: Sequence[bytes]) -> list[Any]:
-        """Return the array of each key, None where there is none."""
+        """Return the array of each key; None if there is none."""
         with self._lock:
             return [self._one(key) for key in keys]
 
     def lacks(self, keys: Sequence[bytes]) -> list[bool]:
-        """Return of each key whether there is no array."""
+        """Return for each key whether its array is missing."""
         with self._lock:
             found = [self._connection.execute("SELECT 1 FROM tokens WHERE key = ?", (key,)).fetchone() for key in keys]
         return [each is None for each in found]
 
     def put(self, items: Mapping[bytes, Any]) -> None:
-        """Keep arrays; they are on disk when this returns.
+        """Keep arrays. They are on disk when this returns.
 
         Raises:
             NoRoomError: the disk has no room for them.
         """
         rows = [(key, len(array), np.ascontiguousarray(array, "<f2").tobytes()) for key, array in items.items()]
-        # Once to the log, once to the file.
+        # The data are written twice: to the log and to the file.
         check_room(self._file.parent, _SPARE + 2 * sum(len(data) for _, _, data in rows))
         with self._lock, self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?)", rows)
@@ -69,7 +69,7 @@ class TokenStore:
             self._connection.executemany("DELETE FROM tokens WHERE key = ?", [(key,) for key in keys])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _one(self, key: bytes) -> Any:

@@ -1,1 +1,1 @@
-"""What a service did: traces, metrics, logs, and what people thought of its answers."""
+"""Observes a service: traces, metrics, logs, and the ratings of its answers."""

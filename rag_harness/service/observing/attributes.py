@@ -1,4 +1,4 @@
-"""What spans say: numbers, codes and names, never a word of a question, an answer or a document."""
+"""The attributes of spans: numbers, codes and names, never words of a question, an answer or a document."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DEEPEST = 2
 
 
 def reason_codes(output: PipelineOutput) -> list[str]:
-    """Return the codes of the last verdict, each once; what a person reads behind one may quote the answer."""
+    """Return the codes of the last verdict, each once. Their texts are left out, as they may quote the answer."""
     last = next((each for each in reversed(output.decisions) if each.name == _VERDICT), None)
     said = (part.partition(":")[0].strip() for part in last.reason.split(";")) if last is not None else ()
     return list(dict.fromkeys(code for code in said if _CODE.fullmatch(code)))
 
 
 def of_question(seen: Observed) -> Attributes:
-    """Return what the span of the whole question says."""
+    """Return the attributes of the span of a question."""
     output, answer = seen.output, seen.output.answer
     said: Attributes = {
         names.OPERATION: names.WORKFLOW_OPERATION,
@@ -55,7 +55,7 @@ def of_question(seen: Observed) -> Attributes:
 
 
 def of_stage(seen: Observed, stage: Stage) -> Attributes:
-    """Return what the span of a stage says."""
+    """Return the attributes of the span of a stage."""
     said: Attributes = {names.STAGE: stage.name, names.STARTS: names.INFERRED}
     if stage.name == RETRIEVE:
         said |= {names.OPERATION: names.RETRIEVAL_OPERATION, names.DATA_SOURCE: seen.collection}
@@ -64,7 +64,7 @@ def of_stage(seen: Observed, stage: Stage) -> Attributes:
 
 
 def of_call(call: Call) -> Attributes:
-    """Return what the span of a model call says; ``rag_harness.calls`` are those that were counted together."""
+    """Return the attributes of the span of a model call; ``rag_harness.calls`` counts the calls in it."""
     said: Attributes = {
         names.OPERATION: names.CHAT_OPERATION,
         names.PROVIDER: names.OPENAI,
@@ -82,7 +82,7 @@ def of_call(call: Call) -> Attributes:
 
 
 def _known(said: Attributes, more: Iterable[tuple[str, Value | None]]) -> Attributes:
-    """Return what is known of both: NaN and infinity are no JSON."""
+    """Return both sets of attributes without unknown values: NaN and infinity are not valid JSON."""
     found = {**said, **{name: value for name, value in more if value is not None}}
     return {name: _plain(value) for name, value in found.items() if _is_finite(value)}
 
@@ -106,7 +106,7 @@ def _decided(decisions: Iterable[Decision]) -> Iterator[tuple[str, Value | None]
 
 
 def _numbers(detail: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Value]]:
-    """Go through the numbers of what a stage says: its texts may be those of the question."""
+    """Yield the numbers of a stage's detail. Texts are left out, since they may quote the question."""
     for name, value in detail.items():
         if not _NAME.fullmatch(str(name)):
             continue

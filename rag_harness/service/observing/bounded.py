@@ -1,4 +1,4 @@
-"""Labels that cannot grow without end."""
+"""A set of labels that cannot grow without limit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ OTHER = "other"
 
 
 class Bounded:
-    """Takes the first labels that come, and calls the rest ``other``.
+    """Takes the first labels that come, and replaces the rest with ``other``.
 
     Args:
-        most: labels beyond the known ones.
+        most: how many labels it takes beyond the known ones.
         known: labels that are always there.
     """
 
@@ -20,7 +20,7 @@ class Bounded:
         self._most = len(self._known) + most
 
     def label(self, text: str) -> str:
-        """Return ``text`` where it is one of the labels, or may become one."""
+        """Return ``text`` if it is one of the labels or may become one, else ``other``."""
         if text in self._known:
             return text
         if len(self._known) >= self._most:

@@ -1,4 +1,4 @@
-"""What was asked, read and answered, in words: kept only where whoever runs the service wants it."""
+"""The words of a question, of its sources and of its answer. They are kept only if the operator wants it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rag_harness.types import Hit
 
 
 def content_of(seen: Observed) -> dict[str, Any]:
-    """Return the words of a question: itself, its answer, the sources shown, the prompts as they were sent."""
+    """Return the words of a question, its answer, the sources shown, and the prompts as they were sent."""
     output = seen.output
     return {
         "question": seen.question,

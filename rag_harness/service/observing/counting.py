@@ -1,4 +1,4 @@
-"""Counts and logs every request, outside of everything that could answer it."""
+"""Counts and logs every request, outside everything that could answer it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rag_harness.service.observing.metrics import Metrics
 
 Asgi = Any
 _QUIET = ("/health", "/ready", "/metrics")
-"""Asked every few seconds by machines: a line each would bury the others."""
+"""Paths that machines ask every few seconds. A log line for each would bury the others."""
 
 
 class Counting:
-    """Middleware: a count and a line for each request, by the template of its route.
+    """Middleware: one count and one log line for each request, by the template of its route.
 
     Args:
-        app: what answers; its ``state.service.metrics`` counts.
+        app: the application; its ``state.service.metrics`` counts.
     """
 
     def __init__(self, app: Asgi) -> None:

@@ -1,4 +1,4 @@
-"""Traces -> rows of ``queries.jsonl`` for people to label: yesterday's failures are tomorrow's cases."""
+"""From traces to rows of ``queries.jsonl`` for people to label: failures of the service become test cases."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rag_harness.service.observing.observed import FAILED
 
 THUMBS_DOWN, ABSTAINED, WARNED, BROKEN, OTHERS = "thumbs-down", "abstained", "warned", "failed", "any"
 REASONS = (THUMBS_DOWN, BROKEN, ABSTAINED, WARNED, OTHERS)
-"""Why a question is picked, the most telling first; one that has several counts by the first of them."""
+"""Why a question is picked, the strongest reason first. A question with several reasons counts under the first."""
 UNLABELLED = "unlabelled"
 Content = Callable[[str], Mapping[str, Any]]
-"""Trace id -> what was said, as ``content_of`` has it."""
+"""From a trace id to its words, as ``content_of`` has them."""
 _BY_DECISION = {FAILED: BROKEN, "abstain": ABSTAINED, "warn": WARNED}
 _TRACES_NAMED = 20
 _ENDS = " .!?…"
@@ -25,7 +25,7 @@ _ENDS = " .!?…"
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A trace as it is labelled: what was asked and what came of it; ``began`` as ISO 8601 has it."""
+    """A trace in the form for labelling: the question and its outcome; ``began`` is in ISO 8601."""
 
     trace_id: str
     began: str
@@ -38,35 +38,35 @@ class Logged:
 
     @property
     def reason(self) -> str:
-        """Why it should be looked at."""
+        """Why a person should look at it."""
         return THUMBS_DOWN if self.thumb == -1 else _BY_DECISION.get(self.decision, OTHERS)
 
     @property
     def same(self) -> str:
-        """What two traces have in common that ask the same: the words, and what was sent with them."""
+        """The key of traces that ask the same: the words, and what was sent with them."""
         words = " ".join(unicodedata.normalize("NFKC", self.question).casefold().split())
         return json.dumps([words.rstrip(_ENDS) or words, self.inputs], sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that was asked at least once; ``traces`` are the most telling first, the newest of those first."""
+    """A question with all its traces: those with the strongest reason first, and among these the newest first."""
 
     traces: tuple[Logged, ...]
 
     @property
     def shown(self) -> Logged:
-        """The trace whose answer is shown to who labels."""
+        """The trace whose answer is shown to the person who labels."""
         return self.traces[0]
 
     @property
     def key(self) -> str:
-        """Return what names the question, whenever and however often it was asked."""
+        """The question's name, which does not depend on when and how often it was asked."""
         return sha256(self.shown.same.encode()).hexdigest()
 
 
 def merged(traces: Iterable[Logged]) -> list[Asked]:
-    """Return each question once, in the order in which it was first asked."""
+    """Return each question once, in the order in which they were first asked."""
     by_question: dict[str, list[Logged]] = defaultdict(list)
     for each in traces:
         by_question[each.same].append(each)
@@ -75,9 +75,9 @@ def merged(traces: Iterable[Logged]) -> list[Asked]:
 
 
 def sample(asked: Sequence[Asked], size: int | None, only: str | None, seed: int) -> list[Asked]:
-    """Return at most ``size`` questions, by lot; without ``only`` each reason gets the same share, as far as it goes.
+    """Return a random sample of at most ``size`` questions; without ``only``, each reason gets an equal share.
 
-    The lot is of seed and question alone, however often and in whatever order they were asked.
+    The draw depends only on the seed and the question, not on how often or in which order questions were asked.
     """
     groups = _by_reason(asked, only)
     for group in groups.values():
@@ -87,7 +87,7 @@ def sample(asked: Sequence[Asked], size: int | None, only: str | None, seed: int
 
 
 def rows(taken: Sequence[Asked], asked: Sequence[Asked], content: Content) -> Iterator[str]:
-    """Go through the lines of ``queries.jsonl``; ``asked`` are all questions that ``taken`` was drawn of."""
+    """Yield the lines of ``queries.jsonl``; ``asked`` are all questions from which ``taken`` was drawn."""
     sizes = {reason: len(group) for reason, group in _by_reason(asked, None).items()}
     for one in taken:
         yield json.dumps(_row(one, sizes[one.shown.reason], content(one.shown.trace_id)), ensure_ascii=False)

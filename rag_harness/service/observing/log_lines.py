@@ -1,4 +1,4 @@
-"""Lines to a stream from a thread of their own: whoever logs never waits for whoever reads."""
+"""Writes log lines to a stream in a thread of its own, so that logging never waits for a slow reader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE = 2.0
 
 
 class Lines(logging.Handler):
-    """Formats where it is called, for the trace id is known there, and writes elsewhere; drops lines when full."""
+    """Formats in the calling thread, where the trace id is known, and writes in its own. Drops lines when full."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Lines(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """Write what waits, for a little while at most."""
+        """Write the lines that wait, for a short time at most."""
         if self._thread.is_alive():
             with suppress(Full):
                 self._queue.put(None, timeout=_PATIENCE)
@@ -43,7 +43,7 @@ class Lines(logging.Handler):
     def _write_all(self) -> None:
         while (line := self._queue.get()) is not None:
             stream = self._stream or sys.stderr
-            # Nobody is left to be told where a log cannot be written.
+            # An error here cannot be reported anywhere.
             with suppress(OSError, ValueError):
                 stream.write(f"{line}\n")
                 if self._queue.empty():

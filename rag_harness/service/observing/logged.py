@@ -1,4 +1,4 @@
-"""The traces of a state folder, as they are labelled; a server may run on it meanwhile."""
+"""The traces of a state folder in the form for labelling. A server may run on the folder meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ONE = "SELECT json_remove(content, '$.prompts') FROM traces WHERE id = ?"
 
 
 class LoggedTraces:
-    """What a service kept of its questions; close it at the end.
+    """The traces that a service kept; close it at the end.
 
     Raises:
         DataError: no service has run on ``state``.
@@ -43,7 +43,7 @@ class LoggedTraces:
         """Return the traces of a collection that are no older than ``seconds``, the oldest first.
 
         Raises:
-            DataError: there are none, none has words, or they are of several collections and none was named.
+            DataError: there are no traces, no trace has words, or they are of several collections and none was named.
         """
         wanted = time.time() - seconds, collection, collection
         found = self._database.read(lambda connection: connection.execute(_ALL, wanted).fetchall())
@@ -54,7 +54,7 @@ class LoggedTraces:
         return with_words
 
     def content(self, trace_id: str) -> dict[str, Any]:
-        """Return what was said in a trace, without its prompts."""
+        """Return the words of a trace, without its prompts."""
         found = self._database.read(lambda connection: connection.execute(_ONE, (trace_id,)).fetchone())
         said: dict[str, Any] = json.loads(found[0])
         return said

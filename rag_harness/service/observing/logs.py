@@ -1,6 +1,6 @@
-"""The log of a service: a JSON object a line, with the id of the trace that it belongs to; or lines for people.
+"""The log of a service: one JSON object a line, with the id of its trace; or lines for people.
 
-One way for all: the harness's own log, uvicorn's, every library's, and Python's warnings.
+All logs come out in one form: the harness's own, uvicorn's, every library's, and Python's warnings.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LEVELS = ("debug", "info", "warning", "error")
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
 _ACCESS = "uvicorn.access"
 _TALKATIVE = ("httpx", "httpx2", "httpcore", "openai", "urllib3")
-"""Each of their requests is a line at level info; the trace has them."""
+"""Libraries that log each of their requests at level info; the trace already has these."""
 
 
 @contextmanager
 def logging_to(stream: TextIO | None = None, level: str = "info", shape: Format = "json") -> Iterator[None]:
-    """Log to ``stream`` until the end of the block; what was set up before is set up again then.
+    """Log to ``stream`` until the end of the block; then restore the earlier set-up.
 
     Args:
         stream: None is standard error.
-        level: the least that is logged.
+        level: the lowest level that is logged.
         shape: ``json``, or ``text`` for people.
     """
     lines = Lines(stream)
@@ -54,7 +54,7 @@ def logging_to(stream: TextIO | None = None, level: str = "info", shape: Format 
 
 @contextmanager
 def about(**known: str) -> Iterator[None]:
-    """Add what is known, the trace id say, to every line that is logged in the block and in what it awaits."""
+    """Add fields, such as the trace id, to every line that is logged in the block and in what it awaits."""
     with structlog.contextvars.bound_contextvars(**known):
         yield
 
@@ -82,7 +82,7 @@ def _formatter(shape: Format, stream: TextIO) -> logging.Formatter:
 
 
 def _request(_: Any, __: str, event: Event) -> Event:
-    """Turn a line of uvicorn's access log into fields, without what was asked for behind the path."""
+    """Turn a line of uvicorn's access log into fields. The query string after the path is left out."""
     said = event.pop("positional_args", ())
     event.pop("color_message", None)
     if event.get("logger") == _ACCESS and isinstance(said, tuple) and len(said) == 5:
@@ -98,7 +98,7 @@ def _no_secrets(_: Any, __: str, event: Event) -> Mapping[str, Any]:
 
 
 def _one_line(_: Any, __: str, event: Event) -> Event:
-    """Escape what would move the cursor or begin a line of its own: JSON does so anyway."""
+    """Escape characters that would move the cursor or begin a new line. JSON does this anyway."""
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = traceback(value) if name == "exception" else line(value)

@@ -1,4 +1,4 @@
-"""Counts and times for Prometheus: no tenant's name unless it is asked for, no label that can grow without end.
+"""Counts and times for Prometheus. Tenants are not named unless asked for, and no label grows without limit.
 
 https://prometheus.io/docs/practices/naming/
 """
@@ -27,11 +27,11 @@ Counted = Callable[[], Mapping[str, tuple[int, int]]]
 
 
 class Metrics:
-    """The metrics of one server, in registries of their own: two servers of a process share none.
+    """The metrics of one server, in its own registries: two servers of a process share none.
 
     Args:
-        counted: documents and chunks by collection; asked for whenever somebody reads the metrics.
-        traces_lost: how many traces were lost so far.
+        counted: gives documents and chunks by collection; called whenever the metrics are read.
+        traces_lost: gives how many traces were lost so far.
     """
 
     def __init__(self, counted: Counted = dict, traces_lost: Callable[[], int] = lambda: 0) -> None:
@@ -70,12 +70,12 @@ class Metrics:
         self._asked = counter("collection_questions", "What became of them.", *named, registry=self._named)
 
     def request(self, method: str, route: str, status: int) -> None:
-        """Count a request; ``route`` is the template of its path (``/documents/{id}``), empty where none fits."""
+        """Count a request; ``route`` is the template of its path (``/documents/{id}``), empty if no route fits."""
         labels = self._methods.label(method), self._routes.label(route or "none"), str(status)
         self._requests.labels(*labels).inc()
 
     def answered(self, seen: Observed) -> None:
-        """Count a question and what it took."""
+        """Count a question, its time and its tokens."""
         outcome = self._outcomes.label(seen.outcome)
         self._decisions.labels(outcome).inc()
         self._asked.labels(self._collections.label(seen.collection), outcome).inc()
@@ -90,27 +90,27 @@ class Metrics:
             self._tokens.labels("output").inc(max(0, call.usage.completion_tokens))
 
     def rated(self, thumb: int) -> None:
-        """Count a thumb."""
+        """Count a rating."""
         self._ratings.labels("up" if thumb > 0 else "down").inc()
 
     def ingested(self, seconds: float, ok: bool) -> None:
-        """Count a document that was taken in, or was not."""
+        """Count a document that was taken in or refused."""
         self._ingest.observe(seconds)
         if not ok:
             self._refused.inc()
 
     @contextmanager
     def in_flight(self) -> Iterator[None]:
-        """Count a question as being answered."""
+        """Count a question as being answered, while the block lasts."""
         with self._in_flight.track_inprogress():
             yield
 
     def watch_waiting(self, how_many: Callable[[], float]) -> None:
-        """Ask ``how_many`` questions wait for their turn whenever somebody reads the metrics."""
+        """Read the number of waiting questions from ``how_many`` whenever the metrics are read."""
         self._waiting.set_function(how_many)
 
     def text(self, by_collection: bool = False) -> bytes:
-        """Return all of it as Prometheus reads it; names of collections only where they are asked for."""
+        """Return all metrics in Prometheus's format. Collections are named only if that is asked for."""
         said = generate_latest(self._all)
         return said + generate_latest(self._named) if by_collection else said
 
@@ -125,7 +125,7 @@ class _Documents(Collector):
         yield GaugeMetricFamily("rag_harness_chunks", "Of those.", value=sum(chunks for _, chunks in held))
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """Ask nobody when it is registered."""
+        """Return nothing when it is registered: the counts are not asked for then."""
         return []
 
 

@@ -1,8 +1,8 @@
-"""OpenTelemetry's GenAI names, as version 1.41.0 of its semantic conventions has them; and ours beside them.
+"""OpenTelemetry's GenAI names, from version 1.41.0 of its semantic conventions, and our own names.
 
-All of ``gen_ai.*`` has the status "Development": a name may change, and is changed here alone. Since 1.42 they live in
-https://github.com/open-telemetry/semantic-conventions-genai, which has had no release. What no convention names begins
-with ``rag_harness.``.
+All of ``gen_ai.*`` has the status "Development": if a name changes there, only this file has to follow. Since 1.42
+these names are in https://github.com/open-telemetry/semantic-conventions-genai, which has had no release. Our own names
+begin with ``rag_harness.``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CHAT_OPERATION = "chat"
 WORKFLOW_NAME = "gen_ai.workflow.name"
 PROVIDER = "gen_ai.provider.name"
 OPENAI = "openai"
-"""The provider as far as a client can know: whoever speaks OpenAI's protocol."""
+"""The provider, as far as a client can know: a server that speaks OpenAI's protocol."""
 DATA_SOURCE = "gen_ai.data_source.id"
 REQUEST_MODEL = "gen_ai.request.model"
 REQUEST_STREAM = "gen_ai.request.stream"
@@ -26,7 +26,7 @@ FIRST_CHUNK_SECONDS = "gen_ai.response.time_to_first_chunk"
 ERROR_TYPE = "error.type"
 
 TRACE_ID = "rag_harness.trace_id"
-"""What the service calls the trace; another than the exported one where a client's ``traceparent`` is continued."""
+"""The service's own id of the trace. The exported id differs if a client's ``traceparent`` is continued."""
 COLLECTION = "rag_harness.collection"
 MODE = "rag_harness.mode"
 STATUS_CODE = "http.response.status_code"
@@ -42,12 +42,12 @@ STAGE = "rag_harness.stage"
 STAGES_MS = "rag_harness.stages_ms"
 STARTS = "rag_harness.starts"
 INFERRED = "inferred"
-"""Value of ``STARTS`` where a span lasted as long as it says, and was placed behind the one before it."""
+"""Value of ``STARTS`` for a span whose length is known and whose start is inferred: it follows the span before it."""
 FAILED_STAGE = "rag_harness.failed_stage"
 DECISION = "rag_harness.decision."
-"""Beginning of the attributes of a decision: ``<name>.outcome``, ``.value``, ``.threshold``."""
+"""Prefix of the attributes of a decision: ``<name>.outcome``, ``.value``, ``.threshold``."""
 DETAIL = "rag_harness.stage."
-"""Beginning of the attributes that a stage has to say: its numbers."""
+"""Prefix of the attributes of a stage: its numbers."""
 CALLS = "rag_harness.calls"
 CALL_ROLE = "rag_harness.call.role"
 CALL_WAITED_MS = "rag_harness.call.waited_ms"

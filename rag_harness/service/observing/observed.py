@@ -1,4 +1,4 @@
-"""What is known of a question once it was answered, or was not."""
+"""What is known of a question once it is answered or has failed."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from rag_harness.types import Answer, PipelineOutput
 FAILED = "failed"
 """The outcome of a question that got no answer."""
 LEFT = "left"
-"""That of one whose client left before its answer was there: nobody's failure."""
+"""The outcome of a question whose client left before the answer. It is not counted as a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One question: who asked what, what came of it, how long it took.
+    """One question: who asked what, with which outcome, and how long it took.
 
     Attributes:
-        ids: of its trace.
-        collection: whose documents were asked.
-        experiment: what answered.
-        question: in the words of who asked; kept only where traces keep content.
+        ids: the ids of its trace.
+        collection: the name of the collection.
+        experiment: the experiment that answered.
+        question: its words; kept only if traces keep content.
         outcome: ``pass``, ``warn``, ``abstain`` or ``unchecked``; ``failed`` or ``left`` without an answer.
         began: seconds since 1970.
-        ms: until the answer was ready.
-        output: of the pipeline; of a question that failed, what there was by then.
+        ms: time until the answer was ready.
+        output: the pipeline's; for a failed question, what there was by then.
         inputs: what else the user sent.
         mode: normal or strict.
-        status: of HTTP.
-        key_id: who asked; None where there are no keys.
+        status: the HTTP status.
+        key_id: the id of the key; None if there are no keys.
         streamed: whether the answer was sent as it came.
-        first_token_ms: until its first words were sent; None where it was not streamed.
-        failed_stage: in which a question failed.
+        first_token_ms: time until its first words were sent; None if it was not streamed.
+        failed_stage: the stage in which a question failed.
         error_type: the type of its error.
     """
 

@@ -1,6 +1,6 @@
-"""Spans to a collector over HTTP, in batches, from a thread of their own: a collector that is down slows no answer.
+"""Sends spans to a collector over HTTP, in batches, from a thread of its own. A slow collector delays no answer.
 
-Questions, answers and documents are never exported, whatever is kept here.
+Questions, answers and documents are never exported, even if they are kept here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ONE_SIGNAL = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _ALL_SIGNALS = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _PATH = "v1/traces"
 _SECONDS = 5.0
-"""That one export may take, and that the last one may hold up the end of the server."""
+"""Seconds for one export, and for the last export when the server ends."""
 
 
 def address(given: str) -> str:
-    """Return where traces are sent to: ``given``, else what OpenTelemetry's own variables say; empty is nowhere."""
+    """Return the address for traces: ``given``, else that of OpenTelemetry's own variables; empty sends nothing."""
     whole = os.environ.get(_ONE_SIGNAL, "")
     if not given and whole:
         return whole
@@ -36,7 +36,7 @@ def address(given: str) -> str:
 
 
 def check_export(to: str) -> None:
-    """Check that traces can be sent to ``to``; nowhere always can.
+    """Check that traces can be sent to ``to``. An empty address needs no check.
 
     Raises:
         PrerequisiteError: the extra ``otlp`` is not installed.
@@ -53,12 +53,12 @@ def check_export(to: str) -> None:
 
 
 class Exporter:
-    """Sends the spans of each question to a collector; what it does not take is dropped and logged.
+    """Sends the spans of each question to a collector. Spans that it does not take are dropped, and that is logged.
 
-    Headers come from ``OTEL_EXPORTER_OTLP_HEADERS``, the service's name from ``OTEL_SERVICE_NAME``.
+    The headers come from ``OTEL_EXPORTER_OTLP_HEADERS``, and the service's name from ``OTEL_SERVICE_NAME``.
 
     Args:
-        to: whole address, as ``address`` returns it.
+        to: the whole address, as ``address`` returns it.
 
     Raises:
         PrerequisiteError: the extra ``otlp`` is not installed.
@@ -78,20 +78,20 @@ class Exporter:
         self._batches = BatchSpanProcessor(self._exporter)
 
     def export(self, seen: Observed, spans: tuple[Span, ...]) -> None:
-        """Hand over the spans of a question; returns at once."""
+        """Queue the spans of a question; returns at once."""
         if not seen.ids.sampled:
             return
         for span in spans:
             self._batches.on_end(self._readable(seen, span))
 
     def close(self) -> None:
-        """Send what waits, for some seconds at most."""
-        # The SDK tries a collector that is down again and again, and has no time after which it stops.
+        """Send the spans that wait, for some seconds at most."""
+        # The SDK retries a collector that is down without any time limit. So the shutdown runs in a thread.
         last = Thread(target=self._batches.shutdown, name="rag-otlp", daemon=True)
         last.start()
         last.join(_SECONDS)
         if last.is_alive():
-            # Ends its waiting for the next try, and so the thread.
+            # This ends the wait for the next retry, and so ends the thread.
             self._exporter.shutdown()  # type: ignore[no-untyped-call]
             last.join(_SECONDS)
 
@@ -119,5 +119,5 @@ class Exporter:
 
 
 def _nanoseconds(began: float, ms: float) -> int:
-    # Whole nanoseconds since 1970 do not fit into a float.
+    # A float cannot hold whole nanoseconds since 1970.
     return int(began * 1_000_000) * 1_000 + int(ms * 1_000_000)

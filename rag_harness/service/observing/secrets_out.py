@@ -1,4 +1,4 @@
-"""Keys out of what is logged."""
+"""Removes keys from what is logged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 GONE = "[not logged]"
 _NAMES = {"authorization", "proxy_authorization", "x_api_key", "api_key", "cookie", "set_cookie", "password", "secret"}
 _KEYS = re.compile(
-    r"(?i)\b(?:rh_|sk-)[\w-]{16,}"  # ours, and those of most model servers
+    r"(?i)\b(?:rh_|sk-)[\w-]{16,}"  # our own keys, and those of most model servers
     r"|\b(?:bearer|basic)\s+[\w.~+/=-]{6,}"
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"  # a password in an address
 )
@@ -17,7 +17,7 @@ _DEEPEST = 4
 
 
 def without_secrets(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` without what looks like a key, and without what stands under a name of one."""
+    """Return ``value`` without texts that look like keys, and without values under names of keys."""
     if isinstance(value, str):
         return _KEYS.sub(GONE, value)
     if isinstance(value, Mapping) and depth < _DEEPEST:

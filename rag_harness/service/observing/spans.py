@@ -1,9 +1,9 @@
-"""A question's stages and calls -> spans.
+"""From a question's stages and calls to spans.
 
-A pipeline times its stages and calls and notes their order, not when each began. So a span lasts as long as it says,
-and is placed where the one before it ends: ``rag_harness.starts`` is ``inferred``. A replayed call lasts as long as its
-recording says, and a stage that calls models as long as its calls. So spans may end after their question does, or leave
-a gap before its end.
+A pipeline measures how long stages and calls take, and notes their order, but not when each began. So a span begins
+where the span before it ends, and ``rag_harness.starts`` is ``inferred``. A replayed call has the length in its
+recording, and a stage that calls models has the length of its calls. So spans may end after their question does, or
+leave a gap before its end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Kind = Literal["internal", "client"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a trace; ``start_ms`` counts from the beginning of the question, ``parent`` is empty of the first."""
+    """A part of a trace; ``start_ms`` counts from the start of the question; the first span's ``parent`` is empty."""
 
     span_id: str
     parent: str
@@ -35,12 +35,12 @@ class Span:
     failed: bool = False
 
     def json(self) -> dict[str, Any]:
-        """Return the span for JSON; ``dataclasses.asdict`` copies every value, for half of a trace's time."""
+        """Return the span for JSON. ``dataclasses.asdict`` would copy every value, half of a trace's time."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def spans_of(seen: Observed) -> tuple[Span, ...]:
-    """Return the spans of a question: itself, each stage, each call; ids follow from the trace's."""
+    """Return the spans of a question: itself, each stage, each call. Their ids are derived from the trace's."""
     name, failed = f"{names.WORKFLOW_OPERATION} {seen.experiment}", seen.outcome == FAILED
     spans = [Span(_span_id(seen, 0), "", name, "internal", 0.0, seen.ms, of_question(seen), failed)]
     start = 0.0
@@ -51,7 +51,7 @@ def spans_of(seen: Observed) -> tuple[Span, ...]:
 
 
 def _of_stage(seen: Observed, stage: Stage, number: int, start: float) -> Iterator[Span]:
-    """Go through a stage and its calls; ``number`` counts the spans before it."""
+    """Yield the spans of a stage and its calls; ``number`` counts the spans before it."""
     own, failed = _span_id(seen, number), stage.name == seen.failed_stage
     name = f"{names.RETRIEVAL_OPERATION} {seen.collection}" if stage.name == RETRIEVE else stage.name
     yield Span(own, _span_id(seen, 0), name, "internal", start, stage.ms, of_stage(seen, stage), failed)

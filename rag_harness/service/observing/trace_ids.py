@@ -1,4 +1,4 @@
-"""What a trace is called: 128 random bits as W3C Trace Context writes them (https://www.w3.org/TR/trace-context/)."""
+"""The ids of traces: 128 random bits in the form of W3C Trace Context (https://www.w3.org/TR/trace-context/)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ _SAMPLED = 0x01
 
 @dataclass(frozen=True, slots=True)
 class TraceIds:
-    """What one question's trace is called here, and elsewhere.
+    """The ids of one question's trace, here and elsewhere.
 
-    Two questions of a client may share a trace of its own, and a client could choose an id to learn whether another
-    tenant has it. So here a trace is always found under an id that was drawn here; what is exported continues theirs.
+    A client's own trace id is not used here. Several of its questions may share one, and a client could choose an id to
+    learn whether another tenant has it. So a trace is stored under an id that is drawn here. Only the exported spans
+    continue the client's trace.
 
     Attributes:
-        trace_id: here: in answers, logs and ``GET /traces``; 32 hexadecimal digits.
-        exported: what collectors get; the client's, where it sent a ``traceparent``.
-        parent: the client's span, 16 hexadecimal digits; empty where there is none.
-        sampled: whether to export; a client that sent ``traceparent`` decides.
+        trace_id: the id in answers, logs and ``GET /traces``; 32 hexadecimal digits.
+        exported: the id that collectors get; the client's, if it sent a ``traceparent``.
+        parent: the client's span, 16 hexadecimal digits; empty if there is none.
+        sampled: whether to export; a client decides it with its ``traceparent``.
     """
 
     trace_id: str
@@ -32,7 +33,7 @@ class TraceIds:
 
 
 def trace_ids(traceparent: str | None = None) -> TraceIds:
-    """Draw an id, and continue what ``traceparent`` says; what is malformed counts as absent, as the standard wants."""
+    """Draw an id, and continue ``traceparent``. As the standard demands, a malformed one counts as absent."""
     drawn = secrets.token_hex(16)
     found = _HEADER.fullmatch((traceparent or "").strip())
     if found is None or (found[1] == "00" and found[5]):

@@ -1,4 +1,4 @@
-"""What was done about each question, kept for some days: never slows an answer, never fails one."""
+"""The traces of questions, kept for some days. Keeping them never slows an answer and never fails one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PRUNE = "DELETE FROM traces WHERE id IN (SELECT id FROM traces WHERE began < ? 
 
 
 class _Row(NamedTuple):
-    """A trace as the table has it; ``content`` is None where words are not kept."""
+    """A trace as a row of the table; ``content`` is None if words are not kept."""
 
     id: str
     collection: str
@@ -42,13 +42,13 @@ class _Row(NamedTuple):
 
 
 class Traces:
-    """The traces of one server. ``start`` it on its event loop, ``stop`` it at the end.
+    """The traces of one server. Call ``start`` on its event loop, and ``stop`` at the end.
 
     Args:
-        database: of the service.
-        days: that a trace is kept; 0 keeps none.
-        content: keep questions, answers, sources and prompts, too.
-        export: gets the spans of each question, too; must neither block nor raise.
+        database: the service's.
+        days: how long a trace is kept; 0 keeps none.
+        content: whether to keep questions, answers, sources and prompts, too.
+        export: is also called with the spans of each question; must neither block nor raise.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Traces:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Write and prune from now on."""
+        """Begin to write and to prune."""
         self._tasks = [asyncio.create_task(self._write_on()), asyncio.create_task(self._prune_on())]
 
     async def stop(self) -> None:
-        """Write what waits."""
+        """Write the traces that wait."""
         for task in self._tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -78,14 +78,14 @@ class Traces:
         await self._flush()
 
     def keep(self, seen: Observed) -> None:
-        """Keep a question's trace; it is written later, and lost where 1,000 wait already or it cannot be written."""
+        """Keep a question's trace. It is written later; it is lost if 1,000 wait already or it cannot be written."""
         try:
             self._keep(seen)
         except Exception as error:
             self._lose(1, error)
 
     def get(self, trace_id: str, collection: str | None = None) -> dict[str, Any] | None:
-        """Return a trace, as JSON has it; None where ``collection`` has none of that id. None is any collection."""
+        """Return a trace as JSON; None if ``collection`` has no such trace. The collection None means any."""
         waiting = self._waiting.get(trace_id)
         found = {**waiting._asdict(), "thumb": None, "comment": ""} if waiting else self._stored(trace_id)
         if found is None or (collection is not None and found["collection"] != collection):
@@ -93,13 +93,13 @@ class Traces:
         return _shown(found)
 
     async def rate(self, trace_id: str, collection: str | None, thumb: Thumb, comment: str = "") -> bool:
-        """Note what somebody thought of an answer; False where ``collection`` has no such trace."""
+        """Store the rating of an answer; False if ``collection`` has no such trace."""
         await self._flush()
         wanted = (thumb, comment, trace_id, collection, collection)
         return await self._database.write(lambda c: c.execute(_RATE, wanted).rowcount > 0)
 
     async def prune(self) -> int:
-        """Remove what is too old, a few at a time, for others write, too; return how many."""
+        """Remove old traces, a few at a time, so that others can write in between; return how many."""
         oldest, removed = time.time() - self._days * DAY, 0
         while True:
             count = await self._database.write(lambda c: c.execute(_PRUNE, (oldest, _PRUNED_AT_ONCE)).rowcount)
@@ -170,7 +170,7 @@ class Traces:
 
 
 def _json(value: Any) -> str:
-    """Return JSON that every reader takes: NaN becomes null, half a character a question mark."""
+    """Return JSON that every reader takes: NaN becomes null, and half a character becomes a question mark."""
     try:
         text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str, allow_nan=False)
     except ValueError:

@@ -1,1 +1,1 @@
-"""The routes of a service, a file a subject: request -> call of a room -> answer."""
+"""The routes of a service, one file for each subject. A route calls a room and returns its answer."""

@@ -1,4 +1,4 @@
-"""What every route reads off a request."""
+"""What every route reads from a request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ InCollection = Annotated[
 
 
 def service_of(request: Request) -> Service:
-    """Return the server that a request came to."""
+    """Return the server that got a request."""
     service: Service = request.app.state.service
     return service
 
 
 def ids_of(request: Request) -> TraceIds:
-    """Return what the trace of a request is called: here as its X-Request-ID, elsewhere as its client says."""
+    """Return the ids of a request's trace: the X-Request-ID here, and the client's id elsewhere."""
     drawn, said = str(request.state.trace_id), trace_ids(request.headers.get("traceparent"))
     return TraceIds(drawn, said.exported if said.parent else drawn, said.parent, said.sampled)
 
@@ -38,7 +38,7 @@ async def asking(
     """Return a question that may be asked now.
 
     Raises:
-        ProblemError: it is too long, about a collection that is not there, or above the key's quota.
+        ProblemError: the question is too long, its collection does not exist, or the key's quota is used up.
     """
     service, limit = service_of(request), service_of(request).options.query
     if len(question.text) > limit:
@@ -51,7 +51,7 @@ async def asking(
 
 
 def _check_tokens(serving: Serving, question: str) -> None:
-    """Refuse a question that the embedder would not read whole, before it counts against a quota."""
+    """Refuse a question that is too long for the embedder, before it counts against a quota."""
     try:
         serving.check(question)
     except QueryTooLongError as error:

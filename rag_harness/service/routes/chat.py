@@ -1,4 +1,4 @@
-"""``POST /v1/chat/completions``, ``GET /v1/models``: any chat front end asks as it asks OpenAI."""
+"""``POST /v1/chat/completions``, ``GET /v1/models``: any chat front end can ask here as it asks OpenAI."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLE = {"model": "r1", "messages": [{"role": "user", "content": "How long ca
 
 
 class _Shape:
-    """An answer as OpenAI's interface gives it."""
+    """An answer in the form of OpenAI's interface."""
 
     def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
         return {**asking.shown(output).model_dump(mode="json"), "usage": usage_of(output)}
@@ -43,10 +43,10 @@ class _Shape:
 
 
 class ChatRoute(GuardedRoute):
-    """A route whose problems are told as OpenAI tells them."""
+    """A route that reports problems in OpenAI's form."""
 
     def get_route_handler(self) -> Handler:
-        """Return what answers requests."""
+        """Return the handler of requests."""
         handler = super().get_route_handler()
 
         async def told(request: Request) -> Response:
@@ -63,7 +63,7 @@ class ChatRoute(GuardedRoute):
 
 _FAILURES: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Failure},
-    # What nobody foresaw is told below any route, in the other shape.
+    # An unforeseen error is reported below any route, in the other form.
     "5XX": {"model": Failure, "content": {PROBLEM: {"schema": Problem.model_json_schema()}}},
 }
 router = APIRouter(prefix="/v1", tags=["as OpenAI"], route_class=ChatRoute, responses=_FAILURES)
@@ -96,7 +96,7 @@ async def completions(
 
 
 async def _lines(found: Asking, completion: Completion, include_usage: bool) -> AsyncGenerator[str, None]:
-    # These streams cannot take words back: what may be withheld waits for its verdict.
+    # These streams cannot take words back, so an answer that may be withheld waits for its verdict.
     events = found.events(_Shape(), holds=found.may_withhold)
     async with aclosing(completion.chunks(events, include_usage)) as chunks:
         async for chunk in chunks:

@@ -54,7 +54,7 @@ async def ingest(
 
 @asynccontextmanager
 async def _kept(upload: UploadFile, folder: Path) -> AsyncIterator[Path]:
-    """Lay an upload into ``folder`` under a name that is nobody's."""
+    """Write an upload into ``folder``, under a random name."""
     handle, path = tempfile.mkstemp(dir=folder)
     try:
         try:

@@ -1,4 +1,4 @@
-"""``GET /health``, ``GET /ready``: that the process lives, and that it can answer."""
+"""``GET /health``, ``GET /ready``: whether the process lives, and whether it can answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``GET /``: the page for people, and the two files that it is made of."""
+"""``GET /``: the page for people, and its two files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POLICY = (
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing from elsewhere, nothing inline; no text can become markup, nor the page part of another."""
+"""Nothing may come from elsewhere or stand inline. No text can become markup, and the page cannot be put in a frame."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cache-Control": "no-cache",

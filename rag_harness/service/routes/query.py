@@ -1,4 +1,4 @@
-"""``POST /query``: a question, answered whole or as it comes."""
+"""``POST /query``: a question, answered in one piece or as a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rag_harness.work.local_work import in_a_thread
 
 
 class _Shape:
-    """An answer as this route gives it."""
+    """An answer in the form of this route."""
 
     def body(self, asking: Asking, output: PipelineOutput) -> Mapping[str, Any]:
         return asking.shown(output).model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Server-sent events (HTML Standard, 9.2) of an answer."""
+"""Answers as server-sent events (HTML Standard, 9.2)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _WORDS = {"type": "string"}
 SENT: dict[str, Any] = {
     EVENTS: {"schema": {"type": "object", "required": ["data"], "properties": {"event": _WORDS, "data": _WORDS}}}
 }
-"""What the OpenAPI document says of a stream: the shape of one event."""
+"""The part of the OpenAPI document about streams: the shape of one event."""
 
 
 def wants_events(request: Request) -> bool:
-    """Return whether a client asks for events."""
+    """Return whether a client wants events."""
     return EVENTS in request.headers.get("accept", "")
 
 
 def streamed(told: AsyncGenerator[Event, None]) -> StreamingResponse:
-    """Return the response that sends events as they come; where the client leaves, the work ends."""
+    """Return the response that sends events as they come. If the client leaves, the work ends."""
     return StreamingResponse(_lines(told), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
 
 

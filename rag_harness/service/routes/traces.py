@@ -1,4 +1,4 @@
-"""``/traces`` and ``/metrics``: what was done about questions, and what people thought of the answers."""
+"""``/traces`` and ``/metrics``: what was done for questions, and the ratings of the answers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The state folder of a service: one SQLite file that says what is there, and one owner of it all."""
+"""The state folder of a service: one SQLite file with its contents, and one owner."""

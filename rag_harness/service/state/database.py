@@ -1,7 +1,7 @@
-"""SQLite behind one writer thread: works that wait together share a transaction, and are safe once it is committed.
+"""SQLite with one writer thread: works that wait together share a transaction, and are safe once it is committed.
 
-Readers never wait for the writer (write-ahead log, https://www.sqlite.org/wal.html). ``synchronous=NORMAL``: what is
-committed survives the process, however it ends; a power cut may take the last commits, and leaves the file whole.
+Readers never wait for the writer (write-ahead log, https://www.sqlite.org/wal.html). With ``synchronous=NORMAL``,
+commits survive any end of the process. A power cut may lose the last commits, but does not damage the file.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 _TOGETHER = 64
 _PATIENCE_MS = 10_000
-"""Of a writer for another process: ``rag-harness keys`` writes while the server runs."""
+"""How long a writer waits for another process: ``rag-harness keys`` writes while the server runs."""
 
 
 class Database:
-    """The service's database. Use from any thread; close it at the end.
+    """The service's database. Any thread may use it; close it at the end.
 
     Args:
-        file: made where it is not there, for its owner's eyes alone, and brought to the newest form.
+        file: made if it does not exist, readable by its owner only; an older schema is brought up to date.
 
     Raises:
-        StateError: the file is damaged, of a newer version, or cannot be written; says how to go on.
+        StateError: the file is damaged, of a newer version, or cannot be written; the message says how to go on.
     """
 
     def __init__(self, file: Path) -> None:
@@ -42,9 +42,10 @@ class Database:
         self._queue: SimpleQueue[tuple[Work[Any], Future[Any]] | None] = SimpleQueue()
         self._readers = threading.local()
         self._opened: list[sqlite3.Connection] = []
-        with suppress(OSError):  # what keeps it from being made, SQLite says below
-            # SQLite would have everybody at this machine read it; its log gets the same rights. Only a new file: to
-            # close one that is open already drops this process's locks on it (https://www.sqlite.org/howtocorrupt.html).
+        with suppress(OSError):  # if the file cannot be made, SQLite says why below
+            # SQLite would let every user of this machine read it; its log gets the same rights. Only a new file is
+            # opened here: closing a file that is already open drops this process's locks on it
+            # (https://www.sqlite.org/howtocorrupt.html).
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             writer = self._connect()
@@ -56,7 +57,7 @@ class Database:
         self._thread.start()
 
     async def write(self, work: Work[T]) -> T:
-        """Return what ``work`` returns, once its writes are committed; an error of its own undoes them alone."""
+        """Return what ``work`` returns, once its writes are committed. If it raises, only its own writes are undone."""
         return await asyncio.wrap_future(self._submit(work))
 
     def write_now(self, work: Work[T]) -> T:
@@ -64,7 +65,7 @@ class Database:
         return self._submit(work).result()
 
     def read(self, work: Work[T]) -> T:
-        """Return what ``work`` reads, at once, in this thread: what was committed when it began."""
+        """Return what ``work`` reads, at once and in this thread. It sees what was committed when it began."""
         connection = getattr(self._readers, "connection", None)
         if connection is None:
             connection = self._readers.connection = self._connect()
@@ -76,14 +77,14 @@ class Database:
             raise StateError.of(self.file, error) from error
 
     def close(self) -> None:
-        """Write what is waiting, and close every connection."""
+        """Write the works that wait, and close every connection."""
         self._queue.put(None)
         self._thread.join()
         for connection in (*self._opened, self._writer):
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
-        # Transactions are begun and ended here alone, and the writer's connection is made in another thread than used.
+        # Transactions begin and end only here. The writer's connection is made in another thread than it is used in.
         connection = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False)
         connection.row_factory = sqlite3.Row
         connection.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
@@ -105,7 +106,7 @@ class Database:
                 return
 
     def _batch(self, first: tuple[Work[Any], Future[Any]]) -> tuple[list[tuple[Work[Any], Future[Any]]], bool]:
-        """Return what waits, and whether it is the last that there will be."""
+        """Return the works that wait, and whether this is the last batch."""
         batch = [first]
         while len(batch) < _TOGETHER:
             try:
@@ -141,7 +142,7 @@ class Database:
             result = work(self._writer)
         except Exception as error:
             if not self._writer.in_transaction:
-                raise  # the disk is full, say: SQLite has undone it all
+                raise  # for example, the disk is full: SQLite has undone everything
             self._writer.execute("ROLLBACK TO work")
             self._writer.execute("RELEASE work")
             future.set_exception(StateError.of(self.file, error) if _is_of_the_file(error) else error)
@@ -150,13 +151,13 @@ class Database:
             done.append((future, result))
 
     def _undo(self) -> None:
-        # Of a damaged file this fails, too; whoever waits is told of the first error.
+        # This fails, too, if the file is damaged. The waiting works get the first error.
         with suppress(*FAULTS):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
 
 
 def _is_of_the_file(error: Exception) -> bool:
-    """Whether an error says something of the file, and not of the statement that was sent to it."""
+    """Whether an error is about the file, and not about the statement."""
     theirs = (sqlite3.IntegrityError, sqlite3.ProgrammingError)
     return isinstance(error, FAULTS) and not isinstance(error, theirs)

@@ -1,4 +1,4 @@
-"""The folder of a service: whoever holds its lock owns it."""
+"""The folder of a service. The process that holds its lock owns it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DATABASE = "service.sqlite3"
 
 
 class StateFolder:
-    """A state folder that this process owns, from ``with`` to its end.
+    """A state folder that this process owns while the block lasts.
 
     Args:
-        path: made where it is not there. What is in it is for its owner's eyes alone, whoever made the folder.
+        path: made if it does not exist. Only the owner may read its contents, even if another user made the folder.
 
     Raises:
         StateError: another server owns it, or it cannot be written.
@@ -43,16 +43,16 @@ class StateFolder:
 
     @property
     def incoming(self) -> Path:
-        """Where uploads lie while they are read, under names that are nobody's."""
+        """The folder of uploads that are being read, under random names."""
         return self.path / "incoming"
 
     def _empty_incoming(self) -> None:
-        """Remove what a killed server had begun to read."""
+        """Remove uploads that a killed server had begun to read."""
         shutil.rmtree(self.incoming, ignore_errors=True)
         self.incoming.mkdir(mode=0o700, exist_ok=True)
 
     def of_collection(self, number: int) -> Path:
-        """Return the folder of a collection, which names no tenant."""
+        """Return the folder of a collection. Its name does not name the tenant."""
         folder = self.path / "collections" / str(number)
         folder.parent.mkdir(mode=0o700, exist_ok=True)
         folder.mkdir(exist_ok=True)

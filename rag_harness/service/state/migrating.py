@@ -1,4 +1,4 @@
-"""Numbered SQL files, each run once and whole; the file's ``user_version`` says which was the last."""
+"""Runs numbered SQL files, each once and whole. The file's ``user_version`` is the number of the last one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_harness.service.state.problems import StateError
 
 
 def migrate(connection: sqlite3.Connection, file: Path) -> None:
-    """Bring a database to the newest form.
+    """Bring a database to the newest schema.
 
     Raises:
         StateError: a newer release wrote it.
@@ -43,7 +43,7 @@ def _migrations() -> list[str]:
 
 
 def _statements(script: str) -> list[str]:
-    """Cut a script into statements: ``executescript`` would commit first."""
+    """Split a script into statements. ``executescript`` is not used, since it would commit first."""
     statements, begun = [], ""
     for line in script.splitlines(keepends=True):
         begun += line

@@ -1,4 +1,4 @@
-"""What can be wrong with a state folder, in words that say how to go on."""
+"""Errors of a state folder, with messages that say how to go on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from rag_harness.errors import CriticalError
 
 FAULTS = (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError)
-"""What SQLite raises, where the words of its own error are damaged, too; and what was written as JSON and is none."""
+"""Errors of SQLite, of damaged texts in its own error messages, and of damaged JSON in its rows."""
 _DAMAGED = ("malformed", "not a database", "corrupt", "no such", "no column", "decode")
 _FULL = ("full", "disk I/O error")
 
@@ -19,7 +19,7 @@ class StateError(CriticalError):
 
     @classmethod
     def of(cls, file: Path, error: Exception) -> StateError:
-        """Return what an error of SQLite, or of reading what it gave, means for whoever runs the service."""
+        """Return the error for the operator, from an error of SQLite or of reading a row."""
         said = str(error)
         if not isinstance(error, sqlite3.Error) or any(word in said for word in _DAMAGED):
             return cls(
@@ -34,5 +34,5 @@ class StateError(CriticalError):
 
 
 def _short(said: str) -> str:
-    """Return the beginning of what was said, on one line, without the words of a document that SQLite quotes."""
+    """Return the beginning of a message on one line, without the text of a document that SQLite may quote."""
     return "".join(each if each.isprintable() else "?" for each in said.partition(" with text ")[0][:120])
